@@ -4,7 +4,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const startBundledWorker = fileURLToPath(new URL('test/support/start-bundled-worker.ts', import.meta.url));
 
-/** The slowest test files, which mostly wait. They start first, so that other files run while they wait. */
+/**
+ * The slowest test files, which spend most of their time waiting. They start first, so that other test files run during
+ * this time.
+ */
 const slowestFiles = [
   'replicas/lost',
   'store/state',
@@ -16,7 +19,10 @@ const slowestFiles = [
   'code-blocks',
 ];
 
-/** Test files that measure the memory or count the objects of their process. Each of them runs in its own process. */
+/**
+ * Test files that measure the memory of their process or count its objects. Each file therefore runs in a separate
+ * process.
+ */
 const memoryMeasuringFiles = [
   'storage/json-memory',
   'api/faults',
@@ -24,7 +30,7 @@ const memoryMeasuringFiles = [
   'transports/stdio/session',
 ].map((name) => `test/${name}.test.ts`);
 
-/** Sorts the slowest files to the front and keeps Vitest's order for all other files. */
+/** Sorts the slowest test files to the front. All other files keep the order that Vitest chose. */
 class SlowestFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification) => {
@@ -40,7 +46,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/bundle-workers.ts'],
     projects: [
-      // Files of this project share their process and its loaded modules: loading the modules takes longer than most files run.
+      // The test files in this project share one process and its loaded modules, because loading the modules takes
+      // longer than running most test files.
       {
         extends: true,
         test: { name: 'shared process', include: ['test/**/*.test.ts'], exclude: memoryMeasuringFiles, isolate: false },
@@ -48,22 +55,24 @@ export default defineConfig({
       { extends: true, test: { name: 'own process', include: memoryMeasuringFiles } },
     ],
     setupFiles: ['test/support/seed.ts'],
-    // Compiled sources stay in node_modules until they change, which makes the run of one test file a third faster.
+    // Keep compiled sources in `node_modules` until the sources change. A run of a single test file is then a third
+    // faster.
     experimental: { fsModuleCache: true },
-    // One worker more than a machine with two cores has, because test files often wait for the processes that they start.
-    // With four workers, calls miss their deadlines.
+    // Use one worker more than the two processor cores of a typical machine, because test files often wait for
+    // processes that they start. With four workers, calls miss their deadlines.
     maxWorkers: 3,
     sequence: { sequencer: SlowestFilesFirst },
-    // These limits only end a test that hangs. A wait for an event has a shorter limit (test/support/deadline.ts), so that
-    // a failure names the event.
+    // These limits only end a test that hangs. A wait for a single event has a shorter limit (see
+    // `test/support/deadline.ts`), so that the error message names the event.
     testTimeout: 90_000,
     hookTimeout: 90_000,
-    // There is no `retry`: a retry would hide a race between the code and its test.
+    // Do not set `retry`, because a retry would hide a race condition between the code and its test.
     expect: { poll: { timeout: 15_000 } },
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],
-      // Tests run these files too, but in other processes, in threads and in a browser, where coverage is not measured.
+      // Exclude files that tests run in other processes, in threads or in a browser, where Vitest does not measure
+      // coverage.
       exclude: [
         ...['main', 'cli/run', 'cli/replica-state', 'dataset/sql/engine', 'dataset/sql/worker', 'pictures/worker'].map(
           (name) => `src/${name}.ts`,

@@ -1,8 +1,8 @@
 /**
- * Measures the ad board with 10,000 ads in Chromium. It measures the time until the first cards and all ads are
- * visible, and the time for a filter, a sort and the timeline. It also measures the longest task while scrolling. Run
- * it with `npm run bench:board`. To use real ads, set AD_LIBRARY_TEST_DATA to a folder with `ads.jsonl`. These ads are
- * then repeated with new ids until there are 10,000.
+ * Measures the ad board with 10,000 ads in Chromium: the time until the first cards and until all ads are visible, the
+ * time for a filter, a sort and the timeline, and the longest task while scrolling. Run the benchmark with `npm run
+ * bench:board`. To use real ads, set AD_LIBRARY_TEST_DATA to a folder with `ads.jsonl`. The benchmark then repeats
+ * these ads with new ids until there are 10,000.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -63,7 +63,10 @@ const recordTimesScript = `
     if (/(^|messages, )10,000 ads/.test(document.querySelector('#count')?.textContent)) recordAfterFrame('all');
   }).observe(document, { childList: true, subtree: true, characterData: true });`;
 
-/** Returns a script that clicks an element and measures the time until the next painted frame, in milliseconds. */
+/**
+ * Returns a script that clicks the element that `selector` matches. The script resolves to the time until the browser
+ * paints the next frame, in milliseconds.
+ */
 const buildClickTimer = (selector: string) => `new Promise((resolve) => {
   const started = performance.now();
   document.querySelector(${JSON.stringify(selector)}).click();
@@ -110,7 +113,7 @@ for (let round = 0; round <= roundCount; round++) {
     'the cards again': await frame.evaluate<number>(buildClickTimer('[aria-label=Cards]')),
     'the longest task while scrolling': await measureLongestScrollTask(shownBoard.page, frame),
   };
-  // Round 0 warms up the server and is not measured.
+  // Round 0 only warms up the server, so its times are discarded.
   if (round > 0)
     for (const [name, ms] of Object.entries(roundTimes))
       timesByMeasurement[name] = [...(timesByMeasurement[name] ?? []), ms];

@@ -16,14 +16,11 @@ import type { PageOfAdsInfo } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
 
 const roundCount = Number(process.argv[2] ?? 1000);
-/**
- * Number of calls that are made before the measurement and not measured. During these calls, the JavaScript engine
- * compiles the code.
- */
+/** Number of unmeasured rounds before the measurement. They give the JavaScript engine time to compile the code. */
 const warmUpRounds = 200;
 /**
- * The limits in milliseconds: how much more time our server may take than the SDK server, and how long a cached
- * response may take.
+ * Limits in milliseconds. A call may take at most `maxAddedMs` longer on our server than on a minimal server with the
+ * official SDK. A cached response may take at most `maxCachedMs`.
  */
 const [maxAddedMs, maxCachedMs] = [1.2, 0.8];
 
@@ -39,7 +36,7 @@ async function callDirectly(): Promise<void> {
 
 /**
  * A connection to a server. `search` requests the page of ads and resolves when the response has arrived. If `fresh` is
- * true, the request bypasses the cache.
+ * true, the server requests the page from the service again instead of using the cache.
  */
 interface ServerConnection {
   search(fresh: boolean): Promise<unknown>;
@@ -95,8 +92,8 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const formatMs = (timeMs: number) => `${timeMs.toFixed(2)} ms`;
 
 /**
- * Alternates between direct calls, the SDK server and our server. All three are therefore measured under the same load
- * of the machine. Adds the medians to the table.
+ * Measures direct calls, the SDK server and our server in turn, so that all three run under the same machine load. Adds
+ * the median times to the table of results.
  */
 async function compareServers(name: string, ourServer: ServerConnection, sdkServer: ServerConnection): Promise<void> {
   const callsByTarget = {

@@ -7,7 +7,8 @@ import { build } from 'esbuild';
 import { buildOptions } from '../scripts/bundle.ts';
 
 /**
- * A separate process that runs a part of a benchmark. `ready` is the message that the process sends when it is ready.
+ * A separate process that runs a part of a benchmark. `readyMessage` is the first message that the process sends, as
+ * soon as it can do its work.
  */
 export interface Child<Ready> {
   ready: Ready;
@@ -15,8 +16,8 @@ export interface Child<Ready> {
 }
 
 /**
- * Starts a source file of this folder, or a bundle, in a separate process. Rejects if the process exits before it is
- * ready.
+ * Runs a source file of this folder, or a bundle at an absolute path, in a separate process. Rejects if the process
+ * exits before it sends its first message.
  */
 export async function startChild<Ready>(file: string, ...args: string[]): Promise<Child<Ready>> {
   const filePath = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
@@ -30,8 +31,8 @@ export async function startChild<Ready>(file: string, ...args: string[]): Promis
 }
 
 /**
- * Bundles a file of this folder with the same options as the build, and returns the path of the bundle. Without
- * bundling, tsx would compile the file at run time, and the code that tsx adds would make the file slower.
+ * Bundles a file of this folder with the options of the published build, and returns the path of the bundle. Without a
+ * bundle, tsx would compile the file at run time, and helper code that tsx adds would slow the file down.
  * @param firstLine a line of code to insert at the beginning of the bundle
  */
 export async function bundleFile(file: string, firstLine = ''): Promise<string> {
@@ -47,6 +48,9 @@ export async function bundleFile(file: string, firstLine = ''): Promise<string> 
   return outfile;
 }
 
-/** Bundles `sdk-server.ts`. The bundle begins with a definition of `require`, because its CommonJS packages need it. */
+/**
+ * Bundles `sdk-server.ts`. The first line of the bundle defines `require`, because CommonJS packages in the bundle call
+ * it.
+ */
 export const bundleSdkServer = (): Promise<string> =>
   bundleFile('sdk-server.ts', `import{createRequire}from'node:module';const require=createRequire(import.meta.url);`);

@@ -1,6 +1,6 @@
 /**
- * Runs the benchmark `bench:dataset` for one number of ads. Each number runs in its own process, so that the memory of
- * each run can be measured separately.
+ * Runs the benchmark `bench:dataset` with a given number of ads. Each number of ads runs in a separate process, so that
+ * the memory of each run can be measured separately.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,7 +79,10 @@ function* generateAds() {
   for (let seed = 1; ; seed++) for (const { ads } of makeMarket(createSeededRandom(seed), gatheredAt)) yield* ads;
 }
 
-/** Yields the real ads in an endless loop. From the second round on, each ad gets a new id. */
+/**
+ * Yields the real ads again and again, without end. From the second round on, each ad gets a new id, so that all ids
+ * differ.
+ */
 function* repeatRealAds(folder: string) {
   const ads: Record<string, unknown>[] = readFileSync(join(folder, 'ads.jsonl'), 'utf8')
     .trim()
@@ -112,7 +115,9 @@ function buildRowsOfAd(json: string): AdRows {
   const variant = variantIndex.add(ad.id, selectVariantText(extractAdTexts(ad)));
   return buildAdRows(ad, { gatheredAt, json, language: detectLanguage(extractLanguageText(ad)), variantId: variant });
 }
-/** Builds the rows of the dataset in pages of 100 ads, as the tool `gather_ads` does. */
+/**
+ * Builds the rows of all ads in batches of 100, as the tool `gather_ads` does. Other work can run between two batches.
+ */
 async function buildAllRows(): Promise<AdRows[]> {
   const rows: AdRows[] = [];
   for (let start = 0; start < adCount; start += 100) {

@@ -1,7 +1,8 @@
 /**
- * Measures the time and memory of the dataset for 1,000, 10,000 and 100,000 ads: building rows, opening a worker,
- * running ten SQL statements, and exporting. Run it with `npm run bench:dataset`. If AD_LIBRARY_TEST_DATA is set, real
- * ads are measured as well. The code is bundled like the published code, and uses the built worker.
+ * Measures the time and memory that the dataset (the stored ads, which SQL can query) needs for 1,000, 10,000 and
+ * 100,000 ads: to build rows, open a worker, run ten SQL statements, and export. Run the benchmark with `npm run
+ * bench:dataset`. If AD_LIBRARY_TEST_DATA is set, it also measures real ads. The code is bundled like the published
+ * code, and uses the built worker.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';

@@ -11,8 +11,8 @@ interface AdPage {
 }
 
 /**
- * Fetches a page of ads and shortens the ads for a model. Every implementation of the tool must do this work. The
- * function uses undici and the code of our server, and the servers that are compared with ours call it.
+ * Fetches a page of ads and shortens the ads for a model. All servers that the benchmark compares with ours call this
+ * function, so that they do the same work with the same code.
  */
 export async function fetchAndCondense(baseUrl: string, tool: string, args: object, authorization: string) {
   const headers = { authorization, 'content-type': 'application/json' };

@@ -15,8 +15,8 @@ const reportProcessorTimeFlag = importFlag(
 type Message = { id?: number; result?: { isError?: boolean } };
 
 /**
- * Starts the demo over stdio and lists its tools. Returns the processor time of each of the first calls, in
- * milliseconds.
+ * Starts the demo server over stdio, lists its tools, and then calls a tool `callCount` times. Returns the processor
+ * time of each call in milliseconds.
  */
 async function measureCallTimes(calls: number, env: Record<string, string>): Promise<number[]> {
   const args = [reportProcessorTimeFlag, ...commandLine().args];
@@ -60,8 +60,8 @@ async function measureCallTimes(calls: number, env: Record<string, string>): Pro
 }
 
 /**
- * Starts a demo server several times. Returns two medians of processor time in milliseconds: for the first call of a
- * server, and for a later call.
+ * Starts a demo server `roundCount` times. Returns the median processor time of a server's first call and of a later
+ * call, in milliseconds.
  */
 export async function measureFirstCall(rounds: number, env: Record<string, string>) {
   const timesByRound: number[][] = [];

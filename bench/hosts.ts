@@ -1,8 +1,8 @@
 /**
- * Runs real MCP hosts with a scripted model (a local server that sends fixed replies), and checks what their models
- * receive. `npm run hosts` runs all hosts, and `npm run hosts -- claude gemini` runs only some. The newest version of
- * each host is installed outside the repository: into the folder `HOSTS_CACHE` or, by default, into `ad-library-hosts`
- * in the user's cache folder. All hosts together take 2.2 GB.
+ * Runs real MCP hosts with a scripted model (a local server that sends fixed replies), and checks which parts of tool
+ * results and instructions the model receives. `npm run hosts` runs all hosts, and `npm run hosts -- claude gemini`
+ * runs only some. The newest version of each host is installed outside the repository: into the folder `HOSTS_CACHE`
+ * or, by default, into `ad-library-hosts` in the user's cache folder. All hosts together take 2.2 GB.
  *
  * With `-- --write`, the results are written to `bench/hosts/results.json`, and the version and date of each host to
  * `src/mcp/hosts.json`. `npm run docs` copies both into docs/host-evidence.md.
@@ -24,7 +24,9 @@ const hostRows: { title: string; output: string; tried?: string; day: string }[]
   readFileSync(hostsFile, 'utf8'),
 );
 
-/** The maximum length of a list of ten ads, and the maximum length that a host may add to this list, in tokens. */
+/**
+ * Limits in tokens: the maximum length of a list of ten ads, and the maximum length that a host may add to this list.
+ */
 const maxListTokens = 2200;
 const maxAddedTokens = 250;
 
@@ -60,7 +62,7 @@ if (args.includes('--write')) writeResults();
 process.exitCode = failedResults.length > 0 ? 1 : 0;
 
 /**
- * Writes the results of the hosts that ran to a file, and updates the version and the date of each host in
+ * Writes the results of the hosts that ran to `results.json`, and updates the version and the date of these hosts in
  * `hosts.json`.
  */
 function writeResults(): void {
@@ -103,7 +105,10 @@ function installNode(): string {
   );
 }
 
-/** Installs a host's npm package, in its newest version by default. Each host has its own folder in the cache. */
+/**
+ * Installs an npm package of a host into a separate folder of the cache. Without a version in `packageName`, npm
+ * installs the newest version.
+ */
 function installPackage(id: string, packageName: string, nodePath: string): string {
   const folder = join(cacheFolder, id);
   mkdirSync(folder, { recursive: true });
@@ -121,8 +126,8 @@ function installPackage(id: string, packageName: string, nodePath: string): stri
 }
 
 /**
- * Returns the words that must precede a command so that the program can use only the loopback network. On Linux, they
- * begin with `unshare`. Returns an empty list if the system offers no such command.
+ * Returns the command and arguments to put before another command, so that the other command can use only the loopback
+ * network. On Linux, they begin with `unshare`. Returns an empty list if the system offers no such command.
  */
 function findIsolationCommand(): string[] {
   const enableLoopbackAndRun = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
@@ -183,8 +188,8 @@ function parseRunOutput(
 }
 
 /**
- * Compares the result of a run with the statements about the host in `src/mcp/hosts.json` and `catalog.ts`. Returns one
- * message for each difference.
+ * Compares the measurement of a run with the statements about the host in `src/mcp/hosts.json` and `catalog.ts`.
+ * Returns one message for each difference.
  */
 function findProblems(host: HostUnderTest, measured: HostMeasurement, missingTools: readonly string[]): string[] {
   const hostRow = hostRows.find(({ title }) => title === host.title);
@@ -202,8 +207,8 @@ function findProblems(host: HostUnderTest, measured: HostMeasurement, missingToo
 }
 
 /**
- * Compares the parts that the model received (pictures, links, instructions and tools) with the expectations in
- * `catalog.ts`. Returns one message for each difference.
+ * Compares the pictures, links, instructions and tools that the model received with the expectations in `catalog.ts`.
+ * Returns one message for each difference.
  */
 function findOutcomeProblems(expected: HostUnderTest['expected'], measured: HostMeasurement): string[] {
   const { pictures, links = 'left out by the server', instructions, tools } = expected;

@@ -10,9 +10,9 @@ import { readResidentMegabytes } from './memory.ts';
 import { addRow, computeQuantile } from './row.ts';
 
 /**
- * Measures the throughput of three servers with many concurrent clients. The servers are our server, a server built as
- * the documentation of the official SDK describes, and a plain proxy. All three do the same work and take turns within
- * one run. Run it with `npm run bench:http -- --seconds 20 --callers 64 --tool search_ads --items 10`.
+ * Measures the throughput of three servers with many concurrent clients: our server, a server built as the
+ * documentation of the official SDK describes, and a plain proxy. All three do the same work and take turns within one
+ * run. Run the benchmark with `npm run bench:http -- --seconds 20 --callers 64 --tool search_ads --items 10`.
  */
 const { values: optionValues } = parseArgs({
   options: {
@@ -44,7 +44,7 @@ interface MeasuredServer {
 }
 
 /**
- * For each protocol revision, our throughput divided by the throughput of the SDK server must be at least this ratio.
+ * The lowest allowed ratio of our throughput to the throughput of the SDK server. It applies to each protocol revision.
  */
 const minRatio = 0.95;
 const revisions = ['2025-11-25', '2026-07-28'];
@@ -101,7 +101,7 @@ function createTarget(
   };
 }
 
-/** Creates the measurements of a server that has not received any calls yet. */
+/** Creates empty measurements for a server that has not received any calls yet. */
 function createMeasurements() {
   return {
     answeredCount: 0,
@@ -114,14 +114,15 @@ function createMeasurements() {
 }
 
 /**
- * Sends calls to one server from many simulated callers. Each caller has its own API key and connection. It sends its
- * next call as soon as the previous response has arrived.
+ * Sends calls to one server from many simulated callers. Each caller has a separate API key and connection, and sends
+ * the next call as soon as the previous response has arrived.
  */
 async function sendCalls(target: MeasuredServer, seconds: number): Promise<void> {
   const endTime = performance.now() + seconds * 1000;
   const callRepeatedly = async (caller: number) => {
     const authorization = `Bearer svc_live_caller-${caller}-of-${callerCount}`;
-    // The simulated service (`upstream.ts`) derives the same name from this API key and adds it to its responses.
+    // The simulated service (`upstream.ts`) derives the same name from this API key and adds the name to its responses.
+    // A response without this name therefore belongs to another caller.
     const callerName = hash('sha256', authorization).slice(0, 12);
     const client = new Client(target.origin);
     const headers = { ...target.headers, authorization };
@@ -147,8 +148,8 @@ async function sendCalls(target: MeasuredServer, seconds: number): Promise<void>
 }
 
 /**
- * Returns the processor time of a process since its start, in milliseconds. Unlike elapsed time, it does not include
- * the time of other programs.
+ * Returns the processor time that a process has used since its start, in milliseconds. Unlike elapsed time, it does not
+ * depend on other programs.
  */
 function readProcessorMs(pid: number): number {
   try {
@@ -209,8 +210,8 @@ async function stopServers(httpCommand: HttpCommand): Promise<void> {
   for (const { process: child } of [service, proxyProcess, ...sdkProcesses]) child.kill();
   const { code, stderr } = await httpCommand.close();
   const hasNoErrors = targets.every(({ failedCount, wrongCount }) => failedCount + wrongCount === 0) && code === 0;
-  // One process serves both protocol revisions, and its memory use varies between measurements. Compare the mean of the
-  // later measurements with the mean of the earlier ones.
+  // One process serves both protocol revisions, and its memory use varies between measurements. Compare means instead
+  // of single measurements: the mean of the later half with the mean of the earlier half.
   const meanMegabytes = Array.from({ length: turnCount }, (_, turn) =>
     computeMean(serverTargets.map((target) => target.residentMegabytes[turn] ?? 0)),
   );

@@ -9,15 +9,17 @@ import { openLibrary } from '../src/library/open.ts';
 import { addBoundedRow, computeMedian } from './row.ts';
 
 /**
- * Measures the local library with 100,000 generated ads: the import, complete searches (API key, filters, search,
- * charge, JSON), and the result pages that the tool `gather_ads` reads for 1,000 ads. Run it with `npm run
- * bench:library`. Set `BENCH_ADS` to use another number of ads.
+ * Measures the local library with 100,000 generated ads: the import, complete searches (from the check of the API key
+ * to the JSON response), and the result pages that the tool `gather_ads` reads for 1,000 ads. Run the benchmark with
+ * `npm run bench:library`. Set `BENCH_ADS` to use another number of ads.
  */
 const adCount = Number(process.env.BENCH_ADS ?? 100_000);
 const roundCount = 15;
 const today = Date.UTC(2026, 10, 20);
 
-/** The searches to measure. They combine rare and common words in several scripts with filters and sort orders. */
+/**
+ * The searches to measure. They combine rare and common words in several writing systems with filters and sort orders.
+ */
 const searchRequests: Record<string, unknown>[] = [
   { query: 'serum', countries: ['US', 'BR'] },
   { query: 'sérum', startedAtFrom: '2026-06-01' },

@@ -1,5 +1,5 @@
 /**
- * A simulated service that returns many pages of ads. Each ad is a copy of a sample with a new id. Run it with `node
+ * A simulated service that returns many pages of ads. Each ad is a copy of a sample ad with a new id. Run it with `node
  * many-ads.ts <ads>`.
  */
 import { createServer } from 'node:http';
@@ -8,7 +8,8 @@ import { deriveUuid } from '../test/support/derive-uuid.ts';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
 /**
- * The message that this process sends when it is ready: its port, and whether its ads are real or generated (`source`).
+ * The message that this process sends when the service is ready: its port, and whether its ads are real or generated
+ * (`source`).
  */
 export interface ManyAdsInfo {
   port: number;

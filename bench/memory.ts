@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the resident memory of a process in megabytes. Returns NaN if it is unknown, e.g. on systems without `/proc`.
+ * Returns the resident memory of a process in megabytes, or NaN if `/proc` does not report it, e.g. on other systems
+ * than Linux.
  */
 export function readResidentMegabytes(pid: number | undefined): number {
   try {

@@ -28,8 +28,8 @@ const { values } = parseArgs({
 });
 const callsPerKey = 16;
 /**
- * Limits for response times by the number of hostile API keys: the maximum in milliseconds, and the maximum ratio to
- * the time without hostile keys. For other numbers of keys, there is no limit.
+ * Limits for response times, keyed by the number of hostile API keys: a maximum in milliseconds, and a maximum ratio to
+ * the response time without hostile keys. Other numbers of hostile keys have no limit.
  */
 const responseTimeLimits: Record<string, { ms: number; ratio: number }> = {
   1: { ms: 500, ratio: 5 },
@@ -54,7 +54,7 @@ const wideColumns = Array.from({ length: 33 }, (_, index) => `replace(hex(zerobl
 const lineBreaksExpression = "replace(hex(zeroblob(950000)), '0', char(10))";
 const buildGatherCall = (filters: object) => toolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
 
-/** Lists the calls of each free tool that need the most processor time or memory. */
+/** Lists the calls of the free tools that need the most processor time or memory. */
 function listExpensiveCalls(adIds: readonly string[]): object[] {
   const buildReportCall = (title: string, content: object) => {
     const sections = Array.from({ length: 20 }, (_, index) => ({ heading: `${index}`, ...content }));

@@ -1,9 +1,9 @@
-/** A simulated service that always returns the same page of 50 ads, with about 120 KB. */
+/** A simulated service that always returns the same page with 50 ads and about 120 KB. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
-/** The message that this process sends when it is ready: its port, and a description of its page of ads. */
+/** The message that this process sends when the service is ready: its port, and a description of its page of ads. */
 export interface PageOfAdsInfo {
   port: number;
   source: string;
@@ -13,8 +13,8 @@ export interface PageOfAdsInfo {
 
 const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
 /**
- * Returns how much the JSON size of an ad differs from 2.4 KB, the average in a page of 50 ads and 120 KB. The page
- * consists of the 50 samples that differ least.
+ * Returns the difference between the JSON size of an ad and 2.4 KB, the average size in a page with 50 ads and 120 KB.
+ * The page contains the 50 sample ads with the smallest difference.
  */
 const getSizeDifference = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
 const items = ads.toSorted((left, right) => getSizeDifference(left) - getSizeDifference(right)).slice(0, 50);

@@ -55,7 +55,7 @@ profiler.connect();
 await profiler.post('Profiler.enable');
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** Returns how many functions ran in each file since the previous call of this function. */
+/** Returns the number of functions that ran in each file since this function was last called. */
 async function countRunFunctions(): Promise<Map<string, number>> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
   const functionCountsByFile = new Map<string, number>();

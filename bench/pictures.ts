@@ -1,7 +1,7 @@
 /**
- * Measures how long the built server takes to draw a picture sheet of twelve demo ads. The time begins with the call
- * over stdio and ends with the picture. It is measured with and without cached pictures. Run it with `npm run
- * bench:pictures`. The first sheet loads all code and is not measured.
+ * Measures how long the built server takes to draw a picture sheet (one picture that shows several ads) of twelve demo
+ * ads, from the call over stdio to the picture. It measures sheets with and without cached pictures. The first sheet
+ * loads all code and is not measured. Run the benchmark with `npm run bench:pictures`.
  */
 import { connectStdio } from '../test/support/clients.ts';
 import { addBoundedRow, computeMedian } from './row.ts';

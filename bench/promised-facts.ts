@@ -1,8 +1,8 @@
 import type { Ad } from '../src/api/schemas.ts';
 
 /**
- * Reduces a text to letters and digits, so that two texts can be compared. Shortening, quoting and sanitizing may
- * change all other characters.
+ * Reduces a text to lower-case letters and digits, so that two texts can be compared. The server may change all other
+ * characters when it shortens, quotes or sanitizes a text.
  */
 const keepLettersAndDigits = (text: string) =>
   text
@@ -24,9 +24,9 @@ const platformCodes: Record<string, string> = {
 };
 
 /**
- * Returns the facts that every brief list of ads must state about an ad. Each fact has a name and a function that looks
- * for the fact in a text. The facts are read directly from the source data, because this check must not depend on the
- * code under test.
+ * Returns the facts that every brief list of ads must state about an ad. Each fact has a name and a function that
+ * returns true if a text states the fact. The facts come directly from the source data, because this check must not
+ * depend on the code under test.
  */
 export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: string) => boolean> {
   const facts: Record<string, (text: string) => boolean> = {};
@@ -69,8 +69,8 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
 }
 
 /**
- * Returns the lines of a formatted list that say something about one ad. These are the lines about the whole list, the
- * line of the advertiser, and the lines of the ad itself.
+ * Returns the lines of a formatted list that describe one ad: the first line, which is about the whole list, the line
+ * of the advertiser, and the lines of the ad itself.
  */
 export function selectLinesAbout(ad: Ad, text: string): string {
   const lines = text.split('\n');

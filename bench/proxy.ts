@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { fetchAndCondense } from './fetch-and-condense.ts';
 
 /**
- * A plain HTTP proxy between a caller and the service. It does not use MCP and does only the work that our server
- * cannot avoid. It is the baseline of the benchmarks. Run it with `node proxy.ts <url>`.
+ * A plain HTTP proxy between a caller and the service, which serves as a baseline for the benchmarks. It does not use
+ * MCP and does only the work that our server cannot avoid. Run it with `node proxy.ts <url>`.
  */
 const [serviceUrl = ''] = process.argv.slice(2);
 

@@ -1,8 +1,8 @@
 /**
- * Measures the cost of sharing state between replicas of the server in a store. It measures the number of store calls
- * of a paid search, and the time that a store adds to a cached response and to `gather_ads`. It also measures the time
- * until another replica has read the gathered ads, and the space for 100,000 ads. Requires `redis-server` or
- * PostgreSQL. Run it with `npm run bench:replicas -- --seconds 5 --ads 100000`.
+ * Measures the cost of a store that replicas of the server share: the number of store calls of a paid search, the time
+ * that a store adds to a cached response and to `gather_ads`, the time until another replica has read the gathered ads,
+ * and the space for 100,000 ads. Requires `redis-server` or PostgreSQL. Run it with `npm run bench:replicas --
+ * --seconds 5 --ads 100000`.
  */
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
@@ -28,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 const durationMs = 1000 * Number(values.seconds);
-/** Maximum time that a store may add to the median of a cached response, in milliseconds. */
+/** Maximum time that a store may add to the median response time of cached calls, in milliseconds. */
 const maxAddedMs: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsPerKey = 10_000;
 
@@ -60,7 +60,10 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
   return replica;
 }
 
-/** Counts how often a paid search with a credit budget calls the store. The number is the same for every store. */
+/**
+ * Counts the calls to the shared store that a paid search with a credit budget makes. The number is the same for every
+ * store, so the calls to a store in memory are counted.
+ */
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);
   const { baseUrl, close } = await startUpstream(service.respond);
@@ -121,7 +124,7 @@ async function countStoreCalls(): Promise<void> {
   await close();
 }
 
-/** Opens a connection for a caller with its own API key. */
+/** Opens a connection that sends tool calls with one API key. */
 function openCaller({ origin }: HttpCommand, key: string) {
   const client = new Client(origin);
   return {
@@ -136,7 +139,9 @@ function openCaller({ origin }: HttpCommand, key: string) {
   };
 }
 
-/** Requests the same cached response repeatedly. Returns the time of each call in milliseconds. */
+/**
+ * Requests the same cached response for `measurementMs` milliseconds. Returns the time of each call in milliseconds.
+ */
 async function timeCachedCalls(replica: HttpCommand, callTimeoutMs: number): Promise<number[]> {
   const times: number[] = [];
   const caller = openCaller(replica, 'svc_live_caller');
@@ -152,8 +157,8 @@ async function timeCachedCalls(replica: HttpCommand, callTimeoutMs: number): Pro
 }
 
 /**
- * Measures how long a caller waits for responses with and without the shared store. The calls alternate, so that both
- * cases are measured under the same load of the machine.
+ * Measures how long a caller waits for cached responses with and without the shared store. The calls to both servers
+ * alternate, so that both are measured under the same load of the machine.
  */
 async function measureAddedTime(store: string, server: StateServer): Promise<void> {
   const service = await startChild<{ port: number }>('upstream.ts', '10');
@@ -180,8 +185,8 @@ async function measureAddedTime(store: string, server: StateServer): Promise<voi
 }
 
 /**
- * Gathers (reads and stores) all ads with several API keys, one after another. Returns only the time of the first key
- * in milliseconds, because later keys benefit from code that is already compiled.
+ * Gathers (reads and stores) all ads with several API keys, one key after another. Returns only the time of the first
+ * key in milliseconds, because later keys benefit from code that is already compiled.
  */
 async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<number> {
   let firstKeyMs = 0;

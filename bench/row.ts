@@ -1,13 +1,15 @@
 /** A row of the table in BENCHMARKS.md. */
 interface BenchmarkRow {
   measurement: string;
-  /** The measured value, as text with its unit. `baselineText` is the baseline from the same run. */
+  /**
+   * The measured value, as text with its unit. `baselineText` is the baseline from the same run, also with its unit.
+   */
   measuredText: string;
   baselineText: string;
   /** The measured value divided by the baseline. */
   ratio: number;
   /**
-   * The limit in words, e.g. `at most 10 ms more`. `isWithinLimit` says whether the measured value is within the limit.
+   * The limit in words, e.g. `at most 10 ms more`. `isWithinLimit` is true if the measured value is within the limit.
    */
   limitText?: string;
   isWithinLimit?: boolean;
@@ -52,7 +54,7 @@ export function skipBenchmark(reason: string): never {
   process.exit(0);
 }
 
-/** Returns a quantile. For example, 95% of the values are below the quantile for 0.95. */
+/** Returns a quantile of the numbers. For example, 95% of the numbers are below the quantile for 0.95. */
 export function computeQuantile(values: readonly number[], quantile: number): number {
   const sortedValues = values.toSorted((left, right) => left - right);
   return sortedValues[Math.min(sortedValues.length - 1, Math.floor(sortedValues.length * quantile))] ?? Number.NaN;

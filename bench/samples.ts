@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
 const dataFolder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
 
-/** Ads and advertiser pages for benchmarks. They are real or come from the demo data. */
+/** Ads and advertiser pages for benchmarks. They are either real or generated demo data. */
 export interface Samples {
   source: string;
   isReal: boolean;
@@ -16,7 +16,7 @@ export interface Samples {
   pages: Page[];
 }
 
-/** Reads real ads and pages from the folder. Returns undefined if the folder contains no `ads.jsonl`. */
+/** Reads real ads and pages from `dataFolder`. Returns undefined if the folder contains no `ads.jsonl`. */
 export function readRealSamples(): Samples | undefined {
   if (!existsSync(`${dataFolder}/ads.jsonl`)) return;
   return {
@@ -27,7 +27,7 @@ export function readRealSamples(): Samples | undefined {
   };
 }
 
-/** Explains how to run a benchmark with real ads. */
+/** A message that explains how to run a benchmark with real ads. */
 export const missingSamplesHint = `no ads.jsonl in ${dataFolder}: set AD_LIBRARY_TEST_DATA to run this on real ads`;
 
 const readJsonLines = <T>(file: string): T[] =>
@@ -38,7 +38,7 @@ const readJsonLines = <T>(file: string): T[] =>
 
 const pageSize = 100;
 
-/** Returns ads and pages of the demo in the format of the service. */
+/** Returns ads and pages of the demo library in the format of the service. */
 export async function readDemoSamples(now: number, ads = 300, pages = 100): Promise<Samples> {
   const { library, apiKey } = await openDemoLibrary({ now: () => now });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };

@@ -28,8 +28,8 @@ const scheduleCount = Number(positionals[0] ?? 20_000);
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
 const processCount = availableParallelism();
 /**
- * Number of random account schedules that run at the same time in a real store. Each schedule uses its own account, and
- * spends most of its time waiting for the store.
+ * Number of random account schedules that run at the same time in a real store. Each schedule uses a separate account,
+ * and spends most of its time waiting for the store.
  */
 const concurrentScheduleCount = 40;
 
@@ -52,7 +52,7 @@ async function checkProperty<Run>(
   if (failed) process.exitCode = 1;
 }
 
-/** Runs the schedules in several processes, one per processor. Each process uses its own random seed. */
+/** Runs the schedules in one process per processor. Each process uses a different random seed. */
 async function runInAllProcesses(): Promise<void> {
   const startTime = performance.now();
   const schedulesPerProcess = `${Math.ceil(scheduleCount / processCount)}`;
@@ -74,7 +74,7 @@ async function checkInMemory(): Promise<void> {
   );
   const accounts = fc.asyncProperty(accountSchedules, createLedgerCheck(new MemoryStore(() => 0)));
   await checkProperty('accounts equal those of a single ledger', accounts);
-  // Start new servers after every 500 schedules. Otherwise their stored data would fill the memory.
+  // Start new servers after every 500 schedules. Otherwise the data that the servers store would fill the memory.
   let [servers, scheduleNumber] = [new GatheringServers(), 0];
   const gatheringProperty = fc.asyncProperty(gatheringSchedules, async (schedule) => {
     if (++scheduleNumber % 500 === 0) {

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * A minimal stdio server that only lists tools, built with the official SDK for the requested protocol revision. Start
- * times are compared with it. Run it with `node sdk-alone.ts <file with the list> <revision>`.
+ * A minimal stdio server that only lists tools, built with the official SDK for the requested protocol revision. A
+ * benchmark compares its start time with the start time of our server. Run it with `node sdk-alone.ts <file with the
+ * list> <revision>`.
  */
 const [listFile = '', revision] = process.argv.slice(2);
 const toolList = JSON.parse(readFileSync(listFile, 'utf8'));

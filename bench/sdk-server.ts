@@ -8,9 +8,9 @@ import * as z from 'zod';
 import { fetchAndCondense } from './fetch-and-condense.ts';
 
 /**
- * A server for comparison, built as the documentation of the official SDK describes, with `McpServer` and
- * `registerTool`. It uses stdio, or a new stateless transport for each HTTP request. Its tools only fetch and condense
- * ads. Run it with `node sdk-server.ts <revision> <url>`, or with `stdio` instead of a revision.
+ * A server for comparison, built with `McpServer` and `registerTool` as the documentation of the official SDK
+ * describes. It uses stdio, or a new stateless transport for each HTTP request. Its tools only fetch and shorten ads.
+ * Run it with `node sdk-server.ts <revision> <url>`, or with `stdio` instead of a revision.
  */
 const [revision, serviceUrl = ''] = process.argv.slice(2);
 const serverInfo = { name: 'sdk-server', version: '1' };

@@ -2,15 +2,15 @@ import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { listen } from '../src/transports/http/server.ts';
 
 /**
- * The message of the process that serves the demo library over HTTP: its base URL, and an API key for each simulated
- * caller.
+ * The message that this process sends when it serves the demo library over HTTP: the base URL, and an API key for each
+ * simulated caller.
  */
 export interface ServedDemo {
   baseUrl: string;
   callers: {
     /**
-     * The name that `whoami` returns for this API key. With this name, a benchmark notices a response that was sent to
-     * the wrong caller.
+     * The name that `whoami` returns for this API key. If a response contains another name, the benchmark knows that
+     * the response was sent to the wrong caller.
      */
     name: string;
     key: string;
@@ -18,8 +18,8 @@ export interface ServedDemo {
 }
 
 /**
- * Serves the demo library (generated ads) over HTTP. It runs in a separate process, so that its memory is measured
- * separately. Run it with `node served-demo.ts <callers>`.
+ * Serves the demo library (generated ads) over HTTP. This program runs in a separate process, so that its memory is
+ * measured separately. Run it with `node served-demo.ts <callers>`.
  */
 const { library } = await openDemoLibrary({ now: Date.now });
 const listener = await listen((request) => library.fetch(request), { host: '127.0.0.1', port: 0 });

@@ -30,9 +30,9 @@ const turnCount = 5;
  */
 const warmUpTurns = 3;
 /**
- * How much memory may grow after the caches are full. `heapBytes` allows for the varying contents of the caches. The
- * heap may also grow by `bytesPerKey` for each new API key, and by `bytesPerItem` for each item that a key receives for
- * the first time. The shared store may grow by the factor `storeRatio`.
+ * Limits for the growth of memory after the caches are full. `heapBytes` allows for the varying contents of the caches.
+ * The heap may also grow by `bytesPerKey` for each new API key, and by `bytesPerItem` for each item that a key receives
+ * for the first time. The shared store may grow by the factor `storeRatio`.
  */
 const maxGrowth = { heapBytes: 16 * 2 ** 20, bytesPerKey: 1024, bytesPerItem: 3 * 1024, storeRatio: 1.5 };
 /**
@@ -41,8 +41,8 @@ const maxGrowth = { heapBytes: 16 * 2 ** 20, bytesPerKey: 1024, bytesPerItem: 3 
  */
 const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
 /**
- * Opens the debugger of Node, from which this program reads the heap size. It is set with an environment variable, so
- * that the code of the server need not change.
+ * Environment variables that make Node open its debugger, from which this program reads the heap size. They work
+ * without a change to the code of the server.
  */
 const debuggerEnvironment = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 const debuggerAddressPattern = /^Debugger listening on (\S+)$/m;
@@ -53,7 +53,7 @@ let requestCount = 0;
 let unknownKeyCount = 0;
 /**
  * Ids of all ads and pages that callers have received so far. The server stores these items in the callers' datasets,
- * so their number explains growth.
+ * so memory may grow with their number.
  */
 const receivedIds = new Set<string>();
 
@@ -166,8 +166,8 @@ async function watchProcess(pid: number | undefined, address = ''): Promise<Watc
 }
 
 /**
- * Returns a function that sends each request to the next server process in turn. Most requests are valid tool calls,
- * but some misuse the server, e.g. with an unknown API key or an aborted request.
+ * Returns a function that sends one request of a simulated caller. The requests go to the server processes in turn.
+ * Most requests are valid tool calls, but some misuse the server, e.g. with an unknown API key or an aborted request.
  */
 function createRequestSender({ name, key }: ServedDemo['callers'][number], callerNumber: number): () => Promise<void> {
   const clients = servers.map(({ origin }) => new Client(origin));

@@ -1,8 +1,8 @@
 /**
- * Measures how long the built server takes to start and respond to `tools/list` over stdio, as a host starts it. For
- * comparison, measures a minimal server with the same tool list that uses the official SDK for the same protocol
- * revision. The two servers alternate, so that both are measured under the same load. Also measures the processor time
- * of the first tool call with demo data. Prints medians. Run it with `npm run bench:start [-- ROUNDS]`.
+ * Measures how long the built server takes to start and respond to `tools/list` over stdio. For comparison, it also
+ * measures a minimal server with the same tool list that uses the official SDK. The two servers alternate, so that both
+ * are measured under the same load. The benchmark also measures the processor time of the first tool call with demo
+ * data. It prints medians. Run it with `npm run bench:start [-- ROUNDS]`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const requestMeta = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 const handshake = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-/** The messages that a host sends to open a session and list the tools. */
+/** The messages that a host sends to open a session and list the tools, for each protocol revision. */
 const openingMessages = {
   '2025-11-25': [
     { id: 1, method: 'initialize', params: handshake },
@@ -41,12 +41,12 @@ const buildInput = (revision: Revision): string =>
   openingMessages[revision].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
 
 /**
- * Pass only these environment variables to the server, as a host does. Node variables of the shell, such as
- * `NODE_OPTIONS`, would slow down every start.
+ * The only environment variables that the measured server inherits. Hosts do not pass on Node variables of the shell,
+ * such as `NODE_OPTIONS`, which would slow down every start.
  */
 const { PATH = '', HOME = '' } = process.env;
 
-/** Starts a server. Returns the tool list, and the time in milliseconds until it arrived. */
+/** Starts a server. Returns the tool list, and the time in milliseconds until the list arrived. */
 function measureStart(
   args: readonly string[],
   env: Record<string, string>,
@@ -86,8 +86,8 @@ interface StartCase {
 }
 
 /**
- * The cases in which the start is measured. No case calls a tool. If the base URL is a loopback address, the start
- * includes a request for the filters of the local library.
+ * The settings with which the start is measured. If the base URL is a loopback address, the start includes a request
+ * for the filters of the local library (an API server on this machine). No case calls a tool.
  */
 const startCases: StartCase[] = [
   {

@@ -1,20 +1,20 @@
 /**
  * Prints the tables `pairs`, `han` and `hangul` of `src/views/token-tables.json`, which the server uses to estimate
- * token counts. They are computed from the vocabulary of the tokenizer o200k_base. Run it again if the reference
- * tokenizer changes: `npx tsx bench/token-tables.ts`.
+ * token counts. They are computed from the vocabulary of the tokenizer o200k_base. If the reference tokenizer changes,
+ * run this script again: `npx tsx bench/token-tables.ts`.
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
 
 const vocabularySize = 199_998;
 /**
- * The most frequent letter pairs of a script count as common until they make up this share of all pairs. Each block of
- * 128 Unicode characters is treated as one script.
+ * The share of a script's letter pairs that are common. The most frequent pairs count as common until they reach this
+ * share. Each block of 128 Unicode characters is treated as one script.
  */
 const commonPairShare = 0.88;
 
 /**
- * Lists the characters that are single tokens, encoded as distances between them. Each distance is a printable
- * character: `(` means 1, `)` means 2, and so on. The character `~` adds 86 to the next distance.
+ * Lists the characters in a range that are single tokens, encoded as distances between these characters. Each distance
+ * is a printable character: `(` means 1, `)` means 2, and so on. The character `~` adds 86 to the next distance.
  */
 function encodeDistances(firstCode: number, lastCode: number): string {
   let encodedDistances = '';

@@ -1,6 +1,6 @@
 /**
- * Measures how many tokens of o200k_base a result contains: in the response of the service, in our text, and in our
- * structured content. Exits with code 1 if a promised fact is missing or a limit is exceeded.
+ * Measures the length of tool results in tokens of o200k_base, in three forms: the response of the service, our text,
+ * and our structured content. Exits with code 1 if a promised fact is missing or a limit is exceeded.
  *
  * Run it with `npm run bench:tokens`. It uses real ads if they are available, and demo data otherwise.
  */
@@ -33,8 +33,8 @@ const checkLimit = (measurement: string, value: number, maxValue: number) => {
   if (value > maxValue) problems.push(`${measurement} is ${value.toFixed(2)}, more than ${maxValue}`);
 };
 /**
- * Checks a token limit that depends on the ads. Such limits are guaranteed only for real ads, so they are not checked
- * with demo data.
+ * Checks a token limit that depends on the ads. Such limits are guaranteed only for real ads, so demo data skips this
+ * check.
  */
 const checkRealLimit: typeof checkLimit = (...promise) => (isReal ? checkLimit(...promise) : undefined);
 
@@ -42,8 +42,8 @@ const countTextTokens = (text: string) =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
 /**
- * Counts the tokens of a result with several items: of the service's response, of our text, and of our structured
- * content.
+ * Counts the tokens of a result with several items in three forms: the response of the service, our text, and our
+ * structured content.
  */
 const countCosts = ({
   raw,
@@ -87,7 +87,7 @@ function printCosts(tool: string, allCosts: TokenCosts[]): void {
 const splitIntoPages = <T>(items: T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
-/** A sample cursor of the same length as our cursors for a service that uses the cursor `eyJwIjoxfQ`. */
+/** A sample cursor. It is as long as our cursors are if the service uses the cursor `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const listFrame = { cursor, hasMore: true, totalHits: 1204, asOf };
 const price = '5 credits';

@@ -14,20 +14,20 @@ export interface TrafficCall {
   isExpectedResult(result: ToolResult): boolean;
 }
 
-/** Creates the tool calls of one simulated client. Later calls use values from earlier results, such as ids. */
+/** A source of tool calls for one simulated client. Later calls use values from earlier results, such as ids. */
 export interface CallerTraffic {
   createNextCall(): TrafficCall;
   rememberResult(call: TrafficCall, result: ToolResult): void;
 }
 
-/** A long text for filters. Caches limit the size of their entries, so long filters fill the caches early. */
+/** A long text for filters. Caches limit the total size of their entries, so long filters fill the caches early. */
 const longWord = 'x'.repeat(7500);
-/** Maximum number of ids to remember, so that the memory of this program does not grow. */
+/** Maximum number of remembered ids. The limit keeps the memory of this program from growing. */
 const maxIds = 200;
 
 /**
- * Creates the tool calls that one simulated caller sends.
- * @param name the name of the caller's API key, as `whoami` returns it
+ * Creates a source of tool calls for one simulated caller.
+ * @param callerName the name of the caller's API key, as `whoami` returns it
  */
 export function createTraffic(name: string, random: SeededRandom): CallerTraffic {
   const adIds: string[] = [];
@@ -47,7 +47,7 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
   const createPageCall = (pageId = random.pick(pageIds)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
   const buildCollectionArguments = () => ({ collectionId, itemType: 'ads' });
   const buildLongFilter = () => ({ ctaType: ['SHOP_NOW', `${createdCount++}${longWord}`] });
-  /** Returns an id that no ad has. The ids of demo ads come from a different range. */
+  /** Returns arguments with an id that no ad has. The ids of demo ads come from a different range. */
   const buildUnknownAdArguments = () => ({
     adId: `ffffffff-ffff-4fff-8fff-${String(createdCount++).padStart(12, '0')}`,
   });
@@ -145,7 +145,7 @@ function expectSuccess(
 }
 
 /**
- * Returns a function that checks whether a result contains a word. A wrong result, or a result for another caller,
+ * Returns a function that checks whether a result contains `word`. A wrong result, or a result for another caller,
  * would not contain the word.
  */
 const includesWord = (word: string) => (result: ToolResult) => JSON.stringify(result.structuredContent).includes(word);

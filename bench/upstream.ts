@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 /**
- * A simulated service without any delay. It returns responses of the demo library that were recorded at the start. It
- * adds the name of the caller to each response, so that a response sent to the wrong caller is noticed. Run it with
- * `node upstream.ts <items>`.
+ * A simulated service that responds without delay, with responses of the demo library that it recorded at the start. It
+ * adds the name of the caller to each response, so that a benchmark notices a response sent to the wrong caller. Run it
+ * with `node upstream.ts <items>`.
  */
 const adCount = Number(process.argv[2]);
 const { library, apiKey } = await openDemoLibrary({ now: Date.now });
@@ -31,13 +31,13 @@ const getResponseBody = (path: string, caller: string): Buffer => {
 };
 
 /**
- * HTTP headers that report the charge of a search. Responses to `whoami` have no such headers, because it is free (API
- * document).
+ * HTTP headers that report the charge of a search. Responses to `whoami` have no such headers, because `whoami` is free
+ * (API document).
  */
 const creditHeaders = { 'x-service-credits-charged': '1', 'x-service-credits-remaining': '1000' };
 
 const server = createServer((request, response) => {
-  // Use a hash, because a response must not contain the API key itself.
+  // Derive the name from a hash, because a response must not contain the API key itself.
   const caller = hash('sha256', request.headers.authorization ?? '').slice(0, 12);
   const responseBody = getResponseBody(request.url ?? '', caller);
   request.resume().on('end', () => {

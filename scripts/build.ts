@@ -50,7 +50,7 @@ const distFolder = new URL('dist/', root);
 const buildFolder = new URL(`.building-${process.pid}/`, root);
 const chunkFolder = new URL('pieces/', buildFolder);
 const viewFolder = new URL('src/board/view/', root);
-/** Number of builds to keep in `dist`, including the latest one. */
+/** Maximum number of builds that stay in `dist`, including the latest one. */
 const maxKeptBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 
@@ -133,7 +133,7 @@ const firstCallFiles = [
   'storage/open',
 ].map((name) => `src/${name}.ts`);
 /**
- * Source files that only some sessions load at startup: sessions with a library on this machine, and sessions that use
+ * Source files that only some sessions load at startup: sessions that use a library on this machine, and sessions in
  * protocol revision 2026-07-28.
  */
 const startupFiles = ['src/mcp/served-filters.ts', 'src/mcp/sdk-v2.ts'];
@@ -191,8 +191,8 @@ const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/
 writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicenses(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
 
-// Generate type declarations only for `src/embed.ts`. Other programs import nothing else, and its types refer to no
-// other module.
+// Generate type declarations only for `src/embed.ts`, because other programs import no other module. The types in this
+// file refer to no other module.
 const typesFolder = mkdtempSync(join(tmpdir(), 'types-'));
 const compilerPath = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
 const compilerOptions = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', typesFolder];
@@ -227,15 +227,15 @@ for (const entry of [...staleEntries, ...builds.slice(maxKeptBuilds)])
   rmSync(new URL(entry, distFolder), { recursive: true });
 
 /**
- * Returns the chunks that a chunk imports. `kind` selects static imports (`import-statement`) or dynamic imports
- * (`dynamic-import`).
+ * Returns the paths of the chunks that a chunk imports. `kind` selects static imports (`import-statement`) or dynamic
+ * imports (`dynamic-import`).
  */
 function listImportedChunks(path: string, kind: 'import-statement' | 'dynamic-import'): string[] {
   const imports = commandBuild.metafile.outputs[path]?.imports ?? [];
   return imports.filter((chunk) => !chunk.external && chunk.kind === kind).map((chunk) => chunk.path);
 }
 
-/** Returns the chunk that the bundler created for a source file. */
+/** Returns the path of the chunk that the bundler created for a source file. */
 function findChunkOf(sourceFile: string): string {
   const { outputs } = commandBuild.metafile;
   const chunkPath = Object.keys(outputs).find((output) => outputs[output]?.entryPoint === sourceFile);
@@ -270,7 +270,7 @@ async function joinChunks(): Promise<Metafile[]> {
   ];
 }
 
-/** Returns the chunks that contain the source files, and all chunks that they import statically. */
+/** Returns the chunks that contain the source files, and all chunks that these chunks import statically. */
 function collectImportedChunks(sourceFiles: string[]): Set<string> {
   const chunks = new Set(sourceFiles.map(findChunkOf));
   for (const chunk of chunks) for (const path of listImportedChunks(chunk, 'import-statement')) chunks.add(path);
@@ -278,8 +278,8 @@ function collectImportedChunks(sourceFiles: string[]): Set<string> {
 }
 
 /**
- * Joins chunks and their static imports into one file. Other chunks still import from the original chunks, so these
- * remain as files that only re-export names. Chunks that were already joined are left out.
+ * Joins chunks and their static imports into one file. Other chunks still import from the original chunks, so the
+ * original chunks remain as files that only re-export names. Chunks that were already joined are left out.
  * @param chunksToJoin the chunks whose code goes into the new file
  * @param importers chunks that are changed to import directly from the new file instead of the original chunks
  */

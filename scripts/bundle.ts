@@ -52,7 +52,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
   return { name: `ad-library-mcp-${manifest.version}.mcpb`, bytes, policies };
 }
 
-/** Returns the files of the built server that a host needs to run it over stdio. The keys are file paths. */
+/** Returns the files of the built server that a host needs to run the server over stdio. The keys are file paths. */
 export function readServerFiles(): Record<string, Uint8Array> {
   const { name, version, license, type, engines } = JSON.parse(String(readProjectFile('package.json')));
   const files: Record<string, Uint8Array> = {
@@ -66,7 +66,7 @@ export function readServerFiles(): Record<string, Uint8Array> {
 }
 
 /**
- * Returns the files as a ZIP archive. The bytes of the archive depend only on the files, and not on the time or the
+ * Returns the files as a ZIP archive. The bytes of the archive depend only on the files, not on the time or the
  * machine.
  */
 export function zipFiles(files: Record<string, Uint8Array>): Uint8Array {
@@ -75,8 +75,8 @@ export function zipFiles(files: Record<string, Uint8Array>): Uint8Array {
     path,
     [content, mode],
   ]);
-  // Use a fixed time, the earliest that a ZIP archive can store, so that archives are identical. It is a local time,
-  // because ZIP archives store local time.
+  // Use a fixed time, so that archives of the same files are identical. It is the earliest time that a ZIP archive can
+  // store, in local time, because ZIP archives store local times.
   return zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
 }
 

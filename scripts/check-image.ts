@@ -1,9 +1,9 @@
 /**
- * Builds the container image with podman or docker, runs it, and checks everything that docs/operations.md promises. It
- * checks MCP over HTTP and stdio, the health check, a read-only file system without capabilities, a local library on a
- * volume, and shutdown on SIGTERM. Run it with `npm run image:check [-- NODE_IMAGE]`. NODE_IMAGE replaces the base
- * image of the Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS contains additional options for
- * `build`, such as `--network host`.
+ * Builds the container image with podman or docker, runs it, and checks everything that docs/operations.md promises:
+ * MCP over HTTP and stdio, the health check, a read-only file system without capabilities, a local library on a volume,
+ * and shutdown on SIGTERM. Run it with `npm run image:check [-- NODE_IMAGE]`. NODE_IMAGE replaces the base image of the
+ * Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS contains additional options for `build`, such
+ * as `--network host`.
  */
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,8 +15,8 @@ const [nodeImage] = process.argv.slice(2);
 
 /** Name of the installed container engine: `podman` or `docker`. */
 const engine = findEngine();
-// Show only the message of a failure. The output of the container engine already precedes it, and a stack trace would
-// add nothing.
+// Show only the message of a failure. The container engine has already printed its error, and a stack trace would not
+// help the reader.
 process.once('uncaughtException', (error) => fail(error.message));
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Lists the publisher details in package.json that are still placeholders. Runs before `npm publish` and stops it if a
- * placeholder is left.
+ * Lists the publisher details in package.json that are still placeholders. Runs before `npm publish` and stops the
+ * publication if a placeholder remains.
  */
 import { readFileSync } from 'node:fs';
 import { listPlaceholders } from './docs/published.ts';

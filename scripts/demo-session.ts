@@ -46,7 +46,8 @@ const client = new Client({ name: 'demo-session', version: '1.0.0' });
 const spending = { calls: 0, credits: 0 };
 const creditsLinePattern = /^Credits:/;
 /**
- * Matches the request id at the end of the line about credits, e.g. `. Request req_123`. The demo does not print it.
+ * Matches the request id at the end of the line about credits, e.g. `. Request req_123`. The demo does not print the
+ * id.
  */
 const requestIdPattern = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
@@ -217,7 +218,7 @@ async function callTool({ name, args, shownLinePattern, maxWrappedLines = 2 }: D
   return result;
 }
 
-/** Wraps a text at spaces into lines of at most `columns` characters. A longer word gets its own line. */
+/** Wraps a text at spaces into lines of at most `columns` characters. A longer word gets a separate line. */
 function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let currentLine = '';

@@ -1,6 +1,6 @@
 /**
- * Draws the pictures in `docs/pictures` from the demo data of one day. They show a conversation in an MCP host, the ad
- * board, a picture sheet of ads, a report and a weekly mail. Run it with `npm run pictures`.
+ * Draws the pictures in `docs/pictures` from the demo data of one day: a conversation in an MCP host, the ad board, a
+ * picture sheet of ads, a report and a weekly mail. Run it with `npm run pictures`.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { openApp } from '../src/app.ts';
@@ -42,7 +42,7 @@ await saveScreenshot('board-light.png', { width: 1100, height: 900 }, 'cards');
 await saveScreenshot('board-dark.png', { width: 1100, height: 900, context: { theme: 'dark' } }, 'timeline');
 await saveScreenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
 
-// Select the longest-running ad of each language.
+// The picture sheet shows the longest-running ad of each language.
 const sql = `SELECT id, max(daysRunning) AS days FROM ads GROUP BY language ORDER BY days DESC`;
 await server.call('gather_ads', { maxAds: 3000, maxCredits: 300 });
 const { data } = await server.call('query_ads', { sql, limit: 12 });

@@ -64,7 +64,7 @@ interface PluginDescription {
 
 /**
  * Returns the path of the server file, e.g. `${CLAUDE_PLUGIN_ROOT}/dist/main.js`. The host replaces the placeholder
- * with the folder of the plugin.
+ * with the path of the plugin's folder.
  */
 const formatMainFilePath = (placeholder: string) => `\${${placeholder}}/dist/main.js`;
 
@@ -91,8 +91,8 @@ const describeMetadata = (manifest: Manifest) => ({
 });
 
 /**
- * Describes the plugin in the Agent Plugin format. It starts the server with demo data. The format cannot ask the user
- * for an API key, and plugins must not depend on environment variables.
+ * Describes the plugin in the Agent Plugin format. The plugin starts the server with demo data, because the format
+ * cannot ask the user for an API key, and plugins must not depend on environment variables.
  * @see https://github.com/agentplugins/agent-plugins-spec/blob/main/spec/1.0.0.md
  */
 function describeAgentPlugin(manifest: Manifest): PluginDescription {

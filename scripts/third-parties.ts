@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Collects the license texts of all packages in a bundle. Most licenses require that a copy of the code includes the
- * license text.
+ * Collects the license texts of all packages in a bundle. Most licenses require that every copy of the code includes
+ * the license text.
  */
 export function collectLicenses(bundledFiles: readonly string[], root: URL): string {
   return listPackageFolders(bundledFiles)
@@ -22,20 +22,20 @@ function readLicense(folder: URL): string {
   const licenseUrl = file === undefined ? (licenseFiles[name] ?? standardLicenseFiles[license]) : new URL(file, folder);
   if (license === undefined || licenseUrl === undefined)
     throw new Error(`${name} states no licence, so it cannot be bundled.`);
-  // Some packages contain code compiled from other projects, which has its own license.
+  // Some packages contain code that was compiled from another project and has a different license.
   const licenseUrls = [licenseUrl, new URL('codec/LICENSE.codec.md', folder)].filter((url) => existsSync(url));
   return `${name} ${version} (${license})\n\n${licenseUrls.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
 }
 
 /**
- * Some packages name a standard license but do not include its text. For each such license, this is a file of another
- * package that contains the text.
+ * Files with the texts of standard licenses, for packages that name a license but do not include its text. Each file
+ * comes from another package with the same license.
  */
 const standardLicenseFiles: Record<string, URL> = {
   'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),
 };
 
-/** License texts that are published only in the repository or README of the package. */
+/** License texts that a package publishes only in its repository or README. The keys are package names. */
 const licenseFiles: Record<string, URL> = {
   '@redis/client': new URL('licences/redis-client.txt', import.meta.url),
   'pg-types': new URL('licences/pg-types.txt', import.meta.url),
@@ -55,8 +55,8 @@ interface Dependency {
 
 /**
  * Creates the bill of materials of a bundle (a list of its packages) in CycloneDX format, from the output of `npm
- * sbom`. Only packages in the bundle are listed. The time, the serial number and the npm version are left out, so that
- * the same files produce identical bytes.
+ * sbom`. Lists only packages in the bundle. Leaves out the time, the serial number and the npm version, so that the
+ * same files produce identical bytes.
  */
 export function createBillOfMaterials(bundledFiles: readonly string[], root: URL): string {
   const cwd = fileURLToPath(root);

@@ -1,6 +1,6 @@
 /**
- * Writes the desktop bundle, with the privacy policies of the service. Run it with `npm run pack:mcpb [--
- * PRIVACY_POLICY_URL…]`.
+ * Writes the desktop bundle (MCPB), with the given URLs of privacy policies. Run it with `npm run pack:mcpb --
+ * [PRIVACY_POLICY_URL…]`.
  */
 import { writeFileSync } from 'node:fs';
 import { findPolicyProblems, packBundle } from './bundle.ts';

@@ -1,6 +1,6 @@
 /**
- * Writes the plugins for agent hosts to `dist-plugins/`. There is a folder for each kind of host, and a ZIP archive
- * with the same files. Run it with `npm run pack:plugins`.
+ * Writes the plugins for agent hosts to `dist-plugins/`: a folder for each kind of host, and a ZIP archive with the
+ * same files. Run it with `npm run pack:plugins`.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -23,23 +23,25 @@ import type { ReplicaState } from './storage/store/open-store.ts';
 
 export const { version } = about;
 
-/** The settings of the server, and everything that it gets from its environment, e.g. the clocks and the network. */
+/** The settings of the server, and the dependencies that the caller passes in, e.g. the clocks and the network. */
 export interface AppOptions {
   config: Config;
-  /** Problems in the settings. If there are any, every call fails with an error that lists them. */
+  /**
+   * Problems in the settings. If the settings have problems, every call fails with an error that lists these problems.
+   */
   problems?: readonly string[];
   log: Log;
-  /** Called after each tool call, e.g. to count it. By default, the call is written to the log. */
+  /** Called after each tool call, e.g. to count the calls. By default, the call is written to the log. */
   onCall?: OnCall;
   now: () => number;
   /** Returns milliseconds from a clock that is never set back, unlike `Date.now()`. Use it to measure durations. */
   monotonicNow: () => number;
   random: () => number;
-  /** Sends requests to the service. By default, over the network. */
+  /** Sends requests to the service. By default, the requests go over the network. */
   fetch?: Fetch | undefined;
   /** The base URL at which this server serves the pictures of demo ads. Undefined if no HTTP server runs. */
   mediaUrl?: string | undefined;
-  /** Looks up the IP addresses of a host before a picture is fetched from it. By default, with DNS. */
+  /** Looks up the IP addresses of a host before a picture is fetched from this host. By default, uses DNS. */
   resolve?: ResolveHost | undefined;
   /**
    * Stores which API keys the service has accepted recently. The default suits a single-user server, which has only one
@@ -58,7 +60,8 @@ export interface AppOptions {
 export const monotonicNow = (): number => Math.round(performance.now());
 
 /**
- * The base URL of demo pictures if no HTTP server runs. Every demo picture needs a URL, even if nothing responds at it.
+ * The base URL of demo pictures if no HTTP server runs. Every demo picture needs a URL, even if no server responds at
+ * this URL.
  */
 const placeholderMediaUrl = 'https://media.demo.example/media';
 
@@ -67,7 +70,7 @@ const placeholderMediaUrl = 'https://media.demo.example/media';
  * this process.
  */
 interface Service {
-  /** The API key of a single-user server. Undefined if callers send their own keys. */
+  /** The API key of a single-user server. Undefined if each caller sends an API key. */
   apiKey?: string | undefined;
   /**
    * Handles API requests inside this process. Set only for the demo library, because requests to a real service use the
@@ -139,7 +142,7 @@ export async function openApp(options: AppOptions) {
       (await getCallResources()).extendSpendingRetention(connection),
     findLinked: async (link: string, name: string) => (await getCallResources()).findLinked(link, name),
     pictures: service.servedPictures?.respond,
-    /** Makes long calls return the data that they have so far, because the process is about to exit. */
+    /** Makes long calls return the data that they have read so far, because the process is about to exit. */
     drain: () => drainController.abort(),
     /**
      * Ends all calls. Waits up to `drainMs` milliseconds for paid requests that were already sent, because the service
@@ -154,14 +157,14 @@ export async function openApp(options: AppOptions) {
 }
 
 /**
- * Time limit for asking the service to which account an API key belongs, in milliseconds. A paid response may have to
- * wait this long before it is stored.
+ * Time limit in milliseconds for the request that asks the service to which account an API key belongs. A paid response
+ * may have to wait this long before it is stored.
  */
 const maxWhoamiMs = 5000;
 
 /**
- * Connects the API client, the cache, the credit meter and the storage. Imports them on the first call, so that the
- * server starts fast.
+ * Connects the API client, the cache, the credit meter and the storage. Imports their modules on the first call, so
+ * that the server starts fast.
  */
 export async function openCallResources(options: AppOptions, apiService: Service): Promise<CallResources> {
   const { config, log, now, monotonicNow, random, shared } = options;
@@ -292,8 +295,8 @@ function createPictureOpener(
 }
 
 /**
- * Returns a function that fetches pictures for a local library (an API server on the user's machine). It fetches only
- * from hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
+ * Returns a function that fetches pictures for a local library (an API server on the user's machine). The function
+ * fetches pictures only from hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
   const pictureSource = (await import('./pictures/pictures.ts')).openPictures({
@@ -388,7 +391,9 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
   };
 }
 
-/** Creates a `get` method that ignores the case of header names, like the `Headers` object of the web standard. */
+/**
+ * Creates an object whose `get` method ignores the case of header names, like the `Headers` object of the web standard.
+ */
 function createHeaderReader(headers: Record<string, string>) {
   const valuesByName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return { get: (name: string) => valuesByName.get(name.toLowerCase()) ?? null };

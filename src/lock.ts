@@ -19,25 +19,27 @@ import { parseJson } from './api/json.ts';
 export type Lock = ReturnType<typeof createLock>;
 
 /**
- * The URL at which the process that holds a lock serves the locked resource, and a token for requests. Other processes
- * can send requests there instead of waiting for the lock.
+ * The URL at which the lock holder serves the locked resource, and a token for requests. Other processes can send
+ * requests to this URL instead of waiting for the lock.
  */
 export interface LockHolderEndpoint {
   url: string;
-  /** A secret that other processes of the same user read from the lock file and send with their requests. */
+  /** A secret for requests to the URL. Other processes of the same user read it from the lock file. */
   token: string;
 }
 
-/** The content of a lock file, as JSON. Other versions of this program read it, so the field names must not change. */
+/**
+ * The content of a lock file as JSON. Other versions of this program read the file, so the field names must not change.
+ */
 interface LockFileContent {
   id: string;
-  /** The process that holds the lock, as `identifyThisProcess` describes it. */
+  /** The process that holds the lock, in the format of `identifyThisProcess`. */
   process: string;
   host: string;
   address?: LockHolderEndpoint | undefined;
 }
 
-/** How long to wait for a lock, and the interval at which the lock file is checked, in milliseconds. */
+/** The maximum time to wait for a lock, and the interval between two checks of the lock file. */
 const maxWaitMs = 5000;
 const pollIntervalMs = 10;
 
@@ -46,7 +48,10 @@ const adviceWithEndpoint =
 const adviceWithoutEndpoint =
   'Try again when that process has finished. If the process is suspended, continue or end it.';
 
-/** The error if another process holds a lock. The message names this process and the lock file, and says what to do. */
+/**
+ * Thrown if another process holds a lock. The message names that process and the lock file, and tells the user what to
+ * do.
+ */
 export class LockHeldError extends AdLibraryError {
   readonly endpoint: LockHolderEndpoint | undefined;
 
@@ -74,9 +79,9 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
 }
 
 /**
- * Acquires a lock for this process. Waits while another process holds it. If the lock file of that process contains an
- * endpoint, fails immediately, because the caller can use the endpoint instead.
- * @param signal ends the wait; default: after five seconds
+ * Acquires a lock for this process. If another process holds the lock, waits until it is released. Fails immediately if
+ * the other process has published an endpoint, because the caller can use the endpoint instead.
+ * @param signal aborts the wait; by default after five seconds
  * @throws LockHeldError if the lock is not released in time
  * @throws Error if the lock file cannot be written
  */
@@ -93,14 +98,15 @@ export async function acquireLock(path: string, signal = AbortSignal.timeout(max
 
 function createLock(path: string, content: LockFileContent) {
   /**
-   * Returns true while this process holds the lock. Returns false if the lock file was deleted or belongs to another
+   * Returns true if this process still holds the lock. Returns false if the lock file was deleted or belongs to another
    * process.
    */
   const isHeld = () => readLockFile(path)?.id === content.id;
   return {
     isHeld,
     /**
-     * Writes an endpoint into the lock file. Other processes can then use this process instead of waiting for the lock.
+     * Publishes an endpoint in the lock file, so that other processes can send requests to this process instead of
+     * waiting.
      */
     setEndpoint(endpoint: LockHolderEndpoint | undefined): void {
       if (!isHeld()) return;
@@ -115,8 +121,8 @@ function createLock(path: string, content: LockFileContent) {
 }
 
 /**
- * Removes a lock whose process has ended. Returns undefined if the caller can now try to acquire the lock. Otherwise
- * returns the lock to wait for: this lock if its process is running, or the removal lock of another process.
+ * Removes a lock if its process has ended. Returns undefined if the caller can now try to acquire the lock. Otherwise
+ * returns the lock to wait for: the given lock if its process is running, or the removal lock of another process.
  */
 function removeAbandonedLock(path: string): { path: string; content: LockFileContent | undefined } | undefined {
   const content = readLockFile(path);
@@ -138,8 +144,8 @@ function readLockFile(path: string): LockFileContent | undefined {
 }
 
 /**
- * Creates a lock file. Returns false if the file exists. The content is first written to a temporary file, which is
- * then linked to `path`, so that a lock file is never empty.
+ * Creates a lock file. Returns false if the lock file already exists. The content is first written to a temporary file,
+ * which is then linked to `path`, so that other processes never see an incomplete lock file.
  * @throws Error if the file cannot be written
  */
 function createLockFile(path: string, content: LockFileContent): boolean {
@@ -157,7 +163,10 @@ function createLockFile(path: string, content: LockFileContent): boolean {
   }
 }
 
-/** Returns the trimmed text that `read` returns. Returns an empty string if `read` throws, e.g. for a missing file. */
+/**
+ * Returns the text from `readText` without surrounding whitespace. Returns an empty string if `readText` throws, e.g.
+ * for a missing file.
+ */
 const readTextOrEmpty = (read: () => string): string => {
   try {
     return read().trim();
@@ -169,22 +178,24 @@ const readTextOrEmpty = (read: () => string): string => {
 /** Returns an id of this machine that stays the same after a restart. */
 const readMachineId = () =>
   hash('sha256', `${hostname()} ${readTextOrEmpty(() => readFileSync('/etc/machine-id', 'utf8'))}`).slice(0, 32);
-/** Returns an id that changes each time the machine starts, or an empty string if the system has none. */
+/**
+ * Returns an id that changes each time the machine starts. Returns an empty string if the system provides no such id.
+ */
 const readBootId = () => readTextOrEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
 /**
- * Returns the id of this process's PID namespace. Two containers may have the same host name, but not the same
- * namespace.
+ * Returns the id of this process's PID namespace. Two containers with the same host name can be told apart by their
+ * namespaces.
  */
 const readPidNamespace = () => readTextOrEmpty(() => readlinkSync('/proc/self/ns/pid'));
 
 /**
- * Returns the start time of a process in clock ticks, which distinguishes it from earlier processes with the same pid.
- * Returns `ended` if the process has ended, and an empty string if the system reports no start times. An ended process
- * has the state Z until its parent has read the exit code.
+ * Returns the start time of a process in clock ticks, which distinguishes the process from earlier processes with the
+ * same pid. Returns `ended` for a process that has ended. Returns an empty string if the system reports no start times.
+ * Linux keeps an ended process in the state Z until its parent has read the exit code.
  */
 function readStartTime(pid: number): string {
-  // The second field is the program name in parentheses, which may itself contain spaces and parentheses. Therefore
-  // remove everything up to the last parenthesis.
+  // The second field is the program name in parentheses, which may contain spaces and parentheses. Therefore remove
+  // everything up to the last parenthesis.
   const [state, ...statFields] = readTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
     .replace(/^.*\) /s, '')
     .split(' ');
@@ -192,17 +203,18 @@ function readStartTime(pid: number): string {
 }
 
 /**
- * Returns a description of this process, from which another process can find out whether it has ended. The format is
- * `pid startTime namespace bootId machineId`.
+ * Returns a text that identifies this process, so that another process can check whether this process has ended. The
+ * format is `pid startTime namespace bootId machineId`.
  */
 export const identifyThisProcess = (): string =>
   [process.pid, readStartTime(process.pid), readPidNamespace(), readBootId(), readMachineId()].join(' ');
 
 /**
- * Returns true if the process that `identifyThisProcess` describes has ended, e.g. because the machine was restarted.
+ * Returns true if the process that `identifyThisProcess` described has ended, e.g. because the machine was restarted.
  *
- * A suspended process counts as running, and so does one on another machine or in another container. If the system
- * reports no start times, a process counts as running while any process has its pid.
+ * A suspended process counts as running. A process on another machine or in another container also counts as running,
+ * because it cannot be checked from here. If the system reports no start times, any process with the same pid counts as
+ * this process.
  */
 export function hasProcessEnded(processIdentity: string): boolean {
   const [pid = '', recordedStartTime, recordedNamespace, recordedBootId, recordedMachineId] =

@@ -1,6 +1,9 @@
 import { type CallCosts, type Demo, openDemo } from './demo.ts';
 
-/** A user's question, with the answer, the names of the tools that were called for it, and the cost of these calls. */
+/**
+ * A user's question with its answer, the names of the tools that were called to find the answer, and the cost of these
+ * calls.
+ */
 export interface AnsweredQuestion extends CallCosts {
   question: string;
   tools: string[];
@@ -11,8 +14,8 @@ type CallTool = (tool: string, args?: object) => Promise<Record<string, unknown>
 type Rows = (string | number)[][];
 
 /**
- * The session in which the questions are answered. It can call tools, and contains ids from the answers to earlier
- * questions.
+ * The session in which a user asks all questions. It contains functions that call tools, and ids that earlier questions
+ * found and later questions use.
  */
 interface Session {
   call: CallTool;
@@ -28,7 +31,7 @@ const filtersInGermany = { countries: ['DE'] };
 const sqlInGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
 const formatRows = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
 
-/** Thirty questions that one user asks in one session, each with the tool calls that answer it. */
+/** Thirty questions that one user asks in one session, each with a function that calls tools to find the answer. */
 const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
   [
     'Which ads that promise free shipping have run longest in the US, and still run?',
@@ -244,8 +247,8 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
 ];
 
 /**
- * Answers all questions and returns the cost of each. The questions are asked in one session, so ads that were read for
- * an earlier question are not read again.
+ * Answers all questions in one session, so ads that were read for an earlier question are not read again. Answers them
+ * a second time only to count raw tokens, that is, the tokens in the responses of the service.
  */
 export async function answerQuestions(): Promise<AnsweredQuestion[]> {
   const [answers, countedAnswers] = [

@@ -11,30 +11,30 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
 /**
- * The time at which all evaluations start. The demo data depends only on the date, so results of different runs can be
- * compared.
+ * The time at which the clock of every evaluation starts. The demo data depends only on the date, so a fixed date makes
+ * the results of different runs comparable.
  */
 const startTime = Date.UTC(2026, 0, 15, 12);
 
 const countTextTokens = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** The costs of all tool calls since the last call of `takeCosts`. */
+/** The costs of all tool calls since `takeCosts` was last called. */
 export interface CallCosts {
   calls: number;
   credits: number;
   /** Number of tokens in the result texts that a model reads. */
   tokens: number;
-  /** Number of tokens in the responses of the service. 0 if they are not counted. */
+  /** Number of tokens in the responses of the ad service, or 0 if these tokens are not counted. */
   rawTokens: number;
 }
 
-/** A client connected to a server with demo data. */
+/** A client that is connected to a server with demo data. */
 export interface Demo {
   client: Client;
   /**
-   * Calls a tool and returns its data.
-   * @throws Error if the result is an error
+   * Calls a tool and returns its structured result.
+   * @throws Error if the tool call fails
    */
   call(name: string, args?: object): Promise<Result['data']>;
   takeCosts(): CallCosts;
@@ -43,8 +43,8 @@ export interface Demo {
 }
 
 /**
- * Starts a server in demo mode. If `countsRawTokens` is true, the demo library runs as a separate service, and the
- * tokens of its responses are counted. The results then contain no pictures.
+ * Starts a server with demo data. If `countsRawTokens` is true, the server calls the demo library as if it were a
+ * remote service, so that the tokens of the library's responses can be counted. Tool results then contain no pictures.
  */
 export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> {
   let currentTime = startTime;
@@ -101,8 +101,8 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
 }
 
 /**
- * All data of the demo service, in the form in which the service sends it. The evaluations compute correct answers from
- * this data and compare them with the answers of the tools.
+ * All data of the demo service, as the service sends it. The evaluations compute the correct answers from this data and
+ * compare the answers of the tools with them.
  */
 export interface RawDemo {
   ads: Ad[];

@@ -6,7 +6,7 @@ import { type Demo, openDemo } from './demo.ts';
  */
 export interface LimitResult {
   question: string;
-  /** The answer according to the figures alone, which ignores the limit of the data. */
+  /** The answer from the query results alone. It does not mention the limit of the data. */
   figures: string;
   /** The sentence in the results that states the limit of the data. Undefined if no result states it. */
   limit: string | undefined;
@@ -23,7 +23,9 @@ interface Coverage {
   notes?: string[];
 }
 
-/** The functions with which a question is answered. `query` runs an SQL statement and returns its rows as text. */
+/**
+ * The functions that a question calls to find its answer. `query` runs an SQL statement and returns its rows as text.
+ */
 interface Session {
   call: CallTool;
   query(sql: string): Promise<string>;
@@ -50,8 +52,8 @@ const gatherAds = async ({ call }: Session, advertiserExact: string | undefined)
 const findLine = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start)) ?? '';
 
 /**
- * Matches a sentence of a result that lists fields known for only some ads of one advertiser, e.g. `Known for some of
- * the 40 ads of "Acme" only: spend (12)`.
+ * Returns a pattern for the sentence of a result that lists the fields that only some ads of an advertiser have, e.g.
+ * `Known for some of the 40 ads of "Acme" only: spend (12)`.
  */
 const createGapPattern = (advertiser: string | undefined, field: string) =>
   new RegExp(`^Known for some of the \\d+ ads of "${advertiser}" only: .*\\b${field} \\(\\d+\\)`);

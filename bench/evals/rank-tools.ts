@@ -26,8 +26,8 @@ interface OtherServer {
 /** A user's question, and how well a search for tools found a tool that answers it. */
 export interface RankedQuestion extends Question {
   /**
-   * Position of the first tool that answers the question in the list of found tools, starting at 1. It is 0 if this
-   * server has no such tool.
+   * Position, starting at 1, of the first suitable tool in the search results. 0 if no tool of this server can answer
+   * the question.
    */
   rank: number;
   /** Up to three tools that are ranked above the first tool that answers the question, e.g. `search_code (github)`. */
@@ -35,7 +35,7 @@ export interface RankedQuestion extends Question {
 }
 
 /**
- * The number of tools that the model receives for a question, in hosts that search for tools instead of listing all of
+ * Number of tools that the model receives for a question, if its host searches for tools instead of listing all of
  * them.
  */
 export const maxShownTools = 5;
@@ -46,7 +46,7 @@ const stopWords = new Set(
   ),
 );
 
-/** Splits a text into words for full-text search. Removes stop words and common endings. */
+/** Splits a text into words for full-text search. Removes stop words and common word endings, e.g. `ing`. */
 const splitIntoWords = (text: string): string[] =>
   text
     .replace(/([a-z])([A-Z])/g, '$1 $2')
@@ -56,8 +56,9 @@ const splitIntoWords = (text: string): string[] =>
     .map((word) => word.replace(/(?<=[a-z]{2})(?:ies|ing|ers?|ed|es|e|s)$/, ''));
 
 /**
- * Creates a function that ranks documents for a query with Okapi BM25 and its standard constants (Robertson and
- * Zaragoza 2009). The function returns the indexes of the documents, best first.
+ * Creates a function that ranks documents for a query with Okapi BM25 (Robertson and Zaragoza 2009). `k1` and `b` are
+ * the constants of the formula, with their standard values. The function returns the indexes of the documents, best
+ * first.
  */
 function createRanker(documents: readonly string[][]): (query: readonly string[]) => number[] {
   const [k1, b] = [1.2, 0.75];
@@ -94,7 +95,7 @@ export async function rankQuestions(
   const otherServers: OtherServer[] = readJson('other-servers.json');
   const { tools } = await client.listTools();
   const ownTools = tools.filter(({ name }) => !name.startsWith('board_'));
-  // Put our tools last. If a tool of another server has the same score, it is then ranked above ours.
+  // Put our tools last, so that a tool of another server with the same score ranks above ours.
   const allTools = [
     ...otherServers.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
     ...ownTools.map(({ name, title = '', description = '' }) => ({

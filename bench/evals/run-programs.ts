@@ -7,7 +7,10 @@ import { compile } from 'json-schema-to-typescript';
 import type { Ad } from '../../src/api/schemas.ts';
 import { type Demo, openDemo, type RawDemo } from './demo.ts';
 
-/** The outcome of one example program, which calls tools through generated types, and the correct answer. */
+/**
+ * The outcome of one example program, together with the correct answer. The program calls tools through generated
+ * types.
+ */
 export interface ProgramResult {
   question: string;
   /** Error messages of the TypeScript compiler for this program. */
@@ -30,8 +33,7 @@ function computeMedian(values: number[]): number {
 }
 
 /**
- * For each program, the question that it answers, and a function that computes the correct answer from all data of the
- * service.
+ * The question that each program answers, and a function that computes the correct answer from all data of the service.
  */
 const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
   'days-running': [
@@ -103,8 +105,8 @@ const root = new URL('../../', import.meta.url);
 const programFolder = new URL('node_modules/.cache/evals/', root);
 
 /**
- * Generates TypeScript types for all tools from the tool list, and writes them to a file. Hosts with a code mode give
- * such types to their model, which then writes a program instead of calling tools.
+ * Generates TypeScript types for all tools from the tool list, and writes the types to a file. Hosts with a code mode
+ * give such types to their model, which then writes a program instead of calling tools.
  */
 async function writeTypes(client: Client): Promise<void> {
   const { tools } = await client.listTools();
@@ -124,7 +126,7 @@ async function writeTypes(client: Client): Promise<void> {
   );
 }
 
-/** Compiles all programs. Returns the errors of the TypeScript compiler by program. */
+/** Type-checks all programs. Returns the error messages of the TypeScript compiler, keyed by program name. */
 function checkTypes(): Map<string, string[]> {
   const files = readdirSync(programFolder).filter((file) => file.endsWith('.ts'));
   const compiler = createRequire(import.meta.url)
@@ -141,7 +143,7 @@ function checkTypes(): Map<string, string[]> {
   return problems;
 }
 
-/** Type-checks all programs, and runs each of them with a new demo server. */
+/** Type-checks all programs, and runs each program with a new demo server. */
 export async function runPrograms(client: Client, raw: RawDemo): Promise<ProgramResult[]> {
   rmSync(programFolder, { recursive: true, force: true });
   mkdirSync(programFolder, { recursive: true });

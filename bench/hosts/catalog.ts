@@ -1,14 +1,14 @@
 /**
- * The hosts to test. For each host, this file contains its npm package and the command that runs it. It also contains
- * the steps from docs/hosts.md that add the server to the host.
+ * The hosts to test. For each host, this file contains the npm package, the command that runs the host, and the steps
+ * from docs/hosts.md that add the server to the host.
  */
 
 interface TestEnvironment {
   /** Base URL of the local server that acts as the language model of the host. */
   modelUrl: string;
-  /** Path of the file that docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
+  /** Path of the server's main file, which docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
-  /** Returns the path of a plugin in `dist-plugins`, e.g. of `claude-plugin`. */
+  /** Returns the path of the folder of a plugin in `dist-plugins`, e.g. for the plugin `claude-plugin`. */
   pluginFolder(name: string): string;
 }
 
@@ -24,9 +24,9 @@ interface HostSetup {
    * begin with `./`.
    */
   files?: Record<string, object | string>;
-  /** Commands of the host that add the server. */
+  /** Commands that add the server to the host. They run before the model gets a question. */
   commands?: HostCommand[];
-  /** The command that sends a question to the host's model. */
+  /** Arguments of the host's program that send a question to the model. */
   run: string[];
 }
 
@@ -39,13 +39,16 @@ export type LinkOutcome = 'a link' | 'dropped' | 'left out by the server';
 /** How much of the server's instructions the model receives. */
 export type InstructionsOutcome = 'whole' | 'beginning' | 'none';
 
-/** The parts of results and the tools that the model of a host is expected to receive. */
+/** The parts of tool results, the instructions and the tools that a host is expected to pass on to its model. */
 interface ExpectedOutcome {
   pictures: PictureOutcome;
   /** The expected outcome for links to files. The default is `left out by the server`. */
   links?: LinkOutcome;
   instructions: InstructionsOutcome;
-  /** States whether the model receives all tools at once (`all`), or only tools for which it has searched. */
+  /**
+   * `all` if the model receives all tools at once, or `found by a search` if it receives only tools that it searched
+   * for.
+   */
   tools: 'all' | 'found by a search';
 }
 
@@ -54,7 +57,7 @@ export interface HostUnderTest {
   title: string;
   /** The npm package of the host, e.g. `@openai/codex`. */
   packageName: string;
-  /** Version to install if the newest one cannot be installed. */
+  /** Version to install if the newest version cannot be installed. */
   packageVersion?: string;
   /** Path of the program in the installation folder, e.g. `node_modules/.bin/codex`. */
   program: string;
@@ -67,12 +70,12 @@ const question = 'Research ads';
 const demoVariables = { AD_LIBRARY_DEMO: 'true' };
 const marketplacePlugin = 'ad-library@ad-library-mcp';
 
-/** The JSON configuration from docs/hosts.md that many hosts accept. */
+/** Builds the JSON configuration from docs/hosts.md that many hosts accept. */
 const buildServerConfig = ({ mainFile }: TestEnvironment) => ({
   mcpServers: { 'ad-library': { command: 'node', args: [mainFile], env: demoVariables } },
 });
 
-/** Builds the configuration of opencode, which Kilo CLI also accepts. */
+/** Builds the configuration of opencode. Kilo CLI accepts the same format. */
 const buildOpenCodeConfig = ({ modelUrl, mainFile }: TestEnvironment) => {
   const model = {
     name: 'Scripted',
@@ -302,7 +305,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
       const server = { name: 'ad-library', command: 'node', args: [mainFile], env: demoVariables };
       const config = { name: 'Bench', version: '0.0.1', schema: 'v1', models: [model], mcpServers: [server] };
       return {
-        // The host reads a YAML file. Write it as JSON, because JSON is valid YAML.
+        // The host reads a YAML file. JSON is valid YAML, so write the configuration as JSON.
         command: { files: { './config.yaml': config }, run: ['--config', 'config.yaml', '--auto', '-p', question] },
       };
     },

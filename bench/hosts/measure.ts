@@ -9,11 +9,11 @@ export interface RecordedMessage {
   message: any;
 }
 
-/** States which parts of a tool result the model received: its text, its structured data, both or neither. */
+/** The parts of a tool result that the server sent or the model received: text, structured data, both or neither. */
 export type ReadForm = 'text' | 'data' | 'both' | 'neither';
 
 /**
- * The result of one run: which parts of the messages of the server reached the model of the host, and how the host
+ * The measurements of one run: which parts of the server's messages reached the model of the host, and how the host
  * behaved.
  */
 export interface HostMeasurement {
@@ -21,13 +21,14 @@ export interface HostMeasurement {
   clientName: string;
   revision: string;
   /**
-   * The parts of a result that the server sent: text, data, or both. `read` lists the parts that the model received.
+   * The parts of a tool result: `sent` for the parts that the server sent, and `read` for the parts that the model
+   * received.
    */
   sent: ReadForm;
   read: ReadForm;
   /**
-   * Number of tokens of a list of ten ads in the host's message to the model. `sentTokens` is their number in the text
-   * that the server sent.
+   * The length of a list of ten ads in tokens: `listTokens` in the host's message to the model, and `sentTokens` in the
+   * text that the server sent.
    */
   listTokens: number;
   sentTokens: number;
@@ -55,7 +56,8 @@ interface RecordedRun {
 }
 
 /**
- * Matches a base64-encoded picture. It requires at least 1,500 characters, so that ordinary words and ids do not match.
+ * Matches a base64-encoded picture. Text with fewer than 1,500 characters does not match, so that ordinary words and
+ * ids are not mistaken for a picture.
  */
 const base64Pattern = /[A-Za-z0-9+/=]{1500,}/g;
 const picturePattern = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
@@ -92,11 +94,11 @@ interface CallResult {
   text: string;
   data?: string;
   hasPicture: boolean;
-  /** URI of the link to a file. Undefined if the result has none. */
+  /** URI of the file that the result links to. Undefined if the result contains no link. */
   linkUri: string | undefined;
 }
 
-/** Returns the result of the first call of each tool, by tool name. */
+/** Returns the first result of each tool, keyed by tool name. */
 function collectFirstResults(messages: readonly RecordedMessage[]): Map<string, CallResult> {
   const resultsByTool = new Map<string, CallResult>();
   for (const { from, message } of messages) {
@@ -124,8 +126,8 @@ interface Content {
 }
 
 /**
- * For each text of a tool result, finds the messages with which the host passed this result on to the model. The order
- * is the same as in `texts`. An entry is undefined if the host did not pass the result on.
+ * For each result text, finds the messages in which the host passed the result on to the model, as JSON. Returns them
+ * in the order of `resultTexts`, with undefined for each result that the host did not pass on.
  */
 function findForwardedResults(
   requests: readonly ModelRequest[],
@@ -151,13 +153,13 @@ function findForwardedResults(
 }
 
 /**
- * Returns true if the messages contain a tool result. It is recognized by the longest line of its text, or by the first
- * ad id in the text. The id is sufficient, because a host may pass on only the structured data.
+ * Returns true if the messages contain the tool result, that is, the longest line of its text or the first ad id in the
+ * text. The id is sufficient, because a host may pass on only the structured data.
  */
 function isMentioned(messagesJson: string, resultText: string): boolean {
   const [firstId] = resultText.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/) ?? [];
-  // Ignore the note about demo data. Every result and the instructions contain this note, so it does not identify a
-  // result.
+  // Ignore lines with the note about demo data. Every result and the instructions contain this note, so it cannot
+  // identify a result.
   const lines = resultText.split('\n').filter((line) => !line.includes('DEMO DATA'));
   const longestLine = lines.reduce((longest, line) => (line.length > longest.length ? line : longest), '');
   return (
@@ -166,7 +168,10 @@ function isMentioned(messagesJson: string, resultText: string): boolean {
   );
 }
 
-/** Returns true if the JSON contains the text. Hosts may encode a text as JSON up to three times. */
+/**
+ * Returns true if the JSON contains the text, encoded as JSON one to three times. Hosts differ in how often they encode
+ * a text.
+ */
 function containsEncodedText(json: string | undefined, text: string | undefined): boolean {
   if (json === undefined || text === undefined) return false;
   let encodedText = text;
@@ -185,8 +190,8 @@ function findPictureOutcome(message: string | undefined, wasSent: boolean): Pict
 }
 
 /**
- * Finds out whether the model received the link to a file. The text of a result also contains the URI of the file. If
- * the host's message contains the URI more often than this text, the host passed on the link itself.
+ * Determines whether the model received the link to a file. The text of the tool result also contains the URI of the
+ * file. If the host's message contains the URI more often than this text, the host passed on the link itself.
  */
 function findLinkOutcome(message = '', result: CallResult | undefined): LinkOutcome {
   if (result?.linkUri === undefined) return 'left out by the server';

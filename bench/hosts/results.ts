@@ -8,7 +8,7 @@ export interface HostResult {
   day: string;
   /** How the server was added to the host: `command`, `plugin`, or both. */
   setups: string[];
-  /** What the model received. Missing if the host did not run. */
+  /** The measurements of the run. Undefined if the host did not run. */
   measured?: HostMeasurement;
   /**
    * Differences between the measured behavior and the statements about this host in the documentation and the source

@@ -1,7 +1,6 @@
 /**
- * Runs one host with the scripted model (a local server that sends fixed replies). Prints as JSON what the model
- * received. `npm run hosts` starts this program without access to the internet: `run-host.ts HOST SETUP INSTALLATION
- * NODE`.
+ * Runs one host with the scripted model (a local server that sends fixed replies), and prints the measurements as JSON.
+ * `npm run hosts` starts this program without access to the internet: `run-host.ts HOST SETUP INSTALLATION NODE`.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +38,7 @@ const homeFolder = join(runFolder, 'home');
 const workFolder = join(runFolder, 'work');
 for (const folder of [homeFolder, workFolder]) mkdirSync(folder);
 
-// Replace `main.js` in each plugin with a program that starts the server and records its messages.
+// Replace `main.js` in each plugin with a program that starts the server and records the messages of host and server.
 for (const { folder, files } of packPlugins()) {
   for (const [path, content] of Object.entries(files)) writeFile(join(runFolder, folder, path), content);
   const distFolder = join(runFolder, folder, 'dist');
@@ -81,7 +80,7 @@ function writeFile(path: string, content: string | Uint8Array): void {
 
 /**
  * Runs a command of the host. The command does not inherit the environment variables of this process. It gets only the
- * variables of the host, a few fixed ones, and a `PATH` that contains Node.
+ * variables that the host needs, a few fixed variables, and a `PATH` that contains Node.
  */
 async function runProgram({ args, input = '' }: { args: string[]; input?: string }) {
   const variables = host?.variables(environment);
@@ -99,8 +98,8 @@ async function runProgram({ args, input = '' }: { args: string[]; input?: string
 }
 
 /**
- * Returns the files that contain recorded messages of the server. Searches all subfolders, because some hosts copy
- * plugins into their home folder.
+ * Returns the paths of the files with recorded messages. Searches all subfolders, because some hosts copy plugins into
+ * their home folder.
  */
 function findRecords(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

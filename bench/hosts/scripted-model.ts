@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net';
  * hosts. It supports the four protocols that the hosts use.
  *
  * The package `@copilotkit/aimock` supports these protocols as well, but cannot be used here. It drops tools in
- * namespaces and `tool_search` calls, which Codex needs, and it does not record requests exactly as they were sent.
+ * namespaces and `tool_search` calls, which Codex needs, and it does not record requests exactly as the hosts sent
+ * them.
  */
 
 /** A JSON value whose form depends on the protocol. */
@@ -22,10 +23,10 @@ export interface ModelRequest {
   body: Json;
 }
 
-/** A step of the script: the model calls one of our tools. */
+/** A step of the script, in which the model calls one of our tools. */
 export interface ScriptStep {
   tool: string;
-  /** Returns the arguments of the call. `adIds` contains the ad ids in all results so far. */
+  /** Returns the arguments of the call. `adIds` contains the ids of all ads in earlier results. */
   args(adIds: readonly string[]): object;
 }
 
@@ -97,8 +98,8 @@ async function readJson(request: IncomingMessage): Promise<Json> {
 }
 
 /**
- * Chooses the model's reply to each request. Some hosts send the same request twice, so a repeated request gets the
- * same reply. Some hosts also request a title for the conversation.
+ * Creates a script that chooses the model's reply to each request. Some hosts send the same request twice, so a
+ * repeated request gets the same reply. Some hosts also request a title for the conversation.
  */
 function createScript(steps: readonly ScriptStep[]) {
   const missingTools: string[] = [];
@@ -164,7 +165,8 @@ const flattenTool = (tool: Json, namespace?: string): OfferedTool[] =>
     : [{ name: tool.function?.name ?? tool.name ?? tool.type, type: tool.type, namespace }];
 
 /**
- * Returns the messages of the conversation in a request to the model. Each protocol uses a different field for them.
+ * Returns the messages of the conversation in a request to the model. The field that contains the messages depends on
+ * the protocol.
  */
 export const listMessages = ({ body }: ModelRequest): Json[] =>
   body.messages ?? body.contents ?? (Array.isArray(body.input) ? body.input : []);
@@ -194,7 +196,7 @@ const formatEvent = (data: { type: string }): string => `event: ${data.type}\nda
 let lastId = 0;
 const createId = (prefix: string): string => `${prefix}_${String(++lastId).padStart(16, '0')}`;
 
-/** For each protocol, a function that writes a reply in the format of the protocol. */
+/** For each protocol, a function that writes a reply in the format of this protocol. */
 const replyWriters: Record<
   Protocol,
   (response: ServerResponse, body: Json, reply: ModelReply, streams: boolean) => void

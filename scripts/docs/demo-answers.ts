@@ -24,7 +24,7 @@ function formatCollapsedCall(name: string, args: object, text: string): string {
   return `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`;
 }
 
-/** Inserts an example call of every tool, with its result on demo data, into the page. */
+/** Inserts an example call of every tool, with its result on demo data, into a documentation page. */
 export async function insertExamples(page: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => exampleTime });
   const demoCalls = await makeDemoCalls(server.call);
@@ -53,8 +53,8 @@ type AskTool = (tool: string, args: Record<string, unknown>) => Promise<ToolData
 const inGermany = { countries: ['DE'] };
 
 /**
- * The example questions in the README, in order. The last question costs nothing, because answering the previous
- * question has already read the ads.
+ * The example questions in the README, in order. The last question costs nothing, because the server has already read
+ * the ads for the previous question.
  */
 const questions: { question: string; tools: string; answer(ask: AskTool): Promise<string> }[] = [
   {
@@ -118,7 +118,7 @@ export async function insertQuestions(readme: string): Promise<string> {
   return replaceMarked(readme, 'questions', sections.join('\n\n'));
 }
 
-/** Writes a conversation between a user and an assistant as Markdown, with every tool call and its result. */
+/** A conversation between a user and an assistant, as Markdown with every tool call and its result. */
 class Session {
   readonly #lines: string[] = [];
   readonly #server: TestServer;
@@ -258,7 +258,7 @@ async function playShortlistSession(session: Session): Promise<void> {
   session.addAssistantText(`The first ad is in “${collection?.name}”, and the sheet has ${items.length} rows.`);
 }
 
-/** Inserts every session with its results on demo data into the page. */
+/** Inserts every session with its results on demo data into a documentation page. */
 export async function insertSessions(page: string): Promise<string> {
   let updatedPage = page;
   for (const [name, playSession] of Object.entries(sessionsByName)) {

@@ -1,6 +1,6 @@
 /**
- * Replaces the text between `<!-- name -->` and `<!-- /name -->`.
- * @throws Error if one of these comments is missing, so that no generated part is forgotten
+ * Replaces the text between the comments `<!-- name -->` and `<!-- /name -->`.
+ * @throws Error if one of these comments is missing, so that no generated section is forgotten
  */
 export function replaceMarked(markdown: string, name: string, content: string): string {
   const [startMarker, endMarker] = [`<!-- ${name} -->`, `<!-- /${name} -->`];

@@ -21,7 +21,7 @@ export interface Publisher {
   homepage: string;
   repository: { type: string; url: string };
   bugs: { url: string };
-  /** URLs of the privacy policies. Hosts show them as links before installation. */
+  /** URLs of the privacy policies. Hosts show these URLs as links before installation. */
   privacyPolicies: string[];
 }
 
@@ -72,7 +72,9 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
 /** The settings that have a title. Desktop hosts show only these settings in their installation form. */
 const titledSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
-/** Data formats of settings in the MCP registry. The keys are the names of values in the command's help. */
+/**
+ * Data formats of settings in the MCP registry. The keys are the placeholders that the command's help shows for values.
+ */
 const registryFormats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 
 /** Updates server.json, the file for the MCP registry, with the publisher, the version and the settings. */
@@ -86,7 +88,7 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
     repository: repositoryHost && { url: repositoryUrl, source: repositoryHost },
     version,
     _meta: {
-      // Values for which the registry defines no fields of their own. Paths are relative to the repository.
+      // The registry has no separate fields for these values. Paths are relative to the repository.
       'io.modelcontextprotocol.registry/publisher-provided': {
         keywords: publisher.keywords,
         categories: ['marketing', 'research'],

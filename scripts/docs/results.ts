@@ -3,7 +3,7 @@ import { describedTools } from '../../src/mcp/described-tools.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { replaceMarked } from './marked.ts';
 
-/** A JSON Schema from the tool list. An object with a title gets its own table. */
+/** A JSON Schema from the tool list. The documentation has a separate table for each object with a title. */
 interface Schema {
   type?: string | string[];
   title?: string;
@@ -38,8 +38,8 @@ function formatFieldTable({ properties = {}, required = [] }: Schema, omittedNam
 }
 
 /**
- * Returns all objects in a schema that have a title. Each one gets its own table in the documentation. Outer objects
- * come before the objects that they contain.
+ * Returns all objects in a schema that have a title, because the documentation has a separate table for each of them.
+ * Outer objects come before the objects that they contain.
  */
 function listTitledSchemas(schema: Schema): Schema[] {
   const innerSchemas = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])].flatMap(
@@ -95,6 +95,6 @@ function formatErrorTable(): string {
   return ['| kind | when | retryable | its text begins |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-/** Inserts the tables of results and errors into the page. */
+/** Inserts the tables of results and errors into a Markdown page. */
 export const insertResults = (page: string): string =>
   replaceMarked(replaceMarked(page, 'results', formatResultTables()), 'errors', formatErrorTable());

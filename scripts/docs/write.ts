@@ -21,7 +21,7 @@ const updateJson =
   (text, publisher) =>
     `${JSON.stringify(write(JSON.parse(text), publisher), null, 2)}\n`;
 
-/** Files with generated parts, and the functions that update these parts. */
+/** The files that contain generated sections, each with the function that updates these sections. */
 export const generatedFiles: Record<string, UpdateText> = {
   'README.md': (readme, publisher) => insertQuestions(insertInstallLinks(insertTools(insertBadges(readme, publisher)))),
   'docs/tools.md': (page) => insertExamples(insertFullTools(page)),

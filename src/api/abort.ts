@@ -18,7 +18,7 @@ export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSig
 
 /**
  * Aborts the controller when one of the signals aborts, and returns a function that removes the listeners. The
- * listeners of `AbortSignal.any` cannot be removed, so they would accumulate on long-lived signals.
+ * listeners of `AbortSignal.any` cannot be removed, so they would accumulate on signals that live long.
  */
 function abortWithSignals(controller: AbortController, signals: readonly AbortSignal[]): () => void {
   const removeListeners = signals.map((signal) => {
@@ -32,12 +32,15 @@ function abortWithSignals(controller: AbortController, signals: readonly AbortSi
   };
 }
 
-/** Creates the reason with which a signal aborts after a time limit. `createAbortError` recognizes it by its name. */
+/**
+ * Creates the reason with which a signal aborts after a time limit. `createAbortError` recognizes this reason by the
+ * name `TimeoutError`.
+ */
 export const createTimeoutError = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
 /**
- * Creates the error for a call whose signal has aborted. Its kind is `timeout` after a time limit, and otherwise
- * `network`.
+ * Creates the error for a call whose signal has aborted. The kind of the error is `timeout` after a time limit, and
+ * `network` otherwise.
  * @param wasSent false if it is certain that the request never left this process
  */
 export function createAbortError({ reason }: AbortSignal, wasSent: boolean): AdLibraryError {
@@ -55,7 +58,8 @@ export const toAdLibraryError = (error: unknown, signal: AbortSignal): AdLibrary
 
 /**
  * Runs `work` with a time limit.
- * @param options `signals` abort `work`; after `timeoutMs` milliseconds, a `TimeoutError` aborts it
+ * @param options `work` is aborted when one of `signals` aborts, or with a `TimeoutError` after `timeoutMs`
+ * milliseconds
  * @param work receives the signal that aborts it
  */
 export async function withDeadline<Value>(
@@ -63,7 +67,7 @@ export async function withDeadline<Value>(
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController();
-  // `work` may add many listeners, and Node warns of a memory leak at more than ten. Therefore remove this limit.
+  // `work` may add many listeners, and Node warns of a memory leak at more than ten. Turn off this warning.
   setMaxListeners(0, controller.signal);
   const removeListeners = abortWithSignals(controller, signals);
   const timer = setTimeout(() => controller.abort(createTimeoutError()), timeoutMs);

@@ -9,7 +9,7 @@ export interface ServiceRequest {
   body?: Readonly<Record<string, unknown>>;
   /**
    * True if a page of results was requested without `limit`, so that the service chose the page size. The price depends
-   * on the page size, and the cursor of the next page does not contain it.
+   * on this size, and the cursor of the next page does not contain the size.
    */
   hasDefaultSize?: boolean | undefined;
   /** A text that is the same for identical requests, even if their callers have different API keys. */
@@ -25,7 +25,10 @@ export interface CallOwner {
    * hash of the API key.
    */
   tenantId: string;
-  /** The sign-in connection through which the caller uses the API key. Undefined if the caller sends the key itself. */
+  /**
+   * The sign-in connection through which the caller uses the API key. Undefined if the caller provides the key
+   * directly.
+   */
   connection?: Connection | undefined;
 }
 
@@ -33,15 +36,15 @@ export interface CallOwner {
 export interface CacheOptions {
   /** True to send the request even if its response is in the cache. */
   fresh?: boolean | undefined;
-  /** True not to cache the response, because the caller stores its content elsewhere. */
+  /** True if the response must not be cached, because the caller stores its content elsewhere. */
   skipsCaching?: boolean | undefined;
   /** For `getAd`: true to accept an ad that an earlier search or list returned, instead of requesting the ad again. */
   acceptsListedAd?: boolean | undefined;
-  /** True never to send a paid request. The call throws `PaymentNeeded` if its response is not stored. */
+  /** True if the call must never send a paid request. It throws `PaymentNeeded` if its response is not stored. */
   storedOnly?: boolean | undefined;
   /**
-   * Called with the pending response when the request is sent. The call counts as finished when the returned promise
-   * has resolved, even if the caller has disconnected.
+   * Called with the pending response when the request is sent. The call counts as finished only when the returned
+   * promise has resolved, even if the caller disconnects earlier.
    */
   onSending?: ((pendingResponse: Promise<ServiceResponse>) => Promise<unknown>) | undefined;
 }
@@ -51,18 +54,20 @@ export interface CreditLimit {
   readonly maxCredits: number;
 }
 
-/** The state of a call in progress, as the credit meter and the HTTP client update it. */
+/** The state of a call in progress. The credit meter and the HTTP client update it. */
 export interface CallProgress {
-  /** True once the request has left this process, so that the service may perform it and charge for it. */
+  /**
+   * True once the request has left this process. From then on, the service may perform the request and charge for it.
+   */
   isSent: boolean;
-  /** True if an earlier attempt of this call failed, although the service may have performed it. */
+  /** True if an earlier attempt of this call seemed to fail, but the service may have performed it. */
   mayHaveBeenPerformed?: boolean;
   /**
    * True if the call costs credits, because the API document says so or the service has charged for this operation
    * before.
    */
   isPaid?: boolean;
-  /** Returns true while a caller waits for the response. If nobody waits, a failed call is not retried. */
+  /** Returns true while a caller waits for the response. If no caller waits, a failed call is not retried. */
   isAwaited?(): boolean;
 }
 
@@ -107,11 +112,11 @@ export interface Receipt {
   age?: number;
 }
 
-/** A response of the API, both parsed and as received. It may come from the cache. */
+/** A response of the API, both parsed and as received. The response may come from the cache. */
 export interface ServiceResponse {
-  /** The response body after validation with the operation's schema. */
+  /** The response body after validation with the schema of the operation. */
   value: unknown;
-  /** The response body as received, with all fields. Views that show every field need it. */
+  /** The response body as received, with all fields, for views that show every field. */
   raw: unknown;
   /** The response body as JSON text. The cache removes this field after it has stored the text. */
   text?: string | undefined;
@@ -121,7 +126,7 @@ export interface ServiceResponse {
    * differ.
    */
   sequenceNumber?: number;
-  /** True if the response is now in the cache, so that all items of its page can be shown without another call. */
+  /** True if the cache now contains the response, so that all items of its page can be shown without another call. */
   isCached?: true;
   /**
    * The operation that returned this ad earlier, e.g. `searchAds`. Set only for an ad from the dataset (the stored
@@ -137,7 +142,7 @@ export interface ServiceResponse {
   repeated?: true;
 }
 
-/** The error of a call that would need a paid request but has the option `storedOnly`. */
+/** The error of a call with the option `storedOnly` that would need a paid request. */
 export class PaymentNeeded extends Error {
   override readonly name = 'PaymentNeeded';
   readonly request: ServiceRequest;
@@ -149,8 +154,8 @@ export class PaymentNeeded extends Error {
 }
 
 /**
- * Returns a copy of a response whose receipt (the recorded cost) says that it came from the cache and nothing was
- * charged.
+ * Returns a copy of a response whose receipt (the recorded cost) says that the response came from the cache and nothing
+ * was charged.
  */
 export const markAsCached = (response: ServiceResponse, ageMs?: number): ServiceResponse => {
   const receipt = { ...response.receipt, charged: 0, cached: true, ...(ageMs !== undefined && { age: ageMs }) };
@@ -159,11 +164,11 @@ export const markAsCached = (response: ServiceResponse, ageMs?: number): Service
 
 /**
  * Sends an API call and returns the response. The cache, the credit meter and the HTTP client all have this type, so
- * that each one can call the next.
+ * that each of them can call the next one.
  */
 export type SendCall = (call: ApiCall) => Promise<ServiceResponse>;
 
-/** Returns a text that identifies a request. The order of its arguments does not matter. */
+/** Returns a text that identifies a request. The order of the request's arguments does not matter. */
 export const createFingerprint = ({ operation, path, query, body }: Omit<ServiceRequest, 'fingerprint'>) =>
   toCanonicalJson([operation.name, path, query, body ?? null]);
 
@@ -177,8 +182,8 @@ export function createRequestWithoutArguments(operation: Operation): ServiceRequ
 export interface CachedResponseName {
   fingerprint: string;
   /**
-   * The group of responses with which this one is removed from the cache. For example, the lists of a collection form a
-   * group, which is removed when the collection changes.
+   * The group of responses that the cache removes together with this response. For example, the lists of a collection
+   * form a group, which is removed when the collection changes.
    */
   group?: string | undefined;
 }
@@ -189,7 +194,7 @@ export const getCollectionCacheGroup = ({ path }: Pick<ServiceRequest, 'path'>):
 
 /**
  * Returns the name under which the response to a request is cached. Lists of a collection's items belong to a group, so
- * that they can be removed together.
+ * that the cache can remove all of these lists together.
  */
 export const getCachedResponseName = (request: ServiceRequest): CachedResponseName => ({
   fingerprint: request.fingerprint,

@@ -34,18 +34,19 @@ export interface ApiResponse<Name extends OperationName> extends ServiceResponse
   value: ResponseOf<Name>;
 }
 
-/** The maximum number of items on one page of results. The API document allows 100 items, so this leaves a margin. */
+/** The maximum number of items on one page of results. It leaves a margin above the 100 items of the API document. */
 const maxPageItems = 1000;
-/** The maximum number of collections in a response. The list of collections has no pages. */
+/** The maximum number of collections in a response. The service returns all collections at once and not in pages. */
 const maxCollections = 10_000;
 /**
- * Creates a schema for a list. It checks the length before the items, because each invalid item costs time and memory.
+ * Creates a schema for a list. The schema checks the length first, because checking many invalid items costs time and
+ * memory.
  */
 const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = maxPageItems) =>
   z.array(z.unknown()).max(maxItems).pipe(z.array(itemSchema));
 
 /**
- * The schema of an ad checks only the id, which every ad must have. `src/views` reads and checks the other fields.
+ * The schema of an ad. It checks only the id, which every ad must have. `src/views` reads and checks the other fields.
  * Checking them here would take longer than parsing the JSON.
  */
 export const ParsedAd = z.object({ id: z.string() });
@@ -67,7 +68,7 @@ const ParsedIdentity = createLenientSchema(Identity.extend({ user: lenientUser, 
 
 const ParsedCollection = createLenientSchema(Collection, ['id']);
 
-/** The paging fields of a list. `addHasMore` adds a missing `hasMore`: there are more items if there is a cursor. */
+/** The paging fields of a list. If `hasMore` is missing, `addHasMore` sets it to true if there is a cursor. */
 const pagingFields = {
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
@@ -88,8 +89,8 @@ const CollectionListResponse = z.looseObject({ items: createListSchema(ParsedCol
 const optionalCollection = ParsedCollection.optional().catch(undefined);
 const optionalItemType = ItemType.optional().catch(undefined);
 /**
- * The response of `listCollectionItems`. The schema does not check the items. `parseAds` or `parsePages` later parse
- * them as ads or advertiser pages.
+ * The response of `listCollectionItems`. The schema does not check the items, because `parseAds` or `parsePages` later
+ * parses them as ads or advertiser pages.
  */
 const CollectionItemsResponse = z
   .looseObject({
@@ -131,8 +132,8 @@ function getIdField({ operation: { name, isList }, query }: Pick<ServiceRequest,
 }
 
 /**
- * Removes items without an id from a list, so that one broken item does not make a whole paid page unusable. If no item
- * of a collection has the expected id, keeps all items. They are probably of the other type, which `parseAds` or
+ * Removes items without an id from a list, so that one broken item does not make a whole paid page unusable. Keeps all
+ * items of a collection if none has the expected id. They are probably of the other type, which `parseAds` or
  * `parsePages` reports.
  * @param plainBody the body as `JSON.parse` returns it; its items are checked
  * @param exactBody the same body with long numbers as strings, because JavaScript cannot represent them exactly
@@ -174,7 +175,7 @@ export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> 
 /** A caller of the API, with callbacks for the outcomes of its calls. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
-  /** True if no paid request may be sent. Tools use this to find out whether a tool call would cost credits. */
+  /** True if no paid request may be sent. With this option, tools find out whether a tool call would cost credits. */
   storedOnly?: boolean;
   /** Called with the receipt (the cost) of each response. A tool adds up the receipts to report its total cost. */
   onReceipt?: (receipt: Receipt) => void;
@@ -187,7 +188,7 @@ export interface Caller extends Credentials {
   onUnconfirmed?: () => void;
 }
 
-/** Returns a function that creates the API client of a caller. The methods of the client pass their calls to `send`. */
+/** Returns a function that creates the API client of a caller. All methods of the client pass their calls to `send`. */
 export function createApi(send: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {

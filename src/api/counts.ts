@@ -1,6 +1,6 @@
 import type { ApiResponse } from './client.ts';
 
-/** Returns a count from a response, or undefined if it is missing, negative or not a whole number. */
+/** Returns a count from a response, or undefined if the count is missing, negative or not a whole number. */
 export const parseCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 

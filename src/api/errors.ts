@@ -21,10 +21,11 @@ export const errorKinds = [
 export type ErrorKind = (typeof errorKinds)[number];
 
 /**
- * The fields that any failed call may have. Texts from the service are not trusted. Sanitize them before showing them.
+ * The fields that any failed call may have. Texts from the service are not trusted, so sanitize them before showing
+ * them.
  */
 export interface FailureFacts {
-  /** The problem in this server's own words. Undefined if `kind` says everything. */
+  /** A description of the problem by this server. Undefined if `kind` describes the problem completely. */
   problem?: string | undefined;
   status?: number | undefined;
   // The next four fields are copied from the service's error response, i.e. from `error.code`, `error.message`,
@@ -44,21 +45,21 @@ export interface FailureFacts {
   chargeUnreadable?: boolean | undefined;
   /** False if it is certain that no request reached the service. Undefined if this is unknown. */
   wasSent?: boolean | undefined;
-  /** True if an earlier attempt of the call failed, although the service may have performed it. */
+  /** True if an earlier attempt of the call seemed to fail, but the service may have performed it. */
   mayHaveBeenPerformed?: true;
   /** True if the operation costs credits, so that the service may have charged for the failed call. */
   isPaid?: boolean | undefined;
   /** True if the operation changes data on the service. The change may have happened despite the error. */
   changesData?: boolean | undefined;
   /**
-   * The part of this server's own storage that failed, if any. Requests of the call may already have been sent and
-   * charged. `slot` and `lock` mean that another call or process holds a lock that this call needs. `folder` means that
-   * no file can be written to the folder for exports.
+   * The part of this server's storage that failed, if any. Requests of the call may already have been sent and charged.
+   * `slot` and `lock` mean that another call or process holds a lock that this call needs. `folder` means that no file
+   * can be written to the folder for exports.
    */
   storage?: 'data' | 'folder' | 'full' | 'lock' | 'slot' | undefined;
 }
 
-/** Describes a failed call. Which fields exist depends on its `kind`. */
+/** Describes a failed call. The value of `kind` determines which fields exist. */
 export type Failure = FailureFacts & (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
 
 type KindSpecificFailure =
@@ -85,7 +86,7 @@ type KindSpecificFailure =
       baseUrlProblem?: BaseUrlProblem;
     };
 
-/** The credit limit that a call would exceed. The advice in the error message depends on it. */
+/** The credit limit that a call would exceed. The advice in the error message depends on this limit. */
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
   /**
@@ -133,14 +134,14 @@ export function ignoreUnavailableStorage(error: unknown): undefined {
   throw error;
 }
 
-/** Creates the error for a call with invalid arguments, which is not sent to the service. */
+/** Creates the error for a call with invalid arguments. Such a call is not sent to the service. */
 export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 
 /**
- * Returns true if the service may have charged for a failed call without reporting a readable amount. For example, no
- * response arrived, or a gateway responded (502, 504 …) after the service had performed the call. Rejected calls cost
- * nothing, and neither does a 503 without a charge.
+ * Returns true if the service may have charged for a failed call without reporting a readable amount, e.g. if no
+ * response arrived, or if a gateway responded (502, 504 …) after the service had performed the call. Rejected calls
+ * cost nothing, and neither does a 503 without a charge.
  */
 export function mayBeCharged({ kind, status, wasSent, charged, chargeUnreadable, storage }: Failure): boolean {
   if (wasSent === false || storage || charged !== undefined) return false;

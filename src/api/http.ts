@@ -9,7 +9,7 @@ import { parseJson } from './json.ts';
 import { createLenientSchema, ErrorBody } from './schemas.ts';
 import { buildUrl } from './url.ts';
 
-/** Sends a request to the service, either over the network or directly to a service in this process. */
+/** A function that sends a request to the service, either over the network or directly to a service in this process. */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
 
 /** An HTTP request to the service, as a `Fetch` function sends it. */
@@ -19,13 +19,16 @@ export interface HttpRequest {
   body?: string;
   signal: AbortSignal;
   /**
-   * The sender must call this when the first byte leaves this process. From then on, the service may perform the
-   * request and charge for it.
+   * The sender must call this function when the first byte leaves this process. From then on, the service may perform
+   * the request and charge for it.
    */
   onSent(): void;
 }
 
-/** The properties of a web-standard `Response` that this client uses. Other HTTP libraries can provide them too. */
+/**
+ * The properties of a web-standard `Response` that this client uses, so that other HTTP libraries can also provide a
+ * response.
+ */
 export interface HttpResponse {
   status: number;
   headers: { get(name: string): string | null };
@@ -42,7 +45,7 @@ interface ServiceOptions {
 }
 
 const maxAttempts = 3;
-/** The maximum delay before the first retry, in milliseconds. It doubles with each retry. */
+/** The maximum delay before the first retry, in milliseconds. The maximum doubles with each further retry. */
 const maxFirstDelayMs = 300;
 
 /**
@@ -80,7 +83,9 @@ export function createHttpService(options: ServiceOptions): SendCall {
   };
 }
 
-/** Returns a copy of the error that says that the service may have performed an earlier attempt of the call. */
+/**
+ * Returns a copy of the error, which also states that the service may have performed an earlier attempt of the call.
+ */
 const markAsRepeated = (error: unknown): unknown =>
   error instanceof AdLibraryError
     ? new AdLibraryError({ ...error.failure, wasSent: true, mayHaveBeenPerformed: true }, { cause: error })
@@ -132,8 +137,8 @@ async function sendRequest(
 }
 
 /**
- * Adds to a network error that no request was sent, if this is known. Replaces any error that is not an
- * `AdLibraryError` if the signal has aborted.
+ * Returns the error to throw for a failed request. If no request was sent, a network error also states this. After an
+ * abort, any error that is not an `AdLibraryError` is replaced by the error for aborted calls.
  */
 function refineError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
@@ -145,7 +150,7 @@ function refineError(error: unknown, { signal, wasSent }: { signal: AbortSignal;
 }
 
 /**
- * Parses a response, and masks the API key in it.
+ * Parses a response and masks the API key in the parsed data.
  * @throws AdLibraryError for every response except a documented 200
  */
 async function parseResponse(
@@ -189,8 +194,8 @@ async function parseResponse(
 }
 
 /**
- * Detects responses that prove the configured base URL wrong: a redirect, or a 404 or 405 for a URL with `/v1/v1`.
- * Redirects are never followed, because they could send the API key to another server.
+ * Detects responses that prove that the configured base URL is wrong: a redirect, or a 404 or 405 for a URL with
+ * `/v1/v1`. Redirects are never followed, because they could send the API key to another server.
  */
 function detectBaseUrlProblem(
   status: number,
@@ -204,9 +209,9 @@ function detectBaseUrlProblem(
 }
 
 /**
- * Detects a 404 for a path without ids. It cannot mean a missing item, so the base URL is probably wrong. An error with
- * a request id and a code other than `no_such_path` comes from the API and is not changed: the API document requires
- * the id, and other servers do not send it.
+ * Detects a 404 for a path without ids. Such a 404 cannot mean a missing item, so the base URL is probably wrong. If
+ * the error has a request id and a code other than `no_such_path`, the API has sent it, and the base URL is right. The
+ * API document requires the request id, and other servers do not send it.
  */
 function detectUnknownPath(
   status: number,
@@ -220,8 +225,8 @@ function detectUnknownPath(
 const maxTargetLength = 300;
 
 /**
- * Returns the target of a redirect as an absolute URL. Leaves out user name, query and fragment, which may contain
- * secrets. The URL parser percent-encodes all non-ASCII characters, so the result is safe to show.
+ * Returns the target of a redirect as an absolute URL. Leaves out the user name, the query and the fragment, which may
+ * contain secrets. The URL parser percent-encodes all non-ASCII characters, so the target is safe to show.
  */
 function readRedirectTarget(location: string | null, requestUrl: string): string | undefined {
   if (location === null || !URL.canParse(location, requestUrl)) return undefined;
@@ -231,7 +236,8 @@ function readRedirectTarget(location: string | null, requestUrl: string): string
 }
 
 /**
- * Throws the error for a response body that ended early. The headers have arrived, so the error includes the charge.
+ * Throws the error for a response body that ended early. The headers have already arrived, so the error includes the
+ * charge that they report.
  */
 function throwBodyError(error: unknown, { signal }: ApiCall, failureFacts: FailureFacts): never {
   const expectedError = toAdLibraryError(error, signal);
@@ -269,8 +275,8 @@ const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
 
 /**
  * Matches escapes, quotes, and numbers with 16 or more digits. Each match takes as long as reading a hundred
- * characters, so one match covers up to 1,000 consecutive escapes. More would need too much memory, because the regex
- * engine stores a position for each repetition.
+ * characters, so one match covers up to 1,000 consecutive escapes. A longer match would need too much memory, because
+ * the regex engine stores a position for each repetition.
  */
 const quoteOrNumberPattern = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
@@ -327,8 +333,8 @@ function parseCredits(headerValue: string | null): number | null {
 /** The maximum size of a response in bytes. A page of 100 full ads usually takes about 1 MB, and up to 3 MB. */
 const maxResponseBytes = 8 * 1024 * 1024;
 /**
- * The number of received chunks that are joined into one. Each chunk object takes about a hundred bytes, so thousands
- * of one-byte chunks would waste memory.
+ * The number of received chunks after which they are joined into one chunk. Each chunk object takes about a hundred
+ * bytes, so thousands of one-byte chunks would waste memory.
  */
 const maxChunks = 1024;
 
@@ -356,8 +362,8 @@ export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
 }
 
 /**
- * Loads undici and creates its agent. Called before the first request, because undici takes longer to load than all
- * other code.
+ * Loads undici and creates its agent. Undici takes longer to load than all other code, so it is not loaded before the
+ * first request.
  */
 async function loadAgent(): Promise<Agent> {
   // Use the default export of undici, a CommonJS package. Only this export works both with and without the bundler.
@@ -431,7 +437,8 @@ const getFirstValue = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null;
 
 /**
- * Converts an error of undici to an `AdLibraryError`. Leaves out its message, which may contain URLs and response text.
+ * Converts an error of undici to an `AdLibraryError`. Leaves out the message of the undici error, which may contain
+ * URLs and response text.
  */
 function createNetworkError(error: unknown, origin: string): AdLibraryError {
   const code = findErrorCode(error);

@@ -7,7 +7,7 @@ function sortKeys(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([leftKey], [rightKey]) => (leftKey < rightKey ? -1 : 1)));
 }
 
-/** Parses a JSON text. Returns undefined if it is not valid JSON. */
+/** Parses a JSON text. Returns undefined if the text is not valid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -16,7 +16,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Returns the index after the closing quote of the JSON string whose opening quote is at `start`. */
+/** Returns the index after the closing quote of the JSON string whose opening quote is at `quoteIndex`. */
 export function findStringEnd(json: string, start: number): number {
   for (let index = start + 1; index < json.length; index++) {
     if (json[index] === '\\') index++;

@@ -1,12 +1,12 @@
-/** Returns `words` sorted by their similarity to `word`, the most similar one first. */
+/** Returns `words` sorted by their similarity to `word`, with the most similar word first. */
 export function sortBySimilarity(word: string, words: readonly string[]): string[] {
   const distances = new Map(words.map((otherWord) => [otherWord, computeDistance(word, otherWord)]));
   return [...distances.keys()].sort((left, right) => (distances.get(left) ?? 0) - (distances.get(right) ?? 0));
 }
 
 /**
- * Returns the edit distance of two words, ignoring case. Divides it by three if one word contains the other, because
- * users omit part of a word more often than they mistype several letters.
+ * Returns the edit distance of two words, ignoring case. Divides the distance by three if one word contains the other,
+ * because users omit part of a word more often than they mistype several letters.
  */
 function computeDistance(word: string, otherWord: string): number {
   const [left, right] = [word.toLowerCase(), otherWord.toLowerCase()];
@@ -15,18 +15,21 @@ function computeDistance(word: string, otherWord: string): number {
   return isContained ? editDistance / 3 : editDistance;
 }
 
-/** The maximum number of characters that are compared. The time for a comparison grows with their square. */
+/**
+ * The maximum number of characters that are compared. The time for a comparison grows with the square of this number.
+ */
 const maxComparedLength = 60;
 
 /**
- * Returns true if one word may be a typo of the other: at most half of the letters differ, or one contains the other.
+ * Returns true if one word may be a typo of the other: at most half of the letters differ, or one word contains the
+ * other.
  */
 export const isSimilar = (word: string, otherWord: string): boolean =>
   computeDistance(word, otherWord) <= Math.max(word.length, otherWord.length) / 2;
 
 /**
- * Returns the Levenshtein distance of two texts: the number of letters to insert, delete or replace to turn one into
- * the other. For example, it is 1 for `meta` and `beta`.
+ * Returns the Levenshtein distance of two words: the number of letters to insert, delete or replace to turn one word
+ * into the other. For example, the distance between `meta` and `beta` is 1.
  */
 function computeEditDistance(from: string, to: string): number {
   let previousRow = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -1,6 +1,6 @@
 /**
- * The maximum number of items on a page of results. The API document gives this limit for collections. For searches it
- * gives none, so the same limit is used.
+ * The maximum number of items on a page of results. The API document states this limit only for collections. It states
+ * no limit for searches, so they use the same limit.
  */
 export const maxPageSize = 100;
 
@@ -11,7 +11,10 @@ export interface Operation extends OperationRules {
   path: string;
 }
 
-/** Whether an operation costs credits, whether it changes data, and how often a failed call may be retried. */
+/**
+ * The rules of an operation: whether it costs credits, whether it changes data, and how often a failed call may be
+ * retried.
+ */
 interface OperationRules {
   /**
    * True if the operation requires credits and a subscription, and counts toward the hourly and daily limits on credits
@@ -26,9 +29,9 @@ interface OperationRules {
   maxUnsafeRetries: number;
   /** True if the operation changes data on the service, e.g. if it adds an item to a collection. */
   changesData?: true;
-  /** True if the operation returns a page of a list, whose size the caller can set. */
+  /** True if the operation returns a page of a list, and the caller can set the page size. */
   isList?: true;
-  /** The page size if the caller sets none. Undefined if the API document does not say it. */
+  /** The page size if the caller sets none. Undefined if the API document does not state the default. */
   defaultLimit?: number;
 }
 

@@ -54,7 +54,9 @@ export type CreditStatus = z.infer<typeof CreditStatus>;
 
 /** An image or video of an ad or an advertiser page. */
 export const MediaAsset = z.looseObject({
-  /** The kind of file. Known values are `THUMB`, `VID`, `PA_PP`, `CARD_THUMB` and `CARD_VID`; there may be others. */
+  /**
+   * The kind of file. Known values are `THUMB`, `VID`, `PA_PP`, `CARD_THUMB` and `CARD_VID`. Other values are possible.
+   */
   type: z.string(),
   url: z.string(),
   nr: optionalNumber,
@@ -163,7 +165,7 @@ export const Identity = z.looseObject({
 });
 export type Identity = z.infer<typeof Identity>;
 
-/** A page of the items in a collection. */
+/** A page of a collection's items, as the service returns it. */
 export const CollectionItemsResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
@@ -173,9 +175,9 @@ export const CollectionItemsResult = z.looseObject({
   hasMore: z.boolean(),
 });
 
-/** The request body for adding an item to a collection. */
+/** The body of a request that adds an item to a collection. */
 export const AddCollectionItemRequest = z.looseObject({ itemType: ItemType, itemId: z.string().min(1) });
-/** The response to adding an item to a collection. */
+/** The response to a request that adds an item to a collection. */
 export const AddCollectionItemResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
@@ -199,7 +201,7 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
 };
 
 /**
- * Returns a variant of `schema` that ignores fields of the wrong type. One such field then does not turn a paid
+ * Returns a variant of `schema` that ignores fields of the wrong type, so that such a field does not turn a paid
  * response into an error. Only the `essentialFields` must match the schema.
  */
 export function createLenientSchema<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
@@ -215,6 +217,6 @@ export function createLenientSchema<Shape extends z.ZodRawShape, Essential exten
   return z.looseObject(shape as LenientShape<Shape, Essential>);
 }
 
-/** The schema of the hourly and daily limits in a response. Ignores fields of the wrong type. */
+/** The schema of the hourly and daily limits in a response. It ignores fields of the wrong type. */
 export const ParsedUsageLimit = createLenientSchema(UsageLimit, ['isLimitReached']);
 export type ParsedUsageLimit = z.infer<typeof ParsedUsageLimit>;

@@ -5,7 +5,7 @@ import { invalidRequest } from './errors.ts';
 export const maxIdLength = 300;
 
 /**
- * Builds the URL of a request, and checks the ids in it.
+ * Builds the URL of a request, and checks the ids in the URL.
  *
  * An id such as `..` is rejected. `encodeURIComponent` does not encode dots, and URL parsers resolve such segments, so
  * the request would reach another endpoint. An id such as `a/../account` could do the same behind a proxy that decodes
@@ -24,7 +24,10 @@ export function buildUrl(request: Pick<ServiceRequest, 'operation' | 'path' | 'q
 
 const dotSegmentPattern = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
-/** Returns true if an id can safely be part of a URL path. An empty id, a very long id or `..` cannot. */
+/**
+ * Returns true if an id can safely be part of a URL path. Returns false for an empty id, a very long id, or an id such
+ * as `..`.
+ */
 export const isPathId = (id: string): boolean =>
   id !== '' && id.length <= maxIdLength && !dotSegmentPattern.test(id) && id.isWellFormed();
 

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * URI of the ad board, the page that MCP hosts show next to search results. It has its own file, because a session
- * lists resources before it loads the code of any tool.
+ * URI of the ad board, the page that MCP hosts show next to search results. The URI is in a separate file, because a
+ * session lists resources before it loads the code of any tool.
  */
 export const boardUri = 'ui://ad-library/board';
 const mimeType = 'text/html;profile=mcp-app';
 
 /**
  * Metadata of the ad board for the host. The lists of allowed domains are empty, because the page loads nothing from
- * other origins; its pictures are data URLs. `domain` is not set, because hosts that do not support this field refuse
+ * other origins: its pictures are data URLs. `domain` is not set, because hosts that do not support this field refuse
  * to show the page.
  */
 const resourceMeta = {
@@ -33,8 +33,9 @@ const pageFile = import.meta.url.endsWith('.ts')
 let pageHtml: Promise<string> | undefined;
 
 /**
- * Returns the HTML page of the ad board. The file is read only once, because a new build may replace it while the
- * server runs. The new page would contain another token than the page that hosts have already received.
+ * Returns the HTML page of the ad board. Reads the file only once, because a new build may replace it while the server
+ * runs. The new page would contain a different token than the page that hosts already show, so the server would not
+ * recognize their calls.
  */
 export function readBoardPage(): Promise<string> {
   pageHtml ??= readFile(pageFile, 'utf8').catch((error) => {

@@ -50,8 +50,8 @@ async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> 
  */
 const maxResultBytes = 500_000;
 /**
- * The tools that the board calls and that models can call as well. `board_ads` and `board_pictures` are only for the
- * board.
+ * The tools that both models and the board can call. The board also calls `board_ads` and `board_pictures`, which are
+ * only for the board.
  */
 const toolsCalledByBoard = ['search_ads', 'list_collections', 'add_collection_item'];
 
@@ -121,7 +121,10 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   );
 }
 
-/** Returns notes about data that a `gather_ads` result lacks, e.g. that some of the matching ads were not read. */
+/**
+ * Returns notes about data that is missing from the result of `gather_ads`, e.g. that some of the matching ads were not
+ * read.
+ */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
   const { missing, oneDay, fieldGaps } = describeGathering(gathering, await readCoverageInput(contents, context));
   return [missing, oneDay, fieldGaps].filter((note) => note !== undefined);
@@ -154,7 +157,7 @@ async function selectFittingAds(
   const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
   const labels = groupLabelsByAd(contents, adKeys);
   const ads: (BriefAd | FullAd)[] = [];
-  // Reserve 40 bytes for the id of each ad, because `left` contains the ids of ads that do not fit.
+  // Reserve 40 bytes for the id of each ad, because `left` lists the ids of all ads that do not fit.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
   for (const item of storedItems) {
     const adKey = normalizeAdId(item.id);
@@ -238,8 +241,8 @@ function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly La
 }
 
 /**
- * Returns how the fields of an ad changed from version to version, the newest change first. A change is included only
- * if both versions have text in the field.
+ * Returns the changes of an ad's fields from version to version, the newest change first. A change is included only if
+ * both versions have text in the field.
  */
 function listChanges(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
@@ -261,8 +264,8 @@ function listChanges(item: StoredItem): BoardChange[] {
 }
 
 /**
- * Returns the API fields, which have the same names and meanings on the board. The brief view of an ad contains only
- * the fields marked `brief`, and the full view contains all fields.
+ * Returns the fields that have the same names and meanings in the API and on the board. The brief view of an ad
+ * contains only the fields marked `brief`, and the full view contains all of these fields.
  */
 const pickApiFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
@@ -279,7 +282,9 @@ function buildCard({ title, body }: { title: string | null; body: string | null 
   return card;
 }
 
-/** Sanitizes a text and shortens it to one line. Returns undefined if the result has no visible text. */
+/**
+ * Sanitizes a text and reduces it to one line of limited length. Returns undefined if the result has no visible text.
+ */
 const cleanLine = (value: unknown): string | undefined =>
   typeof value === 'string' ? sanitizeLine(clipToLength(value, maxLineLength)) || undefined : undefined;
 
@@ -295,7 +300,10 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   return lines.length > 0 ? lines : undefined;
 }
 
-/** Functions that sanitize the value of a field for the board, by field type. */
+/**
+ * The functions that convert a field of the API to a safe value for the ad board, by field type. They return undefined
+ * for a value that the board cannot show.
+ */
 const fieldConverters: Record<ApiField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
@@ -325,7 +333,7 @@ const boardPictures = defineTool({
   buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
-  // An id is an ad id, optionally followed by `#` and the number of a carousel card, e.g. `#2`.
+  // Each entry of `ids` is an ad id. `#` and a number after the id select a carousel card, e.g. `#2`.
   input: z.strictObject({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
@@ -370,7 +378,7 @@ const invalidCardReason = 'what follows # is not the number of a card, from 1 to
 const notInDatasetReason = 'the ad is not in the dataset';
 const adIdAndCardPattern = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
 
-/** Returns as many of the pictures as fit into one result. `left` lists the ids of the remaining pictures. */
+/** Returns the first pictures, as many as fit into one tool result. `left` lists the ids of all other pictures. */
 function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictures {
   const pictures: BoardPicture[] = [];
   let remainingBytes = maxResultBytes;

@@ -12,8 +12,8 @@ import type { adFields, FieldValues } from '../views/fields.ts';
 export const boardKey = 'ad-library/board';
 
 /**
- * The fields of an ad that the board needs to show, filter and sort ad cards. Fields of the API keep their names, and
- * fields without a value are left out.
+ * The fields of an ad that the ad board needs to show, filter and sort ad cards. They have the same names as in the
+ * API. Fields without a value are left out.
  */
 export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   id: string;
@@ -23,34 +23,37 @@ export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   daysRunning?: number;
   /** True if the ad is running, false if it has ended, absent if unknown. */
   active?: boolean;
-  /** The number or the length of the media, e.g. `5 cards` or `15 s`. */
+  /** Description of the ad's media, e.g. `5 cards` for a carousel or `15 s` for a video. */
   creative?: string;
   labels?: { label: string; value?: string }[];
-  /** True if the ad is new since the previous check of a watch. */
+  /** True if the ad was new in the last check of a watch, i.e. of a search that is repeated to find new ads. */
   isNew?: boolean;
   /**
-   * Id of the variant to which the ad belongs. A variant is a group of ads of one page with nearly the same text, and
-   * its id is the id of its earliest ad. The earliest ad itself has no `variant`.
+   * Id of the variant (a group of ads of one advertiser page with nearly the same text) to which the ad belongs. It is
+   * the id of the earliest ad in the variant. For the earliest ad, `variant` is undefined.
    */
   variant?: string;
-  /** Contains only the title of the first carousel card. In a `FullAd`, it contains all cards. */
+  /**
+   * The cards of a carousel ad. A `BriefAd` contains only the title of the first card, and a `FullAd` contains all
+   * cards.
+   */
   cards?: BoardCard[];
   /** Host and path of the landing page, e.g. `shop.example/shoes`. */
   landing?: string;
 };
 
-/** An ad with all fields that the board shows, e.g. in the details of an ad or in a comparison. */
+/** An ad with all fields that the ad board can show, e.g. in the details of an ad or in a comparison of ads. */
 export type FullAd = BriefAd &
   FieldValues<typeof adFields, { board: 'full' }> & {
-    /** URL of the landing page. Absent unless it uses https. */
+    /** URL of the landing page. Absent if the URL is not safe to open, e.g. because it does not use https. */
     landingUrl?: string;
-    /** Changes between versions of the ad, the newest first. */
+    /** Changes between the stored versions of the ad, with the newest change first. */
     changes: BoardChange[];
   };
 
 /** A change of an ad: the values of a field before and after the change. */
 export interface BoardChange {
-  /** Time at which the newer version was first read, in ISO format. */
+  /** Time at which the server first received the newer version of the ad, in ISO format. */
   at: string;
   field: string;
   from?: string;
@@ -63,7 +66,7 @@ export interface BoardCard {
   body?: string;
 }
 
-/** The result of the tool `board_ads`, which returns ads to the ad board. */
+/** The result of the tool `board_ads`, from which the ad board gets its ads. */
 export interface BoardAds<Ad extends BriefAd = BriefAd> {
   /** Time of the tool call, in ISO format. */
   asOf: string;
@@ -72,31 +75,37 @@ export interface BoardAds<Ad extends BriefAd = BriefAd> {
    * earliest time. Absent if there are no ads.
    */
   readAt?: string;
-  /** The tools that the board may call. The operator of the server can turn tools off. */
+  /** Names of the tools that the board may call. The operator of the server can turn tools off. */
   offeredTools: string[];
   ads: Ad[];
-  /** Ids of ads that did not fit into this result. The board requests them with the argument `ids`. */
+  /**
+   * Ids of ads that did not fit into this result. The board requests these ads in another call, with the argument
+   * `ids`.
+   */
   left: string[];
   /** Ids of requested ads that the server does not store, e.g. because it removed them to save memory. */
   missingIds: string[];
   gathering?: BoardGathering;
 }
 
-/** The gathering (stored result of the tool `gather_ads`) whose ads the board shows. */
+/**
+ * The gathering whose ads the board shows. A gathering is the stored result of the tool `gather_ads`: all ads that
+ * match a search.
+ */
 export interface BoardGathering {
   id: string;
   found: number | null;
   read: number;
   complete: boolean;
   gatheredAt: string;
-  /** Notes on missing data, e.g. that some of the matching ads were not read. */
+  /** Notes on missing data, e.g. that the server has not read some of the matching ads. */
   notes: string[];
 }
 
-/** The result of the tool `board_pictures`, which returns pictures of ads to the ad board. */
+/** The result of the tool `board_pictures`, from which the ad board gets the pictures of ads. */
 export interface BoardPictures {
   pictures: BoardPicture[];
-  /** Ids of pictures that did not fit into this result. The board requests them again. */
+  /** Ids of pictures that did not fit into this result. The board requests these pictures again. */
   left: string[];
 }
 
@@ -121,7 +130,7 @@ export interface BoardContext {
   /** True if the listed items are advertiser pages, which the board cannot show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** Price of the next page, if known. `atLeast` is 0 as long as the page is in the cache. */
+  /** Price of the next page of results, if known. While the cache contains the page, `atLeast` is 0. */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
@@ -132,17 +141,19 @@ export interface BoardContext {
   isDemo?: boolean;
 }
 
-/** The cost of reading all matching ads. Present only if the result of the tool contains an estimate. */
+/** The estimated cost of reading all ads that match a search, as returned by the tool `gather_ads`. */
 export interface BoardEstimate {
-  /** Number of matching ads. null if the service does not state it. */
+  /** Number of matching ads, or null if the service does not report this number. */
   ads: number | null;
-  /** Number of matching ads that were already read. */
+  /** Number of matching ads that the server has already read. */
   read?: number;
-  /** Number of result pages that were not read yet. */
+  /** Number of result pages that the server has not read yet, or null if this number is unknown. */
   pages: number | null;
-  /** Price in credits. null if the price is unknown or only `atLeast` and `atMost` are known. */
+  /** Exact price in credits, or null if it is unknown or only its bounds `atLeast` and `atMost` are known. */
   credits: number | null;
-  /** Bounds of the price. Absent if the server has no earlier charges to derive them from. */
+  /**
+   * Bounds of the price in credits. Absent if the server knows no earlier charges from which it could derive bounds.
+   */
   atLeast?: number;
   atMost?: number;
 }

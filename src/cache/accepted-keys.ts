@@ -6,16 +6,16 @@ import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
- * The maximum number of rejected API keys that are remembered. A call that was sent before the rejection may still
- * succeed, but must not mark the key as accepted again.
+ * The maximum number of rejected API keys that the server remembers. They are needed because a call that was sent
+ * before the rejection may still succeed, but must not mark the key as accepted again.
  */
 const maxRejections = 10_000;
 
-/** Wraps `service`, which sends calls, so that responses and errors update the list of accepted API keys. */
+/** Wraps `sendCall` so that the service's responses and errors update the list of accepted API keys. */
 export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendCall {
   /**
-   * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls with a number
-   * up to this one were sent before the rejection, so their responses do not count.
+   * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls up to this
+   * number were sent before the rejection, so their responses do not mark the key as accepted.
    */
   const callCountsAtRejection = new LRUCache<string, number>({ max: maxRejections });
   let sentCallCount = 0;
@@ -56,7 +56,7 @@ const identitySchema = z.looseObject({
 
 /**
  * Returns true if a `whoami` response has the form that the API document (*Identity*) defines for a valid key. The
- * status 200 alone is no proof, because a gateway may send it with any body.
+ * status 200 alone is no proof, because a gateway may send this status with any body.
  */
 const isIdentity = ({ raw }: ServiceResponse): boolean => identitySchema.safeParse(raw).success;
 

@@ -27,7 +27,7 @@ import { type InFlightCall, type InFlightOptions, trackInFlightCalls } from './i
 interface CallCacheOptions extends InFlightOptions {
   datasets: Datasets;
   responseCache: ResponseCache;
-  /** False if the settings disable caching. Every call is then sent to the service. */
+  /** False if the settings disable caching. The server then sends every call to the service. */
   isEnabled: boolean;
   acceptedKeys: AcceptedKeys;
   /** Returns the current time in milliseconds since 1970. Used to measure the age of cached responses. */
@@ -41,8 +41,8 @@ interface CallCacheOptions extends InFlightOptions {
 
 interface SharedCall extends InFlightCall {
   /**
-   * True after one of the callers that share the call has received the charge. The receipts of the others show no
-   * charge, so that it is not counted twice.
+   * True once one of the callers that share the call has received the charge. The receipts of the other callers show no
+   * charge, so that the charge is not counted twice.
    */
   isChargeShown: boolean;
 }
@@ -69,7 +69,7 @@ export function openCallCache(
     const { request, owner, signal } = call;
     if (request.operation.changesData) return sendCollectionChange(call);
     if (!request.operation.requiresCredits) return meter.send(call);
-    // Run both lookups at the same time, because each one is a network round trip if the store is remote.
+    // Run both lookups at the same time, because each lookup is a network round trip if the store is remote.
     const [storedResponse, isAccepted] = await Promise.all([
       findStoredResponse(call),
       acceptedKeys.has(owner.tenantId),
@@ -111,8 +111,8 @@ export function openCallCache(
     markAsCached(response, Math.max(0, now() - arrivedAt));
 
   /**
-   * Sends a call unless another replica is already sending an identical one. The response is stored even if all callers
-   * have disconnected.
+   * Sends a call, unless another replica is already sending an identical call. In this case, waits for the response of
+   * the other replica. The response is stored even if all callers have disconnected.
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cache: options } = call;
@@ -139,8 +139,8 @@ export function openCallCache(
     const arrivedAt = now();
     const reportError = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(reportError);
-    // Number the responses in the order of their arrival. The cache and the dataset store the same number, so that
-    // newer data replaces older data.
+    // Number the responses in the order of their arrival. The cache and the dataset store this number, so that newer
+    // data replaces older data.
     const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
     const isCacheable = isEnabled && !call.cache.skipsCaching;
     const response = {
@@ -175,8 +175,8 @@ export function openCallCache(
   }
 
   /**
-   * Calls `whoami`, to learn whether the service accepts the caller's API key. This request does not appear in the
-   * receipt (the recorded cost) of the tool call.
+   * Calls `whoami` to find out whether the service accepts the caller's API key. The receipt (the recorded cost) of the
+   * tool call does not include this request.
    */
   function callWhoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
     const request = createRequestWithoutArguments(operations.whoami);
@@ -210,8 +210,8 @@ export function openCallCache(
   }
 
   /**
-   * Sends a call that changes a collection. Later callers must see the change. They therefore do not share reads of the
-   * collection that are already in progress, and its cached lists are deleted.
+   * Sends a call that changes a collection, and deletes the cached lists of the collection. Later callers do not share
+   * reads of the collection that are already in progress. They therefore see the change.
    */
   async function sendCollectionChange(call: ApiCall): Promise<ServiceResponse> {
     forgetReadsOfCollection(call);
@@ -219,8 +219,8 @@ export function openCallCache(
       const forgetCachedLists = () =>
         responseCache.forgetGroup(sentCall.owner.tenantId, getCollectionCacheGroup(sentCall.request));
       const response = await meter.send(sentCall).catch(async (error) => {
-        // The service may have made the change before the call failed, so the cached lists may be outdated. Delete
-        // them.
+        // The service may have made the change before the call failed. Delete the cached lists, because they may be
+        // outdated.
         if (!isRejected(error)) await forgetCachedLists();
         throw error;
       });
@@ -245,13 +245,13 @@ export function openCallCache(
   }
 
   /**
-   * Returns the number of matching ads from the most recent cached response of a search. The number is the same for
-   * every page size, so cached responses of any known page size are checked.
+   * Returns the number of matching ads from the most recent cached response of a search. This number does not depend on
+   * the page size, so the function looks for responses of all known page sizes.
    */
   async function findCachedTotal(tenantId: string, filters: object): Promise<CachedTotal | undefined> {
     const prices = await meter.readPrices(tenantId);
-    // Try the page sizes that were paid for before, the default size, and 1. Calls that only need the total request one
-    // ad.
+    // Try the page sizes of earlier paid calls, the default page size (undefined), and 1, because calls that need only
+    // the total request one ad.
     const pageSizes = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
     const fingerprints = [...pageSizes].map((pageSize) => {
       const body = { ...filters, ...(pageSize !== undefined && { limit: pageSize }) };
@@ -290,15 +290,16 @@ async function awaitSharedCall(sharedCall: SharedCall, signal: AbortSignal): Pro
 }
 
 /**
- * Returns true if the credit limit of the tool call or of the sign-in connection refused a call. Other callers that
- * wait for the same call have limits of their own and may still send it. The server's budget applies to all callers.
+ * Returns true if a call was refused by the credit limit of its tool call or of its sign-in connection. Other callers
+ * that wait for the same call may still send it, because they have other limits. The server's budget applies to all
+ * callers.
  */
 const isRefusedByOwnLimit = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.limit !== 'server';
 
 /**
- * Returns true if the service certainly did not make a change, e.g. because it rejected the API key. Cached lists are
- * then still valid.
+ * Returns true if an error proves that the service did not change a collection, e.g. because the service rejected the
+ * API key. The cached lists of the collection are then still valid.
  */
 const isRejected = (error: unknown) =>
   error instanceof AdLibraryError &&
@@ -312,8 +313,8 @@ const extractItems = ({ name }: Operation, raw: unknown): readonly unknown[] =>
   name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
 
 /**
- * Returns a function that parses the ads or pages of a response. Until it is called, only the text is in memory,
- * because the parsed response may take twenty times as much.
+ * Returns a function that parses the ads or pages of a response. Until this function is called, only the text is in
+ * memory, because the parsed response may take up twenty times as much space.
  */
 const createItemParser = (operation: Operation, text: string) => () => extractItems(operation, JSON.parse(text));
 

@@ -4,22 +4,24 @@ import { AdLibraryError } from '../api/errors.ts';
 
 export interface InFlightOptions {
   /**
-   * The maximum number of calls in progress per tenant (API key), including those that no caller waits for any more.
+   * The maximum number of calls in progress per tenant (API key), including calls for which no caller is waiting any
+   * more.
    */
   maxCallsPerTenant: number;
   /** The maximum number of calls in progress for all tenants together. */
   maxCalls: number;
   /**
-   * How long a call may take after its start, in milliseconds, even if its callers have disconnected. This is the time
+   * How long a call may take after its start, in milliseconds, even if its callers have disconnected. Equal to the time
    * limit of a tool call.
    */
   timeoutMs: number;
-  /** Called at `close` for each call that was sent but got no response. The service may have charged for it. */
+  /** Called by `close` for each call that was sent but got no response. The service may have charged for the call. */
   onLost(call: ApiCall): void;
 }
 
 /**
- * How long `close` waits for aborted calls to record their cost, in milliseconds. The process then closes the ledger.
+ * How long `close` waits for aborted calls to record their cost, in milliseconds. The process then closes the ledger,
+ * in which the cost is recorded.
  */
 const maxSettleMs = 1000;
 
@@ -35,10 +37,7 @@ export interface InFlightCall {
   call: ApiCall;
   /** Resolves when the call has finished, successfully or not. */
   settled: Promise<void>;
-  /**
-   * Adds a caller to the call and returns the response of the call. Rejects if `signal` aborts before the response
-   * arrives.
-   */
+  /** Adds a caller to the call and resolves to the response. Rejects if `signal` aborts before the response arrives. */
   join(signal: AbortSignal): Promise<ServiceResponse>;
   isAborted(): boolean;
 }
@@ -101,7 +100,7 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
       };
     },
     /**
-     * Waits up to `maxWaitMs` milliseconds for calls in progress. Then aborts the other calls and waits until their
+     * Waits up to `maxWaitMs` milliseconds for calls in progress. Then aborts all remaining calls and waits until their
      * cost is recorded.
      */
     async close(maxWaitMs: number) {

@@ -8,22 +8,23 @@ export interface Calendar {
   /** Returns the start of the month, week or day in a cell, e.g. 1 June 2026 for `2026-06`. */
   parseTime(cell: string): number;
   /**
-   * The unit of the dates: months, weeks or days. Undefined for times of day, quarters and years, where the chart does
-   * not add missing dates.
+   * The unit of the dates: months, weeks or days. The chart adds missing dates in this unit. Undefined for times of
+   * day, quarters and years, where no dates are added.
    */
   unit?: CalendarUnit;
 }
 
 /** The unit of the dates in a column: a month, a week or a day. */
 export interface CalendarUnit {
-  /** Returns the start of the month, week or day after `time`, in milliseconds since the Unix epoch. */
+  /** Returns the start of the month, week or day after `timeMs`, in milliseconds since the Unix epoch. */
   getNextStart(time: number): number;
   formatName(time: number): string;
   /**
-   * False if the unit may be longer. For example, a column with the months 2026-01 and 2026-04 may contain quarters.
+   * False if the unit may actually be longer. For example, a column that contains only the months 2026-01 and 2026-04
+   * may contain quarters.
    */
   isUnitCertain: boolean;
-  /** True if a missing date leaves a gap in the chart. In series of counts, a missing date means zero instead. */
+  /** True if the chart shows a gap for a missing date. In series of counts, it shows a zero instead. */
   showsGaps: boolean;
 }
 
@@ -63,13 +64,14 @@ function createMonthUnit(columnName: string, times: readonly number[]): Calendar
 }
 
 /**
- * Returns the number of months from the year 0 to `time`. The distance between two months is then a simple difference.
+ * Returns the number of months from the year 0 to `timeMs`. The distance between two dates in months is then a simple
+ * difference.
  */
 const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
 
 /**
  * Creates the unit for a column of days. The unit is a week if all dates fall on the same weekday and the column name
- * does not contain "day". If there are only one or two dates, the column name must also contain a word for "week".
+ * does not contain "day". For only one or two dates, the column name must also contain a word for "week".
  */
 function createDayUnit(columnName: string, times: readonly number[]): CalendarUnit {
   const distances = computeDistances(times.map((time) => time / dayMs));
@@ -81,8 +83,8 @@ function createDayUnit(columnName: string, times: readonly number[]): CalendarUn
     getNextStart: (time) => time + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
-    // Days that are far apart, such as the days on which ads were read, are not a daily series. Do not show the days
-    // between them as gaps.
+    // If most days are far apart, such as the days on which ads were read, they are not a daily series. Do not show the
+    // days between them as gaps.
     showsGaps: isWeekly ? isUnitCertain : isDailySeries(distances),
   };
 }
@@ -103,9 +105,9 @@ const isWeekName = (columnName: string): boolean => /week|woche|semaine|semana|s
 const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
 
 /**
- * Creates a calendar for weeks written as a year and a week number, e.g. `2026-W05`. Returns undefined if any cell is
- * not such a week. A cell such as `2026-05` could also be a month. It counts as a week only if the column name or
- * another cell of the column shows that the column contains weeks.
+ * Creates a calendar for weeks such as `2026-W05`, i.e. a year and a week number. Returns undefined if any cell is not
+ * such a week. A cell such as `2026-05` could also be a month. It counts as a week only if the column name or another
+ * cell shows that the column contains weeks.
  */
 function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
   const weekMatches = cells.map((cell) => weekPattern.exec(cell));
@@ -114,8 +116,8 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
     isWeekName(columnName) || weekMatches.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
   if (!isWeekColumn) return undefined;
   const weekLetter = weekMatches[0]?.[2] ?? '';
-  // Most cells name an existing week in both systems, so try the more likely system first. Weeks with the letter `W`,
-  // e.g. `2026-W05`, are probably ISO weeks. Other weeks probably come from SQLite's `%W`.
+  // Most cells are valid weeks in both numbering systems, so try the more likely system first. Weeks with the letter
+  // `W`, e.g. `2026-W05`, are probably ISO weeks. Other weeks probably come from SQLite's `%W`.
   const weekSystems = weekLetter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;

@@ -19,8 +19,8 @@ export interface ChartRows {
 /** The content of a chart: its title, its points on the axis, and its series. */
 export type ChartData = Exclude<ReturnType<typeof readChartData>, { problem: string }>;
 /**
- * One series of a chart, drawn in one color. It shows a number column, or the numbers for one name in the second
- * column.
+ * One series of a chart, drawn in one color. A series shows the numbers of a number column, or only the numbers of rows
+ * that have the same name in the second column.
  */
 export type Series = ChartData['series'][number];
 type AxisKind = 'dates' | 'numbers' | 'names';
@@ -37,7 +37,7 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
 
 /**
  * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns the problem as text.
- * @param readAt time at which the ads were last read, in milliseconds since the Unix epoch; its month, week or day is
+ * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; its month, week or day is
  * marked as unfinished
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAt: number | undefined) {
@@ -115,8 +115,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
     /**
-     * Title of the number column, e.g. `spend`. Set only if the series are named after values of the second column,
-     * because such names do not say what the numbers measure.
+     * List with the title of the number column, e.g. `spend`. Set only if the series are named after values of the
+     * second column, because such names do not say what the numbers measure.
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
@@ -124,7 +124,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
     points: filledPoints.map((point) => ({ ...point, isUnfinished: isLastPointUnfinished && point === lastPoint })),
     series: numberColumns.map((column, seriesIndex) => ({
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
-      /** Unit of the column, e.g. `days`. Undefined for counts. */
+      /** Unit of the number column, e.g. `days`. Undefined for counts. */
       unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
       /**
        * Index of the series, which determines its color. The color stays the same if the series are divided into
@@ -161,7 +161,7 @@ const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =
 
 /**
  * Converts rows with the columns position, series name and number to rows with one column per series name.
- * @returns undefined if the rows have another form; a problem if two rows have the same position and name
+ * @returns undefined if the rows do not have this form; a problem if two rows have the same position and series name
  */
 function pivotSeries(
   { columns, rows, isTruncated }: ChartRows,
@@ -171,8 +171,8 @@ function pivotSeries(
   if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(positionCells).size === rows.length) return undefined;
   if (!nameCells.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
   const seriesNames: unknown[] = [...new Set(nameCells)];
-  // In a column of counts, a missing row means zero. If the result was truncated, the row may exist but not be
-  // included, so the value is unknown (null).
+  // In a column of counts, a missing row means zero. If the query result was truncated, the row may only have been cut
+  // off, so the value is unknown (null).
   const missingValue = countColumns.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
   const rowsByPosition = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
   for (const [index, [positionCell, name, value]] of rows.entries()) {
@@ -198,9 +198,9 @@ function pivotSeries(
 }
 
 /**
- * Adds points for months, weeks or days without a row. Their value is 0 in series of counts. In other series it is
- * null, which leaves a gap. If this would make more than `maxPointCount` points, returns undefined if zeros are needed,
- * and otherwise the points without additions.
+ * Adds points for months, weeks or days without a row. Their value is 0 in series of counts, and null (a gap) in other
+ * series. If there would be more than `maxPointCount` points, adds none. In this case, returns undefined if zeros are
+ * needed, and otherwise the unchanged points.
  */
 function fillGaps(
   points: readonly ChartPoint[],
@@ -246,5 +246,5 @@ export function buildPanels(data: ChartData) {
   });
 }
 
-/** A part of a chart with its own value axis. A chart has one panel for each unit, such as days or money. */
+/** A part of a chart that has a separate value axis. A chart has one panel for each unit, such as days or money. */
 export type Panel = ReturnType<typeof buildPanels>[number];

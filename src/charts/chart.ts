@@ -4,7 +4,7 @@ import type { ChartKind } from './chart-kinds.ts';
 
 /**
  * A chart as a list of shapes. Coordinates are in pixels from the top left. The same shapes are rendered as JPEG and as
- * SVG, with different fonts. Text widths are therefore estimates that tend to be too wide.
+ * SVG, with different fonts. Text widths can therefore only be estimated, and the estimates tend to be too wide.
  */
 export interface Chart {
   width: number;
@@ -19,7 +19,7 @@ export type Shape =
   | {
       kind: 'text';
       text: string;
-      /** Text to draw if the font has none of the letters of `text`, e.g. `row 3`. */
+      /** Text that is drawn instead of `text` if the font has none of its letters, e.g. `row 3`. */
       fallbackText?: string;
       x: number;
       /** y coordinate of the baseline (the line on which the letters stand), in pixels. */
@@ -32,7 +32,7 @@ export type Shape =
 
 /** A position in a chart, in pixels. */
 export type Point = readonly [x: number, y: number];
-/** Color of a shape: a name such as `ink` for text, or the index of a series. */
+/** Color of a shape: a name such as `ink` (the color of text), or the index of the series that the shape belongs to. */
 export type ChartColor = 'ink' | 'soft' | 'grid' | number;
 
 /** Options for drawing a chart. */
@@ -44,14 +44,14 @@ export interface ChartOptions {
    */
   readAt?: number | undefined;
   isDemo?: boolean;
-  /** Notes shown below the chart, e.g. that a part of the ads is missing. */
+  /** Notes below the chart, e.g. that some of the ads are missing. */
   notes?: readonly string[];
 }
 
 /**
  * Builds a chart from rows. The first column is the axis, and each number column after it is a series. With three
- * columns, each name in the second column can instead be a series of the numbers in the third column. If the rows
- * cannot be drawn, returns the problem and how to solve it.
+ * columns, the second column can instead name the series to which the number in the third column belongs. If the rows
+ * cannot be drawn, returns the problem and its solution.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
   const chartData = readChartData(kind, table, options.readAt);
@@ -79,7 +79,10 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
   return { width: layout.width, height, shapes };
 }
 
-/** Maximum number of lines of notes below the chart. The text of the result contains all notes. */
+/**
+ * Maximum number of lines of notes below the chart. Further lines are left out, because the text of the tool result
+ * contains all notes.
+ */
 const maxNoteLines = 12;
 const noteGap = 5;
 
@@ -98,7 +101,10 @@ function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
 const drawVerticalBars: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'in order', drawBars);
-/** Draws lines over dates or numbers. Points are placed at their date or number, so their distances can differ. */
+/**
+ * Draws lines over an axis of dates or numbers. Points are placed at their date or number, so their distances can
+ * differ.
+ */
 const drawVerticalLines: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'by distance', drawLines);
 
 const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
@@ -153,7 +159,7 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
   const numberWidth = Math.max(...numbers.map((number) => estimateTextWidth(number, fontSize)));
   const gap = fontSize * 0.8;
   const left = margin + nameWidth + gap;
-  // Reserve space on the left, because the number of a negative bar is drawn to the left of the bar.
+  // Reserve space on the left, because the label of a negative bar is drawn to the left of the bar.
   const negativeLabelWidth = min < 0 ? numberWidth + 8 : 0;
   const plotWidth = width - margin - numberWidth - 8 - left - negativeLabelWidth;
   const scaleX = (value: number) => left + negativeLabelWidth + plotWidth * ((value - min) / (max - min || 1));
@@ -240,7 +246,7 @@ function drawVertical(
   );
   drawSeries(shapes, panel, { centers, slotWidth, scaleY });
   const axisLabels = points.map(({ name, rowNumber }, index) => ({
-    // For a date with a time, show only the day, because labels have little space.
+    // If a date includes a time, show only the day, because labels have little space.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
     rowNumber,
     centerX: centers[index] ?? 0,
@@ -275,8 +281,8 @@ function drawLines(shapes: Shape[], { series, points }: Panel, { centers, scaleY
 }
 
 /**
- * Draws one line, with gaps where values are missing. Marks the points if there are at most 40, and always marks a
- * point without neighbors. If the last month, week or day is unfinished, the line to its point is dashed.
+ * Draws one line, with gaps where values are missing. Marks each point if there are at most 40 points, and always marks
+ * a point without neighbors. If the last month, week or day is unfinished, the line to its point is dashed.
  */
 function drawLine(
   shapes: Shape[],
@@ -354,7 +360,7 @@ function drawAxisLabels(
   });
 }
 
-/** Returns about five round numbers from `min` to `max`, at which grid lines are drawn. */
+/** Returns about five round numbers from `min` to `max`. The chart draws a grid line at each of them. */
 function chooseGridValues(min: number, max: number): number[] {
   const roughStep = (max - min || 1) / 5;
   const powerOfTen = 10 ** Math.floor(Math.log10(roughStep));

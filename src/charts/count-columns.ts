@@ -33,8 +33,8 @@ const removeCommentsAndLiterals = (sql: string): string =>
   sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (match) => (match.startsWith("'") ? "''" : ' '));
 
 /**
- * Returns true if a `LIMIT` may have removed rows. Returns false only if every `LIMIT` is a plain number greater than
- * the number of rows.
+ * Returns true if a `LIMIT` in the SQL statement may have removed rows. Returns false only if every `LIMIT` is a plain
+ * number greater than the number of result rows.
  */
 const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
@@ -72,7 +72,7 @@ function isUsedInComparison(statement: string, column: string): boolean {
 const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
 const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
 const comparisonBeforePattern = /[<>=]/;
-/** Maximum number of characters between a comparison operator and the column name after it. */
+/** Maximum number of characters between a comparison operator and the column name after the operator. */
 const maxOperatorDistance = 100;
 
 const aliasPattern =
@@ -80,8 +80,8 @@ const aliasPattern =
 const filterPattern = /\s*filter\s*\(/iy;
 
 /**
- * Lists the aliases in the statement, e.g. `ads` in `count(*) AS ads`. `isCount` is true if the alias stands for a
- * single `count(…)`.
+ * Lists the aliases in the SQL statement, e.g. `ads` in `count(*) AS ads`. `isCount` is true if the alias names a
+ * single `count(…)` and nothing else.
  */
 function listAliases(statement: string): { name: string; isCount: boolean }[] {
   const aliases: { name: string; isCount: boolean }[] = [];
@@ -118,8 +118,8 @@ const readAliasName = (match: readonly (string | undefined)[]): string =>
   (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase();
 
 /**
- * Finds the closing parenthesis for the opening parenthesis just before `start`. Returns the index after the closing
- * one.
+ * Returns the index after the parenthesis that closes the opening parenthesis just before `startIndex`. If there is no
+ * closing parenthesis, returns the length of the statement.
  */
 function findClosingParenthesis(statement: string, start: number): number {
   let depth = 1;

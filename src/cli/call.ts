@@ -10,7 +10,7 @@ import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** A parsed command line such as `call search_ads '{"limit": 5}'`. */
+/** A parsed command line of the command `call`, such as `call search_ads '{"limit": 5}'`. */
 export type ParsedCallCommand = Extract<ParsedCommand, { name: 'call' }>;
 
 interface CallOptions {
@@ -25,8 +25,8 @@ interface CallOptions {
   /** Resolves when the process receives SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
   /**
-   * The time in milliseconds that a call has after a stop request to return a partial result. After that, the call is
-   * aborted.
+   * The time in milliseconds in which a call can return a partial result after a stop request. After this time, the
+   * call is aborted.
    */
   drainMs: number;
   onProgress?: ((message: string) => void) | undefined;
@@ -41,7 +41,7 @@ interface CallFlags {
   exitCode?: true;
 }
 
-/** The exit code if `--exit-code` is set and `check_watches` has found new ads, so that scripts can react to them. */
+/** The exit code if `--exit-code` is set and `check_watches` has found new ads. It lets scripts react to new ads. */
 const newAdsExitCode = 3;
 
 /** Calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
@@ -60,7 +60,8 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
       : argumentsText;
   if (typeof argumentsInput !== 'string') return 1;
   const toolArguments = parseArguments(argumentsInput);
-  // Request text and structured data, because `--json` prints the data and all other output is text.
+  // Request both text and structured data from the tool, because `--json` prints the data, and all other output is
+  // text.
   const app = await openApp({
     config: { ...config, output: 'both' },
     log,
@@ -154,8 +155,8 @@ function checkTool(toolName: string, { files, demo }: Config): void {
 }
 
 /**
- * Checks the file name passed with `--out` before the tool is called, so that no credits are spent on a result that
- * cannot be written.
+ * Checks the file name passed with `--out` before the tool is called, so that the call does not spend credits on a
+ * result that cannot be written.
  *
  * @throws SettingsError if the file cannot be written, or if the tool returns no file
  */

@@ -6,7 +6,7 @@ import { deleteStoreFile, ignoreErrorCodes } from '../storage/drivers/file.ts';
 import { getExportsFolder } from '../storage/exports.ts';
 import { listStoredFiles, type StoredFile } from '../storage/folder.ts';
 
-/** Lists the data in the data folder, then deletes it. Exported files stay. Returns the exit code. */
+/** Prints what is stored in the data folder, then deletes this data. Exported files stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);

@@ -111,12 +111,12 @@ async function importAndReport(
   if (importResult.files.length === 0)
     printReport('error', 'nothing was read: the folder contains no file that an import reads');
   const { incompleteReason, unreadResults } = importResult;
-  // With --complete, the last line of the report may already contain the sentence.
+  // Skip the sentence in `incompleteReason`, because the last line of the report with `--complete` contains it.
   for (const sentence of unreadResults) if (sentence !== incompleteReason) printReport('warn', sentence);
   if (isComplete)
     printReport(incompleteReason === undefined ? 'info' : 'error', formatQuestionResult(question ?? '', importResult));
   // The command has failed if a record was skipped, if a file contained no ad and no page, or if the ads of a question
-  // could not be compared with its earlier ads.
+  // (a saved search) could not be compared with earlier ads of the question.
   const hasProblem = importResult.files.some(hasImportProblem);
   const hasFailed = hasProblem || importResult.files.length === 0 || incompleteReason !== undefined;
   const exitCode = hasFailed ? 1 : 0;
@@ -128,9 +128,8 @@ async function importAndReport(
 const hasImportProblem = ({ skipped, problems }: ImportedFile): boolean => skipped > 0 || problems.length > 0;
 
 /**
- * Returns the name passed with `--question`. It names a saved search, and the imported files contain the results of
- * this search.
- * @throws SettingsError if the name is missing or invalid
+ * Returns the name passed with `--question`: the name of a saved search whose results are in the imported files.
+ * @throws SettingsError if the name is invalid, or missing with `--complete`
  */
 function checkQuestion({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
   const questionName = question?.trim();
@@ -154,7 +153,7 @@ function formatSkippedFiles(names: readonly string[]): string {
 
 /**
  * Formats the report line of an import with `--complete` about a question (a saved search), e.g. `question socks: 12
- * ads listed, 3 gone`. The 3 ads are in an earlier import, but not among the current results.
+ * ads listed, 3 gone`. An ad is gone if an earlier import of the question contains the ad, but this import does not.
  */
 function formatQuestionResult(name: string, { questionResult, incompleteReason }: ImportFilesResult): string {
   if (!questionResult)
@@ -170,7 +169,7 @@ const progressIntervalMs = 200;
  */
 const storingTimeFactor = 2;
 
-/** Creates a meter that shows the progress of an import on one line of the terminal. */
+/** Creates a progress line, i.e. a line of the terminal that shows the progress of an import. */
 function createProgressMeter(writeToStderr: (text: string) => void) {
   const startedAt = performance.now();
   let storingStartedAt: number | undefined;
@@ -195,7 +194,7 @@ function createProgressMeter(writeToStderr: (text: string) => void) {
 
 /**
  * Formats the progress line, e.g. `import 12 of 48 MB read, 1,200 records, about 40 s left`.
- * @param elapsedMs how many milliseconds ago the current step (reading or storing) began
+ * @param elapsedMs milliseconds since the current step (reading or storing) began
  */
 export function formatProgress(progress: ImportProgress, elapsedMs: number): string {
   const { readBytes, totalBytes, readRecords, storedRecords, isStoring } = progress;
@@ -250,8 +249,8 @@ async function fetchPicturesAndReport(
       fetch: pictureFetch.fetch,
       makeFolder: createPrivateFolder,
       onProgress(progress) {
-        // The first line says what will be fetched. After that, a terminal shows the progress in one line, which is
-        // overwritten.
+        // The first line says which pictures will be fetched. After that, a terminal shows the progress in a single
+        // line, which each update overwrites.
         const line = `\r${formatPicturesProgress(progress)}`;
         if (lastLine === undefined) printReport('info', formatPicturesPlan(progress, limits));
         else if (isTerminal && line !== lastLine) writeToStderr(line);
@@ -266,14 +265,14 @@ async function fetchPicturesAndReport(
   }
 }
 
-/** Replaces the error of a missing file by an error that names the file. Returns all other errors unchanged. */
+/** Replaces the error for a missing file with an error that names the file. Returns all other errors unchanged. */
 function toReadableError(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
   return error;
 }
 
-/** Serves the library until a stop signal arrives. Returns the exit code. */
+/** Serves the local library until a stop signal arrives. Returns the exit code. */
 async function serveUntilStopped(
   { config, log, writeToStderr, printStatus, now, stopRequested, drainMs }: LibraryCommandOptions,
   databaseOptions: DatabaseOptions,
@@ -335,8 +334,8 @@ function checkKeyOptions(options: KeyOptions): KeyOptions {
 const formatFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /**
- * Formats the path of the served database and how many records it contains. A user who has started the server in the
- * wrong folder sees that the database is empty.
+ * Formats the path of the served database and the number of records in the database. A user who has started the server
+ * in the wrong folder thus sees that the database is empty.
  */
 function formatDatabaseContents({
   database,
@@ -393,7 +392,9 @@ function formatProblem({ line, path, problem }: ImportedFile['problems'][number]
   return `${position}${separator}${problem}`;
 }
 
-/** Formats the list of import formats, each with the page or URL that describes it. */
+/**
+ * Formats the list of import formats. Each format has a name, a title, and the page or URL that describes the format.
+ */
 const formatSupportedFormats = (): string =>
   listFormats()
     .map(({ name, title, description }) => `${name}\n  ${title}\n  described in: ${description}`)

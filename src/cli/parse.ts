@@ -18,7 +18,7 @@ interface CommandDescription {
   args?: readonly (readonly [syntax: string, help: string])[];
   /** Options that are not settings, each with its syntax, its help text and, if needed, a parser for the value. */
   options?: readonly (readonly [syntax: string, help: string, parse?: (text: string) => unknown])[];
-  /** More help text, which `--help` prints after the options. */
+  /** Additional help text, which `--help` prints after the options. */
   details?: string;
   /** Example command lines for the help text. Tests parse all of them, and run the first one of each command. */
   examples: readonly string[];
@@ -95,7 +95,10 @@ the dataset is stored between calls, and a credit budget applies to all calls
 of one day (UTC). Without it, exports and reports are written to the current
 folder.`;
 
-/** All commands by name. A group such as `library` comes before its commands, e.g. `library import`. */
+/**
+ * All commands by name. A group such as `library` must come before its commands, e.g. `library import`, because
+ * `addCommand` adds each command to an existing group.
+ */
 const commands = {
   stdio: {
     description: 'serve MCP over stdio (the default without a command)',
@@ -246,7 +249,7 @@ export const commandsByName: Readonly<Record<string, CommandDescription>> = {
 const isGroup = (name: string): boolean => name === '' || commandsByName[name]?.settings === undefined;
 
 /**
- * Parses a command line. Also prints the help text or the version.
+ * Parses a command line. Prints the help text or the version if the command line asks for it.
  *
  * @param printProblem prints what is wrong with the command line, followed by a hint on where to find help
  * @returns the command to run, or an exit code if there is nothing to run: 0 after help or version, 2 for wrong usage
@@ -286,8 +289,9 @@ export function readCommand(
   }
   const words = moveHelpToEnd(argv);
   try {
-    // Set the action for a command line without a command only if there are no words. Otherwise the library commander
-    // would report an unknown command as an unexpected argument, without suggesting a similar command.
+    // Set the action for a command line without a command only if the command line contains no words. Otherwise the
+    // library commander would report an unknown command as an unexpected argument, without suggesting a similar
+    // command.
     if (program.parseOptions([...words]).operands.length === 0) program.action(() => setParsedCommand('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
@@ -301,7 +305,7 @@ export function readCommand(
 }
 
 /**
- * Replaces `help X` and `X help` by `X --help`, where X is a command. Returns any other arguments unchanged, and
+ * Replaces `help X` and `X help` with `X --help`, where X is a command. Returns any other arguments unchanged, so that
  * commander reports the problem.
  */
 function moveHelpToEnd(argv: readonly string[]): readonly string[] {

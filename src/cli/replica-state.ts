@@ -15,8 +15,8 @@ export async function openReplicaState(config: Config, log: Log, now: () => numb
 }
 
 /**
- * Opens the driver of the shared store. The client of Redis or PostgreSQL is imported only here, because most servers
- * have no shared state.
+ * Opens the driver of the shared store. The client of Redis or PostgreSQL is loaded only when it is needed, because
+ * most servers have no shared state.
  */
 async function openDriver(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
   if (stateUrl.engine === 'postgres')

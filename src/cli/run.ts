@@ -17,8 +17,8 @@ import type { ParsedCommand } from './parse.ts';
 /** How long a stopped process waits for running calls, in milliseconds. */
 const drainMs = 10_000;
 /**
- * The same waiting time for a server over stdio, in milliseconds. It is shorter, because hosts kill a process that does
- * not exit soon after they have asked it to stop.
+ * How long a stopped server over stdio waits for running calls, in milliseconds. This time is shorter than `drainMs`,
+ * because hosts kill a process that does not exit soon after they have asked it to stop.
  */
 const stdioDrainMs = 2000;
 
@@ -34,12 +34,12 @@ const maxUnreadLogBytes = 1024 * 1024;
  */
 const duplicateInterruptMs = 500;
 
-// A reader such as `head` may close standard output early, so ignore the error. A server over stdio notices the closed
-// pipe and ends the session.
+// A reader such as `head` may close standard output early, so ignore the resulting error. A server over stdio notices
+// the closed pipe and ends the session.
 process.stdout.on('error', () => {});
 function writeToStderr(line: string): void {
   const { stderr } = process;
-  // Handle the error of a closed pipe, so that the server keeps running if the reader of the log has ended.
+  // Handle the error of a closed pipe, so that the server keeps running after the reader of the log has ended.
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => {});
   if (stderr.writableLength < maxUnreadLogBytes) stderr.write(escapeControlCharacters(line));
 }
@@ -51,7 +51,7 @@ function writeToStderr(line: string): void {
 const isJsonLog = readLogFormat(process.env, process.argv.slice(2)) === 'json';
 const jsonLog = createLog('debug', writeToStderr, { format: 'json', now: Date.now });
 
-/** Prints a message about the start or the end of the process. It is printed at every log level. */
+/** Prints a message about the start or the end of the process, regardless of the log level. */
 const printStatus: PrintStatus = (level, message) => {
   if (isJsonLog) jsonLog[level](message);
   else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
@@ -66,7 +66,10 @@ const printReport: PrintStatus = (level, text) => {
   else writeToStderr(`${text}\n`);
 };
 
-/** True if progress can be shown in a line that is overwritten. Such a line would not be valid JSON. */
+/**
+ * True if the terminal can show progress in a line that is overwritten. JSON logs rule this out, because such a line
+ * would not be valid JSON.
+ */
 const canShowProgress = process.stderr.isTTY === true && !isJsonLog;
 
 /** Prints a problem with the command line, followed by a hint on where to find help. */
@@ -207,7 +210,7 @@ async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config):
 
 async function serveOverHttp(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
-  // Start to handle signals before the line "listening on …" is printed, because a program that waits for this line may
+  // Start handling signals before the line "listening on …" is printed, because a program that waits for this line may
   // stop the server immediately.
   const stopSignal = waitForStopSignal();
   const server = await serveHttp(config, writeToStderr);
@@ -217,7 +220,7 @@ async function serveOverHttp(config: Config): Promise<number> {
   return 0;
 }
 
-/** Prints an error without its stack trace and without secrets. Returns the exit code. */
+/** Prints an error without the stack trace and without secrets. Returns the exit code. */
 function reportError(error: unknown): number {
   if (error instanceof SettingsError) {
     for (const problem of error.problems) printStatus('error', problem);

@@ -23,8 +23,8 @@ import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.t
 import { openReplicaState } from './replica-state.ts';
 
 /**
- * Serves MCP over HTTP. The returned `close` stops the server, and waits for calls in progress for at most the given
- * time.
+ * Serves MCP over HTTP. The `close` function of the returned listener stops the server, and waits for calls in progress
+ * for at most the given time.
  *
  * @param dependencies replacements for tests: the HTTP client of sign-in, and the monotonic clock
  */
@@ -52,7 +52,7 @@ export async function serveHttp(
   const getTenantId = createGetTenantId(sharedState?.tenantSecret);
   const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
   const getClientAddress = createGetClientAddress(trustedProxy);
-  // An operator who has switched the limit of attempts off limits them in the proxy.
+  // Do not warn if the operator has turned off the limit of key attempts, because a proxy then limits them.
   const limitsAttempts = config.refusalsPerMinute > 0;
   if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined && limitsAttempts)
     log.warn(
@@ -61,8 +61,8 @@ export async function serveHttp(
   const serviceTracker = trackServiceState();
   let signIn: SignIn | undefined;
   const listeners = [
-    // The log contains a hash of the tenant id, which stands for an API key. Compute it only if calls are logged,
-    // because hashing takes time.
+    // Each log line of a call contains a hash of the tenant id, which stands for an API key. Compute this hash only if
+    // calls are logged, because hashing takes time.
     isLogged('info', config.logLevel)
       ? createCallLogger(log, createTenantHasher(sharedState?.tenantSecret))
       : undefined,
@@ -126,7 +126,8 @@ export async function serveHttp(
     replicas: sharedState,
     getServiceState: serviceTracker.getServiceState,
   });
-  // A connection without traffic may be waiting for a slow call, so close it only after longer than a call may take.
+  // A connection without traffic may be waiting for a slow call, so the idle time limit must be longer than a call may
+  // take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
   const warnOfRefusal = createRareWarning(
     log,

@@ -12,8 +12,9 @@ export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
   /**
-   * The configuration, in which defaults replace the invalid settings. A stdio server still starts with it and reports
-   * the problems. Undefined if a flag is invalid, because the command then exits with an error.
+   * The configuration, in which defaults replace the invalid settings. A stdio server still starts with this
+   * configuration and reports the problems. Undefined if a flag is invalid, because the command then exits with an
+   * error.
    */
   readonly config: Config | undefined;
 
@@ -31,13 +32,14 @@ interface ReadOptions {
   command?: string;
 }
 
-/** The commands that listen on a host and port for requests. */
+/** The commands that listen for requests on a host and port. */
 const listeningCommands = ['http', 'library serve'];
 /** The commands that run for a single user, whose API key is in the settings. */
 const singleUserCommands = ['stdio', 'call'];
 
 /**
- * Reads all settings from environment variables and command-line flags. A flag takes precedence over its variable.
+ * Reads all settings from environment variables and command-line flags. A flag takes precedence over the environment
+ * variable of the same setting.
  * @throws SettingsError that lists all problems
  */
 export function readConfig(
@@ -99,7 +101,8 @@ const formatFormHint = (title: string | undefined) => (title ? ` (in the host's 
 const maxListedTools = 5;
 
 /**
- * Yields a message for each setting that is valid alone, but not together with another setting or not for this command.
+ * Yields a message for each setting whose value is valid by itself, but not together with another setting or not for
+ * this command.
  */
 function* findCombinationProblems(
   config: Config,
@@ -140,8 +143,8 @@ function* findCombinationProblems(
 const fileSuffix = '_FILE';
 
 /**
- * Returns the text of a setting: the value of its variable, or the content of the file whose path is in its `_FILE`
- * variable.
+ * Returns the text of a setting: the value of its environment variable, or the content of the file whose path is in the
+ * variable with the suffix `_FILE`.
  */
 function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
   const variableText = normalizeText(environment[variable]);
@@ -173,8 +176,8 @@ function normalizeText(text: string | undefined): string | undefined {
 const prefix = 'AD_LIBRARY_';
 
 /**
- * Returns a warning for each environment variable that starts with `AD_LIBRARY_` but is not a setting. The warning
- * suggests a similar setting if there is one. Without it, users would not notice a typo.
+ * Returns a warning for each environment variable that starts with `AD_LIBRARY_` but is not a setting, because users
+ * would otherwise not notice a typo. The warning suggests a similar setting if there is one.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const knownNames = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {

@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { parseSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
 /**
- * Parses the text of a setting. If the text is invalid, throws an error. Its message has no subject, e.g. `must be true
- * or false`, because the name of the setting is put before it.
+ * Parses the text of a setting. Throws an error if the text is invalid. The message of the error has no subject, e.g.
+ * `must be true or false`, because the caller puts the name of the setting before the message.
  *
  * Parsers are plain functions, because creating Zod schemas would delay every start.
  */
@@ -47,7 +47,10 @@ export const parseOnOff: Parser<boolean> = (text) => {
   return trueWords.includes(word) || (falseWords.includes(word) ? false : throwProblem('must be true or false'));
 };
 
-/** Creates a parser that accepts only the given words. For any other text, it fails with the message `problem`. */
+/**
+ * Creates a parser that accepts only the given words. For any other text, the parser throws an error with the message
+ * `problem`.
+ */
 export const createWordParser =
   <const Word extends string>(words: readonly Word[], problem: string): Parser<Word> =>
   (text) =>
@@ -133,7 +136,7 @@ export const parseOrigin: Parser<string> = (text) => {
 
 /**
  * A range of IP addresses, e.g. `10.0.0.0/8`. If `prefixLength` is the full length of an address, the range contains
- * only that address.
+ * only one address.
  */
 export interface Network {
   address: string;
@@ -153,7 +156,7 @@ const parseNetwork: Parser<Network> = (text) => {
   return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8, or none');
 };
 
-/** Parses the addresses of the trusted proxy. The word `none` means that there is no proxy. */
+/** Parses the IP address or the address range of the trusted proxy. The word `none` means that there is no proxy. */
 export const parseTrustedProxy: Parser<Network | 'none'> = (text) =>
   text.trim().toLowerCase() === 'none' ? 'none' : parseNetwork(text);
 
@@ -169,7 +172,7 @@ function readFilters(file: string): SearchFilters {
 
 /**
  * Reads the JSON file that describes the filter keys of the service. The value of the setting is the parsed
- * description.
+ * description, not the file name.
  */
 export const readFiltersFile: Parser<SearchFilters> = (file) => {
   try {
@@ -191,7 +194,7 @@ export interface MediaHosts {
   listed: ListedHost[];
 }
 
-/** A host that is allowed by name. If `port` is missing, all of its ports are allowed. */
+/** A host that is allowed by name. If `port` is missing, all ports of the host are allowed. */
 export interface ListedHost {
   host: string;
   port?: number;
@@ -248,8 +251,8 @@ function parseStoreConnection({ protocol, username, password, hostname, port, pa
   }
   const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
   if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
-  // Unless the URL sets another mode, connections to other machines use TLS and verify the certificate. Connections to
-  // this machine are unencrypted.
+  // Unless the URL sets another mode, connections to other machines use TLS and verify the server's certificate.
+  // Connections to this machine are unencrypted.
   const isUnencrypted = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isUnencrypted ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {

@@ -19,18 +19,19 @@ import {
   readFiltersFile,
 } from './setting-values.ts';
 
-/** The description of a setting. `addNames` adds the names of its variable and flag. */
+/** The definition of a setting. `addNames` adds the names of the environment variable and the command-line flag. */
 interface SettingDefinition {
   /**
-   * Parses the text of the variable or flag. Returns the default value for undefined.
+   * Parses the text of the environment variable or flag. If the setting is missing, `settingText` is undefined, and the
+   * function returns the default value.
    * @throws Error whose message continues the name of the setting, e.g. `must be true or false`
    */
   parse(text: string | undefined): unknown;
   /** True if the value is a secret. Secrets have no flag, because flags are visible in process lists. */
   secret?: true;
   /**
-   * True if the value can also be read from a file, because containers pass secrets as files. The variable with the
-   * suffix `_FILE` then contains the path.
+   * True if the server can also read the value from a file, because containers pass secrets as files. The environment
+   * variable with the suffix `_FILE` then contains the path of the file.
    */
   inFile?: true;
   /**
@@ -39,19 +40,16 @@ interface SettingDefinition {
    */
   valueName?: string;
   /**
-   * The kind of command that accepts the flag. By default, all commands that serve MCP accept the flag. `cli/parse.ts`
-   * lists the flags of the `library` commands.
+   * The only kind of command that accepts the flag. If undefined, all commands that serve MCP accept the flag.
+   * `cli/parse.ts` lists the flags of the `library` commands.
    */
   onlyFor?: 'stdio' | 'http' | 'library';
   /**
    * The label of the setting in the settings forms of hosts. Only settings with a title appear in these forms. The
-   * label is also published in `server.json` for the registry and in `manifest.json` for desktop hosts.
+   * label is also published in `server.json` for the MCP registry and in `manifest.json` for desktop hosts.
    */
   title?: string;
-  /**
-   * A description of the setting. It appears in the output of `--help`, in the documentation and in the settings forms
-   * of hosts.
-   */
+  /** A description of the setting for the output of `--help`, the documentation and the settings forms of hosts. */
   help: string;
 }
 
@@ -64,7 +62,7 @@ export interface Setting extends SettingDefinition {
 }
 
 /**
- * Adds the names of the variable and the flag to each setting. For example, `creditBudget` gets
+ * Adds the names of the environment variable and the flag to each setting. For example, `creditBudget` gets
  * `AD_LIBRARY_CREDIT_BUDGET` and `--credit-budget`.
  */
 function addNames<Definitions extends Record<string, SettingDefinition>>(definitions: Definitions) {
@@ -242,8 +240,8 @@ export const settings = addNames({
   files: {
     onlyFor: 'stdio',
     title: 'Folder for files',
-    // Treat a value with a placeholder as missing. Some hosts pass the default value of their settings form without
-    // replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
+    // Treat a text with a placeholder as a missing setting. Some hosts pass the default value of their settings form
+    // without replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
     parse: (text) => (text?.includes('${') ? undefined : makeOptional(parseText)(text)),
     valueName: 'folder',
     help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
@@ -278,5 +276,5 @@ export const settings = addNames({
 export type SettingName = keyof typeof settings;
 /** The parsed values of all settings, by their names in the code. */
 export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };
-/** The command-line flags as text, before they are parsed, by the name of their setting. */
+/** The texts of the command-line flags before parsing, by the name of the setting. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;

@@ -23,7 +23,7 @@ export const isBudget = (limit: SpendingLimit): limit is Budget => limit.budget 
 
 /**
  * Returns the id of the account that records the spending of a sign-in connection, e.g. `connection 7f3a`. The prefix
- * ensures that it never equals the account id of an API key.
+ * ensures that this id never equals the account id of an API key.
  */
 export const getConnectionAccount = ({ id }: Connection) => `connection ${id}`;
 
@@ -32,8 +32,8 @@ export type ReadPrices = (tenantId: string) => Promise<Prices>;
 
 /**
  * Reserves the highest expected cost of a call in a budget. Waits if the budget may suffice once calls in progress have
- * finished. Returns undefined if the account cannot be read and the call is probably free; it is then sent without a
- * reservation.
+ * finished. Returns undefined if the account cannot be read and the call is probably free. The call is then sent
+ * without a reservation.
  * @throws AdLibraryError `credit_budget` if the cost of the call exceeds the budget
  */
 export async function reserveCredits(
@@ -85,7 +85,7 @@ const unknownPriceQueue = 'paid';
 
 /**
  * Builds the request to reserve the highest expected cost of a call. Calls with an unknown price get a queue in which
- * they run one at a time. At most one of them can then exceed the budget.
+ * they run one at a time, so that at most one of them can exceed the budget.
  */
 function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: number): ReserveRequest {
   const bounds = computeRequestBounds(prices, request);

@@ -7,7 +7,7 @@ import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type P
 
 type ListOperationName = Extract<OperationName, 'searchAds' | 'listCollectionItems'>;
 
-/** The pages of a list whose total cost will be estimated. */
+/** The pages of a list whose total cost `estimateCost` estimates. */
 interface PagesToRead {
   operation: ListOperationName;
   /** The total number of items on these pages. */
@@ -15,8 +15,8 @@ interface PagesToRead {
   /** The number of items per page. The last page may have fewer items. */
   pageSize: number;
   /**
-   * True if `totalItems` is known before the first page is read. Otherwise the first page is requested at full size and
-   * may cost more.
+   * True if `totalItems` is known before the first page is read. Otherwise the server requests the first page at full
+   * size, so this page may cost more.
    */
   isTotalKnown: boolean;
 }
@@ -31,7 +31,7 @@ export interface CallBudget extends CreditLimit {
   /**
    * Returns the largest page size, up to `maxSize`, whose highest expected cost is within the remaining credits of
    * every limit.
-   * @throws AdLibraryError `credit_budget` if even a page with one item does not fit
+   * @throws AdLibraryError `credit_budget` if even a page with one item may cost too much
    */
   choosePageSize(page: { operation: ListOperationName; maxSize: number }): Promise<number>;
   /** Estimates the lowest and the highest cost of reading `pages`. Returns undefined if no upper bound is known. */
@@ -54,7 +54,10 @@ interface CallBudgetOptions {
   trustsFreeOperations: boolean;
 }
 
-/** Creates the credit limit of one tool call. The limits in `limits` apply as well. */
+/**
+ * Creates the credit limit of one tool call. The limits of the connection and of the server, which are in `limits`,
+ * apply as well.
+ */
 export function openCallBudget({
   callLimit,
   limits,
@@ -112,8 +115,8 @@ interface PageToFit {
 }
 
 /**
- * Returns the largest page size whose highest cost is at most `maxCost`, or 0 if there is none. If no upper bound is
- * known, a page counts as one credit per item.
+ * Returns the largest page size whose highest possible cost is at most `maxCost` credits, or 0 if there is none. If the
+ * cost has no known upper bound, the function assumes one credit per item, or no cost for a free operation.
  */
 function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOperations }: PageToFit): number {
   const isFree = trustsFreeOperations && getMaxPrice(prices, operation.name) === 0;
@@ -126,6 +129,6 @@ function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOp
   return 0;
 }
 
-/** Says in an error message that the remaining credits may not cover another page. */
+/** Returns an error message which says that the remaining credits may not cover another page. */
 const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
   `${formatRounded(spent)} of ${formatRounded(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

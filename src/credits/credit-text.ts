@@ -14,8 +14,8 @@ import {
 } from './prices.ts';
 
 /**
- * Formats a price, e.g. `free`, `10 credits` or `between 3 and 267 credits`. Returns `at an unknown price` without an
- * upper bound.
+ * Formats a price, e.g. `free`, `10 credits` or `between 3 and 267 credits`. If the price has no upper bound, returns
+ * `at an unknown price`.
  */
 export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
@@ -30,7 +30,7 @@ const UncertainCredits = z
   .optional()
   .describe('Credits that may have been charged in addition, for calls whose charge is unknown.');
 
-/** How much an API key has spent on this server, and the prices that the server has observed. */
+/** Schema for the spending of an API key on this server, with the prices that the server has observed. */
 export const Spending = z
   .looseObject({
     charged: z.number().describe('Credits charged for calls of this server.'),
@@ -54,7 +54,7 @@ export const Spending = z
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
 /**
- * Summarizes the spending of an API key and its budget. For a signed-in caller, adds the spending and the budget of the
+ * Summarizes the spending and the budget of an API key. For a signed-in caller, adds the spending and the budget of the
  * sign-in connection.
  */
 export function buildSpending(
@@ -107,7 +107,10 @@ export function formatSpending(spending: Spending): string {
   ].join('\n');
 }
 
-/** A budget in credits, the credits charged, and the credits that were possibly charged (`uncertain`). */
+/**
+ * A budget and the credits charged against it. `uncertain` is the number of credits that the service may have charged
+ * in addition.
+ */
 type BudgetUsage = { budget: number; charged: number; uncertain?: number | undefined };
 
 /** Formats a budget and its remaining credits, e.g. `budget 50, 38 left`. */
@@ -117,7 +120,7 @@ const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUsage): string =
 const formatCharges = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
 
-/** The highest charge so far for a response with this number of items. */
+/** The highest number of credits that the service has charged so far for a response with `items` items. */
 export interface SizeCharge {
   items: number;
   charged: number;
@@ -151,12 +154,12 @@ export function explainRefusal({ account, budget, prices, request }: RefusedCall
   return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${spendingTexts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
-/** The highest `limit` that an error message suggests, even if the call had a higher one or none. */
+/** The highest `limit` that an error message suggests, even if the call had a higher `limit` or none. */
 const maxSuggestedLimit = 100;
 
 /**
- * Suggests the largest `limit` below the requested one whose highest cost fits the remaining credits. Returns an empty
- * string if there is none.
+ * Suggests the largest `limit` below the requested one whose highest possible cost fits the remaining credits. Returns
+ * an empty string if no `limit` fits.
  */
 function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remainingCredits: number): string {
   if (!isListRequest(request)) return '';

@@ -3,11 +3,14 @@ import type { Prices } from './prices.ts';
 
 /** The credits that an API key, a sign-in connection or a tool call has spent and reserved. */
 export interface CreditAccount {
-  /** The charged credits, according to the service's responses. */
+  /** The credits that the service has charged, according to its responses. */
   readonly spent: number;
   /** The number of calls that the service has charged for. */
   readonly calls: number;
-  /** The estimated credits for calls whose charge is unknown, e.g. after a timeout. Budgets count them as spent. */
+  /**
+   * The estimated credits for calls whose charge is unknown, e.g. after a timeout. Budgets count these credits as
+   * spent.
+   */
   readonly uncertain: number;
   /** The sum of the highest expected costs of all calls in progress, in credits. */
   readonly reserved: number;
@@ -29,13 +32,16 @@ export interface CreditAccount {
 /** A request to reserve credits for one call, before the call is sent. */
 export interface ReserveRequest {
   budget: number;
-  /** The number of credits to reserve: the highest expected cost, or the lowest one if there is no upper bound. */
+  /**
+   * The number of credits to reserve: the highest expected cost, or the lowest expected cost if there is no upper
+   * bound.
+   */
   credits: number;
-  /** The lowest expected cost. The ledger refuses the call if the budget does not cover it. */
+  /** The lowest expected cost. The ledger refuses the call if the budget does not cover this cost. */
   atLeast: number;
   /** True if the call may cost credits. The number of such calls that run at the same time is limited. */
   isPaid: boolean;
-  /** The highest price that the API key has paid for a call so far, of any operation. */
+  /** The highest price that the API key has paid so far for a call of any operation. */
   maxPrice: number;
   /** The name of a queue, for calls whose price is unknown. Calls in the same queue run one at a time. */
   queue?: string | undefined;
@@ -62,7 +68,10 @@ export type Admission =
 
 /** The cost of a finished call. Recording it in an account replaces the credits that were reserved for the call. */
 export interface Settlement {
-  /** An id of the settlement (the recorded cost), so that it is counted only once if several processes record it. */
+  /**
+   * An id of the settlement (the recorded cost). If several processes record the same settlement, the ledger counts it
+   * only once.
+   */
   id?: string;
   charged: number;
   /** The credits that the service may have charged in addition to `charged`. */
@@ -70,7 +79,7 @@ export interface Settlement {
   isPaidResponse: boolean;
   /** The credit balance in the response, if the response includes one. */
   remaining?: number | undefined;
-  /** If set, recorded spending is retained for another full period from now, just as after a paid call. */
+  /** If set, the recorded spending is retained for another full period from now, as it is after a paid call. */
   extendsRetention?: true;
   /** Adds the price of this call to `prices`. Returns the same object if the call reveals no new price. */
   updatePrices?(prices: Prices): Prices;
@@ -82,7 +91,7 @@ export interface FullUsageWindow {
   /** The remaining credits in the hourly or the daily window, whichever is lower. */
   remaining: number;
   /**
-   * The time at which this server last asked the service for the usage limits, in milliseconds by a monotonic clock.
+   * The time at which this server last asked the service for the usage limits, in milliseconds of a monotonic clock.
    */
   checkedAt: number;
   /** A random id that changes with each response of the service, so that a call can detect a newer response. */
@@ -108,7 +117,8 @@ export interface CreditLedger {
    */
   read(accountId: string): Promise<CreditAccount>;
   /**
-   * Returns the account from which the cost of a call is estimated. If the store cannot be reached, it may be outdated.
+   * Returns the account from which the cost of a call is estimated. If the store cannot be reached, the returned
+   * account may be outdated.
    */
   estimate(accountId: string): Promise<CreditAccount>;
   /**
@@ -118,7 +128,10 @@ export interface CreditLedger {
    * @throws AdLibraryError `unavailable` if the store cannot be reached
    */
   reserve(accountId: string, buildRequest: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
-  /** Resolves when the account has changed since `version`. Rejects with the reason of `signal` if it aborts first. */
+  /**
+   * Resolves when the account has changed since `version`. Rejects with the reason of `signal` if the signal aborts
+   * first.
+   */
   waitForChange(accountId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
    * Records the cost of a call and releases its reservation in one transaction. Never rejects; a failed write is
@@ -137,7 +150,8 @@ export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): n
 export const isAffordable = (cost: number, remainingCredits: number): boolean => cost <= remainingCredits + 1e-6;
 
 /**
- * The maximum number of paid calls that may run at once for an account with a budget. `decideAdmission` explains why.
+ * The maximum number of paid calls that may run at once for an account with a budget. For the reason, see
+ * `decideAdmission`.
  */
 const maxConcurrentPaidCalls = 4;
 

@@ -37,7 +37,7 @@ interface Reservation {
   lease: Lease | undefined;
 }
 
-/** A call that has started, with the credits reserved for it. Its cost is not recorded yet. */
+/** A call in progress, with the credits that are reserved for the call. Its cost is not recorded yet. */
 interface StartedCall {
   call: ApiCall;
   reservations: readonly Reservation[];
@@ -46,8 +46,8 @@ interface StartedCall {
 export type Meter = ReturnType<typeof openMeter>;
 
 /**
- * Creates the meter, which sends calls to the service and records their cost. It keeps API keys, sign-in connections
- * and tool calls within their credit limits, even if many calls run at once.
+ * Creates the meter, which sends calls to the service and records their cost. The meter keeps API keys, sign-in
+ * connections and tool calls within their credit limits, even if many calls run at once.
  */
 export function openMeter(service: SendCall, options: MeterOptions) {
   const { ledger, budget, createCallLedger } = options;
@@ -55,8 +55,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
   const readPrices = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
 
   /**
-   * Returns the credit limits that apply to every call of a caller: that of the sign-in connection, if there is one,
-   * and then that of the server. The account of the API key records the spending for the server's limit.
+   * Returns the credit limits that apply to every call of a caller: first the limit of the sign-in connection, if there
+   * is one, and then the limit of the server. The account of the API key records the spending for the server's limit.
    */
   const listCallerLimits = ({ tenantId, connection }: TenantOrConnection): SpendingLimit[] => {
     const serverLimit: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
@@ -110,7 +110,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
         { account: isChargeReported ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
         finishedCall,
       );
-    // Update the account of the API key first, because calls that wait for another account read the new price from it.
+    // Update the account of the API key first, because calls that wait for another account read the new price from the
+    // account of the API key.
     const keyReservation = reservations.find(({ limit }) => limit.scope === 'server');
     const charge = await computeChargeIn(tenantId, { ledger, budget });
     await ledger.settle(tenantId, buildSettlement(finishedCall, charge), keyReservation?.lease);
@@ -197,7 +198,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       await ledger.settle(getConnectionAccount(connection), { ...emptySettlement, extendsRetention: true });
     },
     /**
-     * Creates the credit limit of one tool call, i.e. for all its API calls. The other limits apply as well.
+     * Creates the credit limit that applies to all API calls of one tool call. The limits of the connection and of the
+     * server apply as well.
      *
      * Without `maxCredits`, the limit is 0 credits. API calls are then sent only while the service charges nothing for
      * them.
@@ -220,11 +222,11 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       return openedBudget;
     },
     /**
-     * Records the estimated cost of a call whose process died before the response arrived. The cost is counted once per
-     * `claimId`.
+     * Records the estimated cost of a call if the process that sent the call died before the response arrived. The cost
+     * is counted once per `claimId`.
      */
     async settleLost(call: ApiCall, claimId: string) {
-      // With a budget, the ledger already counts the reservation of the dead process as spent.
+      // If there is a budget, the ledger already counts the reservation of the dead process as spent.
       if (budget !== undefined) return;
       const uncertain = estimateUnreportedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
       await ledger.settle(call.owner.tenantId, { ...emptySettlement, id: `lost:${claimId}`, uncertain });

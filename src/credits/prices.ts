@@ -11,21 +11,24 @@ interface SizePrice {
   charged: number;
 }
 
-/** The charges that the service reported for one operation, e.g. `searchAds`. */
+/** The charges, in credits, that the service reported for calls to one API operation, e.g. `searchAds`. */
 export interface PriceTable {
-  /** The charges by requested number of items, e.g. 50. For operations that return a single object, the number is 1. */
+  /**
+   * The charges by the number of items that the call requested. Operations that return a single object use the key 1.
+   */
   bySize: Map<number, SizePrice>;
   /**
-   * The charges of calls without `limit`, until the default page size is known. Later charges are stored in `bySize`.
+   * The charges of calls without the argument `limit`. Used until `defaultPageSize` is known; later charges are stored
+   * in `bySize`.
    */
   unsized?: SizePrice;
-  /** The number of items that the service returns to calls without `limit`. Undefined until it is known. */
+  /** The number of items that the service returns for a call without `limit`. Undefined until a response reveals it. */
   defaultPageSize?: number;
 }
 
 /**
- * The charges that the service reported to an API key, by operation name. The server learns prices from them, because
- * the API document contains none (*Limits*, 6).
+ * The charges that the service reported to an API key, by operation name. The server learns prices from these charges,
+ * because the API document states no prices (section *Limits*, rule 6).
  */
 export type Prices = Map<string, PriceTable>;
 
@@ -33,8 +36,8 @@ export type Prices = Map<string, PriceTable>;
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /**
- * A possible pricing rule of the service: `credits` for each started group of `perItems` items. If `perItems` is
- * undefined, every call costs `credits`, regardless of the page size.
+ * A pricing rule that the service may use: a call costs `credits` for each full or partial group of `perItems` items.
+ * If `perItems` is undefined, every call costs `credits`, regardless of its page size.
  */
 interface PriceRule {
   credits: number;
@@ -42,24 +45,24 @@ interface PriceRule {
 }
 
 /**
- * The maximum number of page sizes that are stored per operation. Callers choose the page sizes, so without this limit
- * the table could grow indefinitely.
+ * The maximum number of page sizes for which a price table stores charges. Callers choose the page sizes, so without
+ * this limit the table could grow indefinitely.
  */
 const maxStoredSizes = 32;
 
 /**
- * The parts of a response that are compared with its charge to learn a price: the parsed body with its items (`value`),
- * and the number of items without an id (`unusable`), which the service charges for as well.
+ * The parts of a response from which the server learns a price. `value` is the parsed body, which contains the items.
+ * `unusable` counts items without an id, which the service charges for as well.
  */
 export interface PricedResponse extends Pick<ServiceResponse, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }
 
 /**
- * Adds the charge of a response to the prices. Returns the same object if the charge reveals nothing new.
+ * Adds the charge of a response to the known prices. Returns `prices` itself if the charge reveals nothing new.
  *
- * A charge of 0 is ignored if the response has no items, or if the call added nothing to a collection. Such a call may
- * be free although other calls of the operation cost credits.
+ * Ignores a charge of 0 if the response has no items, or if the call added nothing to a collection. Such a call may be
+ * free although other calls to the same operation cost credits.
  */
 export function learnPrice(
   prices: Prices,
@@ -92,7 +95,9 @@ export function learnPrice(
   return new Map([...prices, [operation.name, table]]);
 }
 
-/** Merges a charge into the stored charges for the same page size. Returns the same object if nothing changes. */
+/**
+ * Merges a charge into the stored charges for the same page size. Returns `previousPrice` itself if nothing changes.
+ */
 function mergeCharge(
   previousPrice: SizePrice | undefined,
   { items, charged }: Omit<SizePrice, 'maxCharged'>,
@@ -107,7 +112,7 @@ function mergeCharge(
 /** The lowest and the highest possible cost of a call, in credits. They are equal if the price is known exactly. */
 export interface PriceBounds {
   atLeast: number;
-  /** The highest possible cost. It is infinite if earlier charges give no upper bound. */
+  /** The highest possible cost, or `Infinity` if the earlier charges imply no upper bound. */
   atMost: number;
 }
 
@@ -150,8 +155,9 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
 }
 
 /**
- * Computes an upper bound for the cost of a page. A page costs at most as much as its items in several smaller pages,
- * and at most as much as a larger page. If all pages were free, larger pages have no upper bound.
+ * Computes an upper bound for the cost of a page, in credits. A page costs at most as much as several smaller pages
+ * with the same items, and at most as much as a larger page. If all earlier pages were free, the cost of a larger page
+ * has no upper bound.
  */
 function computeHighestCost({ bySize, unsized }: PriceTable, size: number): number {
   const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
@@ -161,14 +167,14 @@ function computeHighestCost({ bySize, unsized }: PriceTable, size: number): numb
 }
 
 /**
- * The group sizes for which pricing rules are tested. Such a rule charges the same price for each started group of
- * items, e.g. 2 credits per 10 items.
+ * The group sizes, in items, of the pricing rules that the server considers. A rule charges a fixed price for each full
+ * or partial group of items, e.g. 2 credits per 10 items.
  */
 const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /**
- * Computes the lowest and the highest cost of a page among all pricing rules that match the charges so far. Returns an
- * empty tuple if no rule matches.
+ * Computes the lowest and the highest cost of a page under all pricing rules that match the charges so far. Returns an
+ * empty tuple if no rule matches, or if all earlier full pages were smaller and free.
  */
 function computeRuleBounds(table: PriceTable, size: number): [low?: number, high?: number] {
   const fullPages = listFullPages(table);
@@ -184,8 +190,8 @@ interface FullPageCharge {
 }
 
 /**
- * Lists the charges of full pages. Returns an empty list for a single page, because every pricing rule matches one
- * charge.
+ * Lists the charges of full pages. Returns an empty list if there is only one full page, because every pricing rule
+ * matches a single charge.
  */
 function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
   const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
@@ -193,8 +199,8 @@ function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
 }
 
 /**
- * Returns the pricing rules that match all charges. If all charges are whole numbers, leaves out rules with fractional
- * credits.
+ * Returns the pricing rules that match all charges. Excludes rules with fractional credits if all charges are whole
+ * numbers.
  */
 function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   const [firstCharge] = charges;
@@ -211,15 +217,15 @@ function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   );
 }
 
-/** Returns the price of a page with `size` items according to a pricing rule, rounded to six decimals. */
+/** Computes the price of a page with `itemCount` items under a pricing rule, in credits, rounded to six decimals. */
 const computeRulePrice = ({ credits, perItems }: PriceRule, size: number): number =>
   Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
 const isNearlyEqual = (left: number, right: number) => Math.abs(left - right) < 1e-6;
 
 /**
- * Removes one page size from a full table. Keeps the size with the highest charge, because this charge is the upper
- * bound for the cost of other sizes.
+ * Removes one page size from a price table that has too many. Keeps the page size with the highest charge, because this
+ * charge is the upper bound for the cost of other page sizes.
  */
 function evictPageSize({ bySize }: PriceTable): void {
   const highestCharge = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
@@ -231,10 +237,10 @@ const hasLimit = ({ body, query }: PricedRequest) => (body?.limit ?? query.limit
 const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cursor) !== undefined;
 
 /**
- * Returns the number of items that a call requests, or undefined if it is unknown.
+ * Returns the number of items that a call requests, or undefined if this number is unknown.
  *
- * A call with a cursor but no `limit` has the page size of the list's first call. This size is unknown here, so the
- * largest size in the table is returned.
+ * A call with a cursor but without `limit` uses the page size of the first call for the same list. This page size is
+ * unknown here, so the function returns the largest page size in the table.
  */
 function getPageSize(request: PricedRequest, table?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
@@ -254,8 +260,8 @@ export const isListRequest = ({ operation }: PricedRequest): boolean => operatio
 const maxListedCharges = 4;
 
 /**
- * Lists the highest charge for each number of returned items, sorted by this number. Returns only the last
- * `maxListedCharges` entries, to keep texts short.
+ * Lists the highest charge for each number of returned items, in ascending order of this number. Returns only the last
+ * `maxListedCharges` charges, to keep the account text short.
  */
 export function listCharges({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const chargesByItemCount = new Map<number, number>();
@@ -267,15 +273,15 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
     .slice(-maxListedCharges);
 }
 
-/** Returns the highest charge of an operation so far, or undefined if there was no call yet. */
+/** Returns the highest charge so far for a call to the operation, or undefined if no charge is known. */
 export function getMaxPrice(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
   return table && getMaxCharge(table);
 }
 
 /**
- * Returns true if an operation costs credits. An operation that is free according to the API document counts as paid
- * once it has charged credits.
+ * Returns true if calls to an operation may cost credits. An operation that is free according to the API document
+ * counts as paid as soon as a call to it has cost credits.
  */
 export const isPaid = ({ requiresCredits, name }: Operation, prices: Prices): boolean =>
   requiresCredits || (getMaxPrice(prices, name) ?? 0) > 0;
@@ -283,6 +289,6 @@ export const isPaid = ({ requiresCredits, name }: Operation, prices: Prices): bo
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));
 
-/** Returns the highest charge so far, of any operation, or 0 if there is none. */
+/** Returns the highest charge so far for a call to any operation, or 0 if no charge is known. */
 export const getOverallMaxPrice = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => getMaxPrice(prices, operation) ?? 0));

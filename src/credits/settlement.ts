@@ -4,10 +4,10 @@ import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditAccount, Settlement } from './ledger.ts';
 import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
-/** The outcome of a call: a response, or the error with which the call failed. */
+/** The outcome of a call to the service: its response, or the error with which the call failed. */
 export type Outcome = { response: ServiceResponse } | { error: unknown };
 
-/** A call that has ended with a response or an error. */
+/** A call to the service that has ended with a response or an error. */
 interface FinishedCall {
   request: ServiceRequest;
   outcome: Outcome;
@@ -15,7 +15,7 @@ interface FinishedCall {
   isPaid: boolean;
 }
 
-/** The settlement (the recorded cost) of a call that cost nothing. */
+/** The settlement (the cost to record) of a call that cost nothing. */
 export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
 
 /** Returns the charge that the service reported for a call, in credits, or undefined if the charge is unknown. */
@@ -31,8 +31,8 @@ export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | 
 }
 
 /**
- * Builds the settlement of a call, i.e. the cost to record in the account of the API key. It contains the charge, the
- * balance, and the price that the charge reveals.
+ * Builds the settlement of a call, i.e. the cost that the server records for the API key. The settlement contains the
+ * charge, the credit balance, and a function that adds the price of this call to the known prices.
  */
 export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Settlement {
   const { request, outcome } = finishedCall;
@@ -46,7 +46,7 @@ export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Set
     uncertain,
     isPaidResponse: response !== undefined && request.operation.requiresCredits,
     remaining: response?.receipt.remaining ?? status?.credits ?? undefined,
-    // An error with a charge also reveals a price, although the number of its items is unknown.
+    // A failed call that was charged also reveals a price, although its response lists no items.
     updatePrices: (prices) =>
       isChargeReported && (response || charged > 0)
         ? learnPrice(prices, request, response ?? emptyResponse, charged)
@@ -56,14 +56,17 @@ export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Set
 
 const emptyResponse = { value: { items: [] } };
 
-/** The charged credits of a call, and the credits that were possibly charged (`uncertain`). */
+/**
+ * The credits that the service charged for a call (`charged`), and the credits that it may have charged in addition
+ * (`uncertain`).
+ */
 type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
 
 /**
- * Computes the credits of a call that count toward one credit limit.
+ * Computes how many credits a finished call adds to one credit account.
  *
  * If the charge is unknown, it is estimated from earlier charges of the operation. Without earlier charges, the call
- * counts as having used all remaining credits of the budget, or as 0 if there is no budget.
+ * counts as having used all remaining credits of the budget, or no credits if there is no budget.
  */
 export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },
@@ -81,8 +84,9 @@ export function computeCharge(
 }
 
 /**
- * Estimates the cost of a call whose charge is unknown: the highest charge of the operation so far, or the highest
- * expected cost of the requested page if that is more. Returns undefined if no charge is known.
+ * Estimates the cost, in credits, of a call whose charge is unknown. Returns the highest charge of the operation so
+ * far, or the highest expected cost of the requested page if this cost is higher. Returns undefined if there is no
+ * upper bound.
  */
 export function estimateUnreportedCost(prices: Prices, request: ServiceRequest): number | undefined {
   const { atMost } = computeRequestBounds(prices, request);

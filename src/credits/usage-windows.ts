@@ -11,7 +11,8 @@ import type { FullUsageWindow, FullUsageWindows } from './ledger.ts';
 import { computeRequestBounds } from './prices.ts';
 
 /**
- * Requests `GET /v1/credits`, to explain why another call failed. Resolves to undefined if no response arrives in time.
+ * Requests `GET /v1/credits`, e.g. to explain why another call failed. Resolves to undefined if no response arrives in
+ * time.
  */
 export type ReadCredits = (send: SendCall, call: ApiCall) => Promise<ParsedCreditStatus | undefined>;
 
@@ -20,15 +21,15 @@ const maxWaitMs = 2000;
 /** The maximum time to wait for the response to `GET /v1/credits`, as a fraction of a call's time limit. */
 const maxWaitFraction = 0.25;
 /**
- * The pause, in milliseconds, in which no `GET /v1/credits` is sent for an API key after such a request has timed out.
+ * How long the server sends no `GET /v1/credits` for an API key after such a request has timed out, in milliseconds.
  */
 const pauseAfterTimeoutMs = 60_000;
-/** The maximum number of API keys for which a timeout of `GET /v1/credits` is remembered. */
+/** The maximum number of tenants (API keys) for which the server remembers that `GET /v1/credits` has timed out. */
 const maxPausedTenants = 10_000;
 
 /**
  * Creates a function that reads the credit balance and the usage limits of an API key. After a request has timed out,
- * the function sends none for this key for a minute.
+ * the function sends no further request for this key for a minute.
  */
 export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
   const pausedTenants = new LRUCache<string, true>({
@@ -44,8 +45,8 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     if (pausedTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], timeoutMs: waitLimitMs }, async (signal) => {
       try {
-        // Leave out the sign-in connection of the caller. This free request must not count toward the connection's
-        // budget.
+        // The owner omits the sign-in connection of the caller, so that this free request does not count toward the
+        // budget of the connection.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };
         return (await send(call)).value as ParsedCreditStatus;
       } catch {
@@ -56,7 +57,7 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
   };
 }
 
-/** How long an hourly or daily limit counts as reached before the service is asked again, in milliseconds. */
+/** How long an hourly or daily limit counts as reached before the server asks the service again, in milliseconds. */
 const recheckAfterMs = 60_000;
 
 /**
@@ -81,8 +82,8 @@ export function trackUsageWindows(
   };
 
   /**
-   * Reads the credit balance and the usage limits. Calls that do so at the same time share one request. Resolves to
-   * undefined if no response arrives in time.
+   * Reads the credit balance and the usage limits of an API key. Concurrent calls with the same key share one request.
+   * Resolves to undefined if no response arrives in time.
    */
   const readCreditsOnce = (call: ApiCall): Promise<ParsedCreditStatus | undefined> => {
     const { tenantId } = call.owner;
@@ -92,7 +93,10 @@ export function trackUsageWindows(
     return pendingStatus;
   };
 
-  /** Returns true if no credits remain in the window, or fewer than the lowest expected cost of the call. */
+  /**
+   * Returns true if the usage window (an hourly or daily credit limit) has no remaining credits, or fewer than the
+   * lowest expected cost of the call.
+   */
   const isTooFull = async (usageWindow: FullUsageWindow, call: ApiCall): Promise<boolean> => {
     return (
       usageWindow.remaining <= 0 ||
@@ -103,8 +107,8 @@ export function trackUsageWindows(
   return {
     recordUsageLimit,
     /**
-     * Checks a call against the hourly or daily limit that its API key has reached. Returns undefined if the key has
-     * reached no limit.
+     * Checks a call against the usage window (the hourly or daily credit limit) that its API key has reached. Returns
+     * this window, or undefined if the key has reached no limit.
      * @throws AdLibraryError `usage_limit` if the call would exceed the limit
      */
     async admit(call: ApiCall): Promise<FullUsageWindow | undefined> {
@@ -112,8 +116,7 @@ export function trackUsageWindows(
       const usageWindow = await windows.get(tenantId);
       if (usageWindow === undefined || !(await isTooFull(usageWindow, call))) return usageWindow;
       if (now() - usageWindow.checkedAt < recheckAfterMs) throw createUsageLimitError(usageWindow.usageLimit);
-      // Store the time of the check before the request is sent, so that calls at the same time do not send another
-      // request.
+      // Store the time of the check before sending the request, so that concurrent calls do not send further requests.
       await windows.set(tenantId, { ...usageWindow, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
@@ -121,11 +124,11 @@ export function trackUsageWindows(
         throw createUsageLimitError(recheckedWindow.usageLimit);
       return recheckedWindow;
     },
-    /** Adds the usage limits to a 429 error, or the balance to a 402 error. Returns other errors unchanged. */
+    /** Adds the usage limits to a 429 error, or the credit balance to a 402 error. Returns other errors unchanged. */
     async explain(error: unknown, call: ApiCall, windowBefore: FullUsageWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
-      // If another call has updated the usage limits since this call was sent, no request is needed.
+      // If another call has updated the usage limits since this call was sent, reuse them instead of sending a request.
       const newerWindow = await windows.get(call.owner.tenantId);
       if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== windowBefore?.id) {
         return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
@@ -140,7 +143,7 @@ export function trackUsageWindows(
   };
 }
 
-/** Returns the remaining credits in the hourly or the daily window, whichever is lower. */
+/** Computes the remaining credits in the hourly or the daily window, whichever has fewer. */
 function computeRemaining({
   isLimitReached,
   hourlyCredits,

@@ -3,20 +3,23 @@ import { parseCount, readTotalHits } from '../api/counts.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { GatheringQuestion } from './gatherings.ts';
 
-/** The response of the service to a request for one page of a search or collection. */
+/** The response of the service to a request for one page of a search or of a collection. */
 export type AdListResponse = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItems'>;
 
-/** Where a page of results starts (`cursor`), and the maximum number of ads on it (`limit`). */
+/**
+ * The position and size of a page of results: the `cursor` at which the page starts, or null for the first page, and
+ * the maximum number of ads on the page (`limit`).
+ */
 export interface PagePosition {
   limit: number;
   cursor: string | null;
 }
 
-/** Returns the API operation that lists the ads: `searchAds`, or `listCollectionItems` for a collection. */
+/** Returns the name of the API operation that lists the ads of a search or of a collection. */
 export const getListOperation = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
-/** Builds the API request for one page of a search or collection. */
+/** Builds the path, query and body of the API request for one page of a search or of a collection. */
 export function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
   const position = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
@@ -24,8 +27,8 @@ export function buildPageRequest({ collectionId, filters }: GatheringQuestion, {
 }
 
 /**
- * Returns the ids of the ads on a page, and the total number of matching ads if the service states it. Omits ids that
- * are too long to be stored.
+ * Returns the ids of the ads on a page, and the total number of ads in the search or collection if the service states
+ * it. Omits ids that are too long to be stored.
  */
 export async function readAdIdsAndTotal({ collectionId }: GatheringQuestion, response: AdListResponse) {
   // Import the API client on first use, so that the process starts faster.
@@ -42,8 +45,8 @@ export async function readAdIdsAndTotal({ collectionId }: GatheringQuestion, res
 }
 
 /**
- * Returns the time at which the service sent a response, in milliseconds since the Unix epoch. A cached response has an
- * `age`.
+ * Returns when the service sent a response, in milliseconds since the Unix epoch. Subtracts the age of a cached
+ * response from `now`; a response without an age counts as sent at `now`.
  */
 export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, now: number): number =>
   now - (receipt.age ?? 0);

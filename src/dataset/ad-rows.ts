@@ -40,22 +40,22 @@ import { VariantIndex } from './variants.ts';
 
 /**
  * Facts about an ad that are computed once for each version of the dataset. Summaries, launch counts and notes on
- * missing data use these facts, because building the ad's table row would be slower.
+ * missing data use these cached facts, because building the whole table row of an ad would be slower.
  */
 export interface KnownAdFacts {
   pageId: string | null;
   pageName: string | null;
   language: string | null;
   /**
-   * Id of the ad's variant, i.e. of the group of ads on the same advertiser page with nearly the same text. null for an
-   * ad without visible text.
+   * Id of the ad's variant, i.e. the group of ads on the same advertiser page with nearly the same text. Null if the ad
+   * has no visible text.
    */
   variantId: string | null;
   /** Time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
   lastSeenAt: number | null;
   /** Time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
   readAt: number;
-  /** The fields in `chartedFields` for which the ad has a value, e.g. `startedAt`. */
+  /** Those fields of the constant `chartedFields` for which the ad has a value, e.g. `startedAt`. */
   chartedFields: readonly ChartedField[];
 }
 
@@ -65,25 +65,28 @@ type ChartedField = (typeof chartedFields)[number];
 
 /**
  * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null for a date more
- * than one day after the ad was read, because it must be wrong. Otherwise it would become the last day of the search,
- * and all other ads would look ended.
+ * than one day after the ad was read, because such a date must be wrong. A wrong date would become the last day of the
+ * search, and all other ads would look ended.
  */
 function readLastSeenTime({ lastSeenAt }: Fields, readAt: number): number | null {
   const lastSeenTime = parseTime(lastSeenAt);
   return lastSeenTime === undefined || lastSeenTime > readAt + dayMs ? null : lastSeenTime;
 }
 
-/** Values from the JSON of an ad. They are cached, because parsing the JSON is slow. */
+/** Values that are read from the JSON of an ad. They are cached, because parsing the JSON is slow. */
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   textHash: string;
   perceptualHash: string | undefined;
-  /** Values such as dates, spend and reach, from which the sort order of the service is detected. */
+  /**
+   * Dates, spend, reach and similar values of the ad. The server compares these values to detect how the service sorts
+   * ads.
+   */
   orderValues: OrderValues;
 }
 
 /**
- * The variants (groups of ads with nearly equal texts) of one advertiser page. `adHashes[i]` and `variantIds[i]` belong
- * to the same ad. The ads are in the order of their arrival.
+ * The variants of one advertiser page. A variant is a group of ads with nearly equal texts. `adHashes[i]` and
+ * `variantIds[i]` belong to the same ad. The ads are in the order of their arrival.
  */
 interface PageVariants {
   adHashes: string[];
@@ -98,24 +101,27 @@ interface KnownFacts {
   variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
-/** Facts about the gatherings of a dataset. A gathering is the stored ads of one search. */
+/** Facts about the gatherings of a dataset. A gathering consists of the stored ads of one search. */
 interface GatheringFacts {
-  /** The order in which the service listed the ads of each incomplete gathering, by gathering id. */
+  /** For each incomplete gathering, the order in which the service listed its ads. The keys are gathering ids. */
   listingOrders: ReadonlyMap<string, ListingOrder | undefined>;
-  /** The first and the last date on which any ad of each gathering was seen running, by gathering id. */
+  /**
+   * For each gathering, the first and the last date on which any of its ads was seen running. The keys are gathering
+   * ids.
+   */
   lastSeenRanges: Awaited<ReturnType<typeof findLastSeenRanges>>;
-  /** The gathering that read each ad last, by ad id in lower case. */
+  /** For each ad, the gathering that read the ad last. The keys are ad ids in lower case. */
   lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
 
 /**
- * Maximum number of tenants (API keys) whose facts stay in memory. Equals the number of tenants whose SQL tables stay
- * loaded.
+ * Maximum number of tenants (API keys) whose facts stay in memory. It is also the number of tenants whose SQL tables
+ * stay loaded.
  */
 const maxCachedTenants = 2;
-/** After this number of ads, the event loop gets a turn, so that other calls are not delayed. */
+/** Number of ads to process before the event loop gets a turn, so that other calls are not delayed. */
 const adsPerBatch = 10;
 
 const maxCachedLanguages = 20_000;
@@ -123,8 +129,8 @@ const maxCachedLanguages = 20_000;
 const decoder = new TextDecoder();
 
 /**
- * Creates the caches that all tenants (API keys) share. No tenant can read another tenant's data, because a lookup
- * needs the hash of the ad text or the stored object itself.
+ * Creates the caches that all tenants (API keys) share. No tenant can read data of another tenant through these caches,
+ * because a lookup requires the hash of the ad text or the stored object itself.
  */
 const createSharedCaches = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
@@ -133,11 +139,12 @@ const createSharedCaches = () => ({
 type SharedCaches = ReturnType<typeof createSharedCaches>;
 
 /**
- * Creates an `AdRowReader` for each tenant (API key). The reader caches facts between the tenant's calls.
+ * Returns a factory for `AdRowReader` objects, one for each tenant (API key). A reader caches facts between the calls
+ * of its tenant.
  * @param now returns milliseconds since the Unix epoch; needed to detect expired picture URLs
  */
 export function createAdRowReaders(now: () => number) {
-  // Create the caches on first use, because they allocate memory for all their entries at once.
+  // The caches are created on first use, because they allocate memory for all their entries at once.
   let sharedCaches: SharedCaches | undefined;
   const getSharedCaches = () => {
     sharedCaches ??= createSharedCaches();
@@ -150,12 +157,13 @@ export function createAdRowReaders(now: () => number) {
   return { forTenant: (tenantId: string): AdRowReader => readersByTenant.memo(tenantId) };
 }
 
-/** The row readers of all tenants, i.e. of all API keys. */
+/** A factory of row readers, which creates one reader for each tenant (API key). */
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /**
- * Reads one user's ads as table rows. Each row states the variant of its ad, i.e. its group of ads with nearly equal
- * texts. The groups depend only on the stored ads and their order of arrival, so all processes compute the same groups.
+ * Converts the stored ads of one tenant (API key) to table rows. Each row states the variant of its ad, i.e. its group
+ * of ads with nearly equal texts. All processes compute the same groups, because the groups depend only on the stored
+ * ads and their order of arrival.
  */
 export class AdRowReader {
   readonly #sharedCaches: SharedCaches;
@@ -170,15 +178,17 @@ export class AdRowReader {
     this.#now = now;
   }
 
-  /** Returns a string that changes once a day. The rows must then be rebuilt, because picture URLs expire. */
+  /**
+   * Returns a string that changes once a day. Table rows must then be rebuilt, because picture URLs may have expired.
+   */
   getTimeVersion(): string {
     return String(Math.floor(this.#now() / dayMs));
   }
 
   /**
    * Yields the table rows of ads in batches.
-   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the ids of the ads to read, in lower
-   * case; all ads by default.
+   * @param options `includeJson`: true if each row includes the JSON of its ad. `ids`: the ids of the ads to read, in
+   * lower case; all ads by default.
    */
   async *readRows(contents: AdContents, { includeJson, ids }: { includeJson: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
@@ -213,28 +223,31 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the perceptual hashes of ad pictures, by ad id in lower case. The value is `failedPicture` if a picture
-   * could not be fetched. Pictures that nobody has fetched are missing, unless a local library (a server of imported
-   * ads) stores them.
+   * Returns the perceptual hashes of ad pictures, by ad id in lower case. The hash is `failedPicture` if a picture
+   * could not be fetched. A picture that was never fetched has no entry, unless it comes from a local library (a server
+   * of imported ads), which includes the hash in the picture URL.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const storedHashes = ads.flatMap((item) => {
       const { perceptualHash } = this.#parseAd(item);
       return perceptualHash === undefined ? [] : [[normalizeAdId(item.id), perceptualHash] as const];
     });
-    // A hash from a local library replaces `failedPicture`, because the library may have stored the picture after a
-    // failed attempt to fetch it.
+    // The hashes from a local library come last, so that they replace `failedPicture`. The library may have stored a
+    // picture after an attempt to fetch it had failed.
     return new Map<string, unknown>([...pictures, ...storedHashes]);
   }
 
-  /** Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. */
+  /**
+   * Returns the first and the last date on which any ad of each gathering was seen running, by gathering id. A
+   * gathering consists of the stored ads of one search.
+   */
   async readLastSeenRanges(contents: AdContents): Promise<GatheringFacts['lastSeenRanges']> {
     return (await this.#readGatheringFacts(contents)).lastSeenRanges;
   }
 
   /**
-   * Returns in which order the service listed the ads of each incomplete gathering (the stored ads of one search), by
-   * gathering id.
+   * Returns the order in which the service listed the ads of each incomplete gathering (the stored ads of one search),
+   * by gathering id.
    */
   async readListingOrders(contents: AdContents): Promise<GatheringFacts['listingOrders']> {
     return (await this.#readGatheringFacts(contents)).listingOrders;
@@ -269,8 +282,8 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the facts about each ad, by ad id in lower case. Calls run one after another, because each call reuses the
-   * facts of the previous call.
+   * Returns the facts about each ad, by ad id in lower case. Concurrent calls wait for each other, because each call
+   * reuses the facts that the previous call computed.
    */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
     const nextFacts = this.#knownFacts.then((previousFacts) =>
@@ -345,8 +358,8 @@ const listChartedFields = (ad: Fields): ChartedField[] =>
   });
 
 /**
- * Groups the ads of one advertiser page by nearly equal text. Extends the previous groups if ads were only appended.
- * Otherwise computes all groups again.
+ * Groups the ads of one advertiser page by nearly equal text. If ads were only appended since the previous call,
+ * extends the previous groups. Otherwise computes all groups again.
  */
 async function extendVariants(
   hashedAds: readonly { item: StoredItem; adHash: string }[],
@@ -375,11 +388,11 @@ function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt
   return buildAdRows(JSON.parse(adJson), { ...facts, gatheredAt, firstGatheredAt, json: includeJson ? adJson : '' });
 }
 
-/** Values in the table row of an ad that do not come from its JSON, such as the time at which the ad arrived. */
+/** Values in the table row of an ad that do not come from the JSON of the ad, such as its time of arrival. */
 interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'> & GroupedPicture> {
   /**
-   * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. `daysRunning` and `active`
-   * refer to this time.
+   * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. The columns `daysRunning` and
+   * `active` describe the ad at this time.
    */
   gatheredAt: number;
   /**
@@ -390,7 +403,7 @@ interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'
   lastSeenTo?: string | null | undefined;
   /** The last attempt to fetch the ad's picture. If undefined, the column `pictureState` is null. */
   pictureAttempt?: Parameters<typeof findPictureState>[1];
-  /** The JSON of the ad as the service sent it. By default, the ad object is serialized. */
+  /** The JSON of the ad as the service sent it. Defaults to the serialized ad object. */
   json?: string;
 }
 
@@ -406,7 +419,7 @@ export interface AdRows {
 }
 
 /**
- * Builds the rows of an ad in all tables. The service may omit fields or send other types than the API document
+ * Builds the rows of an ad in all tables. The service may omit fields, or send other types than the API document
  * defines.
  */
 export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
@@ -416,7 +429,7 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const cardLinks = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
   return {
     originalAd: ad,
-    // This function runs for thousands of ads, and `Object.assign` is ten times as fast as an object literal with two
+    // This function runs for thousands of ads. `Object.assign` is ten times as fast as an object literal with two
     // spreads.
     ad: Object.assign(buildApiColumns(fields, id), buildDerivedColumns(fields, adTexts, facts), readPayers(fields), {
       json: toJsonCell(facts.json ?? JSON.stringify(ad)),
@@ -429,8 +442,8 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
 }
 
 /**
- * Returns the text from which the language of an ad is detected, or null if there is none. Omits texts with
- * placeholders such as `{{product.name}}`, because the ad network replaces them with other words.
+ * Returns the text from which the language of an ad is detected, or null if there is no such text. Omits texts with
+ * placeholders such as `{{product.name}}`, because the ad network replaces the placeholders with other words.
  */
 export function extractLanguageText(ad: object): string | null {
   return joinAdTexts(dropTextsWithPlaceholders(extractAdTexts(ad as Fields)));
@@ -448,8 +461,8 @@ const dropTextsWithPlaceholders = ({ headline, body, cards }: AdTexts): AdTexts 
 const dropTextWithPlaceholder = (text: string | null) => (isTemplate(text) ? null : text);
 
 /**
- * Returns true if any text of an ad contains a placeholder such as `{{product.name}}`. People saw another text in its
- * place.
+ * Returns true if any text of an ad contains a placeholder such as `{{product.name}}`. The ad network replaces
+ * placeholders, so people saw a different text.
  */
 const hasTextWithPlaceholder = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
   [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
@@ -460,8 +473,8 @@ const buildApiColumns = (ad: Fields, id: string) =>
   Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readApiCells(ad));
 
 /**
- * Returns the name of the ad's advertiser page. Spaces around the name are removed, so that they do not make the same
- * advertiser count twice.
+ * Returns the name of the ad's advertiser page. Removes spaces around the name, so that an advertiser is not counted as
+ * two different advertisers.
  */
 function readPageName(ad: Fields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
@@ -510,7 +523,7 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
 
 type AdTexts = ReturnType<typeof extractAdTexts>;
 
-/** Returns the texts of an ad: headline, body, and the title and body of each card. Missing texts are null. */
+/** Returns the texts of an ad: its headline, its body, and the title and body of each card. Missing texts are null. */
 export const extractAdTexts = (ad: Fields) => ({
   headline: toTextCell(ad.headline),
   body: toTextCell(ad.body),
@@ -528,8 +541,8 @@ function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
 }
 
 /**
- * Returns the first line of an ad that people read. Skips texts with placeholders such as `{{product.name}}`, because
- * people see other words in their place.
+ * Returns the first line of text that people see in an ad. Skips texts with placeholders such as `{{product.name}}`,
+ * because people see other words in their place.
  */
 function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
@@ -545,7 +558,7 @@ function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | nul
 
 /**
  * Returns the text by which similar ads are grouped: headline and body, or the card texts if both are missing. Omits
- * texts with placeholders such as `{{product.name}}`, because ads for different products share them.
+ * texts with placeholders such as `{{product.name}}`, because ads for different products share such texts.
  */
 export function selectVariantText(texts: AdTexts): string | null {
   const { headline, body, cards } = dropTextsWithPlaceholders(texts);

@@ -13,42 +13,45 @@ import type { ReadField, ReadFields } from './sql/statement.ts';
  * If nothing is missing, there is no note.
  */
 
-/** How many ads of a search were read, and which ads are missing. */
+/** The progress of a search whose ads were not all read, from which a note about the missing ads is written. */
 export interface IncompleteGathering {
   readCount: number;
-  /** Number of ads that match the search. null if unknown. */
+  /** Number of ads that match the search, or null if it is unknown. */
   matchingCount: number | null;
   /**
-   * Number of matching ads in words, e.g. `90 found in 2 of 3 parts`. Set if a search is split into smaller searches
-   * (parts) and only some parts report how many ads match.
+   * The number of matching ads in words, e.g. `90 found in 2 of 3 parts`. Set only if a search is split into parts
+   * (smaller searches) and only some of the parts report how many ads match.
    */
   matchingCountText?: string | undefined;
   /**
-   * Number of ads that `matchingCount` counts again, because they match several parts (smaller searches) of a split
-   * search.
+   * Number of ads that `matchingCount` counts more than once. The parts (smaller searches) of a split search may match
+   * the same ad, and `matchingCount` is the sum of all parts.
    */
   repeatedCount: number;
   /** Number of ads that were read and later removed from the dataset to free space. */
   evictedCount: number;
   hasReadLastPage: boolean;
-  /** True if the service returns the same pages again, so that the remaining ads cannot be read. */
+  /** True if the service keeps returning the same pages, so that the remaining ads cannot be read. */
   isRepeatingPages: boolean;
   listingOrder: ListingOrder | undefined;
-  /** Describes each incomplete part (smaller search) of a split search, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
+  /**
+   * Descriptions of the incomplete parts (smaller searches) of a split search, e.g. `"{"countries":["FR"]}" 40 of 90
+   * ads`.
+   */
   incompletePartTexts: readonly string[];
   /**
-   * True if some part of a split search was not read at all. Its ads may come at any place in the order of the listed
-   * ads.
+   * True if at least one part (smaller search) of a split search was not read at all. `listingOrder` then says nothing
+   * about the missing ads, because they may belong anywhere in this order.
    */
   hasUnreadPart: boolean;
-  /** Day on which the same search was last read completely. Undefined if it never was. */
+  /** The last day on which the same search was read completely. Undefined if there is no such day. */
   earlierCompleteDay: string | undefined;
   remainingPrice: RemainingPrice | undefined;
 }
 
 /**
- * The lowest and the highest price of reading the remaining ads, in credits. If `atMost` is undefined, the price is
- * unknown.
+ * The lowest and the highest possible price of reading the remaining ads, in credits. The price is unknown if `atMost`
+ * is undefined.
  */
 export interface RemainingPrice {
   atLeast: number;
@@ -56,8 +59,8 @@ export interface RemainingPrice {
 }
 
 /**
- * Describes a search whose ads were not all read, e.g. `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to
- * 2026-07-01. The missing ads are from 2026-05-11 or earlier, or have no date. Reading the rest costs 144 credits.`
+ * Describes an incomplete search in words, e.g. `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to 2026-07-01. The
+ * missing ads are from 2026-05-11 or earlier, or have no date. Reading the rest costs 144 credits.`
  */
 export function formatIncompleteGathering(incompleteGathering: IncompleteGathering): string {
   const {
@@ -99,8 +102,8 @@ function formatReadCount({ readCount, matchingCount, matchingCountText, repeated
 const emptyOrderTexts = { orderPhrase: '', missingAdsSentence: undefined };
 
 /**
- * Texts for each date by which a service may sort ads. `names` are for the descending and the ascending order. `verb`
- * stands before a date, as in `The missing ads are from 2026-05-11`.
+ * Phrases for each date field by which a service may sort ads. `names` describe the descending and the ascending order.
+ * `verb` precedes a date, as in `The missing ads are from 2026-05-11`.
  */
 const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [string, string]; verb: string }>> = {
   startedAt: { names: ['newest first', 'oldest first'], verb: 'are from' },
@@ -109,8 +112,8 @@ const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [s
 };
 
 /**
- * Describes the order in which the service listed the ads, and which ads are therefore missing. The missing ads may
- * have the same value as the last listed ad, or no value, because services list ads without a value last.
+ * Describes in which order the service listed the ads, and which ads are therefore missing. The missing ads may have
+ * the same value as the last listed ad, or no value at all, because services list ads without a value last.
  */
 function describeListingOrder(listingOrder: ListingOrder | undefined) {
   if (listingOrder === undefined)
@@ -136,7 +139,7 @@ function describeListingOrder(listingOrder: ListingOrder | undefined) {
 
 const formatOrderValue = (value: string | number): string => (typeof value === 'number' ? formatNumber(value) : value);
 
-/** Formats what it costs to read the remaining ads, e.g. `Reading the rest costs 144 credits.` */
+/** Formats the price of reading the remaining ads, e.g. `Reading the rest costs 144 credits.` */
 function formatRemainingPrice({
   isRepeatingPages,
   remainingPrice,
@@ -151,15 +154,15 @@ function formatRemainingPrice({
 const maxNamedAdvertisers = 3;
 const maxNameTokens = 20;
 
-/** Quotes the name of an advertiser, or its page id if the name is unknown. */
+/** Returns the name of an advertiser in quotation marks, or its page id if the name is unknown. */
 export const quoteAdvertiserName = ({ pageName, pageId }: Pick<OneDayAdvertiser, 'pageName' | 'pageId'>): string =>
   quote(truncateLine(pageName ?? pageId ?? '', maxNameTokens));
 
 /**
- * Lists the advertisers whose ads were nearly all last seen on the same day, and explains why their running times are
- * unreliable. Returns undefined if there are none.
- * @param options `hasNames`: false to state only the number of advertisers, because a chart's font may lack letters of
- * their names
+ * Lists the advertisers whose ads were nearly all last seen on the same day, and explains why the running times of
+ * these ads are unreliable. Returns undefined if there are no such advertisers.
+ * @param options `hasNames`: false to state only the number of advertisers, e.g. for a chart, because its font may lack
+ * letters of their names
  */
 export function formatOneDayAdvertisers(
   advertisers: readonly OneDayAdvertiser[],
@@ -188,37 +191,41 @@ export function formatOneDayAdvertisers(
   return `Last seen on one day: ${advertiserList}. ${explanation}`;
 }
 
-/** A field is reported as incomplete if fewer than 95 % of the ads have a value for it. */
+/** The share of ads with a value for a field, below which a note reports the field as incomplete. */
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
-/** An advertiser with fewer ads is not mentioned in a note about an incomplete field. */
+/** Minimum number of ads that an advertiser must have to be mentioned in a note about an incomplete field. */
 const minAdsOfMentionedAdvertiser = 10;
-/** An advertiser is mentioned if the share of its ads that have the field is at most half of the overall share. */
+/**
+ * An advertiser is mentioned in a note about an incomplete field if a value is at most half as common among its ads as
+ * among all ads.
+ */
 const maxRelativeShareOfMentionedAdvertiser = 0.5;
 const maxMentionedAdvertisers = 2;
 
 /**
- * The advertisers that a note about field gaps (fields that many ads lack) covers. Their keys come from
- * `createAdvertiserKeyFinder`.
+ * The advertisers that a note about field gaps covers. A field gap is a field that many ads lack. The keys of the
+ * advertisers come from `createAdvertiserKeyFinder`.
  */
 export interface FieldGapAdvertisers {
   /**
-   * The advertisers in the SQL statement or in the rows of its result. If undefined, the ads of all advertisers count.
+   * The advertisers that the SQL statement names or that occur in the rows of its result. Only their ads are counted.
+   * If undefined, the ads of all advertisers are counted.
    */
   namedAdvertiserKeys?: ReadonlySet<string> | undefined;
   /**
-   * The advertisers in the rows of the result. Their missing fields are reported even if the ads as a whole have few
-   * missing fields.
+   * The advertisers in the rows of the result. The note mentions an advertiser whose ads often lack a field, even if
+   * most of the counted ads have this field.
    */
   advertiserKeysInRows?: ReadonlySet<string> | undefined;
-  /** Returns the name of an advertiser. If undefined, the note contains no names. */
+  /** Returns the name of an advertiser. If this function is undefined, the note contains no names. */
   getAdvertiserName?: ((key: string) => string) | undefined;
 }
 
 /**
- * Lists the fields of an SQL statement that many ads lack, e.g. `Known for some of the 5,437 ads only: country (776; 0
- * of 1,963 of "EWA"), endDate (45) and 2 more fields.` The field that most ads lack comes first. Returns undefined if
- * no field is incomplete.
+ * Lists the fields that an SQL statement reads and that many ads lack, e.g. `Known for some of the 5,437 ads only:
+ * country (776; 0 of 1,963 of "EWA"), endDate (45) and 2 more fields.` The field that most ads lack comes first.
+ * Returns undefined if no field is incomplete.
  */
 export function formatFieldGaps(
   readFields: ReadFields,
@@ -261,8 +268,8 @@ const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string
   [...keys].reduce((sum, key) => sum + (counts.get(key) ?? 0), 0);
 
 /**
- * Returns the advertisers to mention in a note about an incomplete field. The advertiser with the most ads without the
- * field comes first.
+ * Returns the advertisers to mention in a note about an incomplete field, starting with the advertiser that has the
+ * most ads without a value for the field.
  */
 function findAdvertisersToMention(
   advertiserKeys: readonly string[],
@@ -290,7 +297,7 @@ const formatAdvertiserList = (
     : ` of ${joinNames(keys.map(getAdvertiserName))}`;
 
 /**
- * The columns that say when ads started or how long they ran. Their values are misleading if nearly all ads of an
+ * The columns that say when ads started or how long they ran. These values are misleading if nearly all ads of an
  * advertiser were last seen on the same day.
  */
 const runningTimeColumns = new Set([
@@ -302,14 +309,14 @@ const runningTimeColumns = new Set([
   'activeWhenLastRead',
 ]);
 
-/** Returns true if an SQL statement reads when ads started or how long they ran. */
+/** Returns true if an SQL statement reads a column that says when ads started or how long they ran. */
 export const hasRunningTimeColumn = ({ fields }: ReadFields): boolean =>
   fields.some(({ name }) => runningTimeColumns.has(name));
 
 /**
  * Merges the fields that several SQL statements read, so that each field is listed once. Statements that read only the
- * view `current_ads` cover fewer ads, so they are merged separately. If both kinds read a field, the larger number of
- * ads is used.
+ * view `current_ads` cover fewer ads and are merged separately. A field that both kinds of statements read is listed
+ * only for the larger number of ads.
  */
 export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | undefined)[]): ReadFields[] {
   const definedReadFields = readFieldsByStatement.filter((readFields) => readFields !== undefined);

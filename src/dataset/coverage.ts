@@ -35,15 +35,15 @@ import { findOneDayAdvertisers } from './one-day.ts';
 import { cleanCell, type ReadFields } from './sql/statement.ts';
 
 /**
- * Schema of a text such as `90 found in 2 of 3 parts`. It is set if a search is split into smaller searches (parts) and
- * only some parts report how many ads match.
+ * Schema of a text such as `90 found in 2 of 3 parts`. The text is set only if a search is split into parts (smaller
+ * searches) and only some of the parts report how many ads match.
  */
 export const FoundInPartsView = z
   .string()
   .optional()
   .describe('If found is null: the number of ads in the parts whose number is known, in words.');
 
-/** Schema of an incomplete gathering, i.e. a search whose ads were not all read. */
+/** Schema of an incomplete gathering, i.e. the stored ads of a search whose matching ads were not all read. */
 const IncompleteGatheringView = z
   .looseObject({
     gathering: z.string().describe('Id of the gathering.'),
@@ -60,7 +60,7 @@ const IncompleteGatheringView = z
   .meta({ title: 'Partial' });
 type IncompleteGatheringView = DataOf<typeof IncompleteGatheringView>;
 
-/** Schema of an advertiser that has ads outside of all completely read searches. */
+/** Schema of an advertiser with ads that belong to no completely read search. */
 const UncoveredAdvertiserView = z
   .looseObject({
     pageId: z.string().optional().describe('Id of the advertiser page.'),
@@ -71,7 +71,9 @@ const UncoveredAdvertiserView = z
   .meta({ title: 'Uncovered' });
 type UncoveredAdvertiserView = DataOf<typeof UncoveredAdvertiserView>;
 
-/** Schema of the ads in the SQL view `current_ads`: their number, and the days on which they were read. */
+/**
+ * Schema of the ads in the SQL view `current_ads`: their number, and the first and last day on which they were read.
+ */
 const CurrentAdsView = z
   .looseObject({
     ads: z.number().describe('Number of ads.'),
@@ -80,7 +82,10 @@ const CurrentAdsView = z
   })
   .meta({ title: 'Current' });
 
-/** Schema of `coverage`, which says which ads and searches a result is based on and which data is missing. */
+/**
+ * Schema of the result field `coverage`, which says which ads and searches a result is based on and which data is
+ * missing.
+ */
 export const CoverageView = z
   .looseObject({
     ads: z.number().describe('Number of ads in the dataset.'),
@@ -102,14 +107,17 @@ export const CoverageView = z
 export type CoverageView = DataOf<typeof CoverageView>;
 
 /**
- * Schema of `coverage` in the results of tools that write files. The fields are described only in `query_ads`, to keep
- * the tool list small.
+ * Schema of the result field `coverage` for tools that write files. Only the tool `query_ads` describes the fields of
+ * `coverage`, to keep the list of tools short.
  */
 export const FileCoverageView = z
   .looseObject({})
   .describe('Which ads the file is based on, and what is missing. The fields are as in query_ads.');
 
-/** The input for computing coverage, i.e. which ads a query result is based on and which ads are missing. */
+/**
+ * The input for computing the coverage of a query result, i.e. which ads the result is based on and which ads are
+ * missing.
+ */
 export interface CoverageInput {
   contents: DatasetContents;
   /** Facts about all ads of the dataset, by ad id in lower case. */
@@ -117,9 +125,9 @@ export interface CoverageInput {
   /** The columns and rows of the query result. If undefined, the coverage describes the whole dataset. */
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
-  /** Maximum length to which the cells in `rows` were cut, in characters. */
+  /** The length, in characters, to which longer cells in `rows` were cut. */
   maxCellChars?: number;
-  /** The ad fields that each SQL statement reads. The coverage mentions the fields that many ads lack. */
+  /** The ad fields that each SQL statement reads. The coverage reports which of these fields many ads lack. */
   readFieldsByStatement?: readonly ReadFields[];
   /** The order in which the service listed the ads of each gathering, by gathering id. */
   listingOrders?: ReadonlyMap<string, ListingOrder | undefined>;
@@ -127,15 +135,19 @@ export interface CoverageInput {
   remainingPrices?: ReadonlyMap<string, RemainingPrice | undefined>;
 }
 
-/** Maximum number of incomplete gatherings in `partial`. The others are only counted in `morePartial`. */
+/**
+ * Maximum number of incomplete gatherings that the result lists in `partial`. Further gatherings are only counted in
+ * `morePartial`.
+ */
 export const maxListedGatherings = 5;
 const maxNamedAdvertisers = 10;
 const maxNameTokens = 20;
 const maxQuestionTokens = 40;
 
 /**
- * Computes which ads a query result is based on and which ads are missing. If a search was read several times, only its
- * newest gathering (stored result) counts. The parts (smaller searches) of a split search are not listed separately.
+ * Computes the coverage of a query result, i.e. which ads the result is based on and which ads are missing. If a search
+ * was read several times, only its newest gathering (stored ads) counts. The parts (smaller searches) of a split search
+ * are not listed separately.
  */
 export function buildCoverageView(input: CoverageInput): CoverageView {
   const { contents } = input;
@@ -175,8 +187,8 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
 }
 
 /**
- * Returns the coverage (how much data is stored) for a result that is not about ads, such as a list of gatherings
- * (stored search results). It contains only the two counts, because missing ads cannot make such a result wrong.
+ * Returns the coverage for a result that is not about ads, such as a list of searches. This coverage contains only the
+ * number of stored ads and gatherings, because missing ads cannot make such a result wrong.
  */
 export const buildCoverageCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
   ads: ads.length,
@@ -184,7 +196,7 @@ export const buildCoverageCounts = ({ ads, gatherings }: DatasetContents): Cover
 });
 
 /**
- * Returns the newest gathering (stored result) of each search. Omits the parts (smaller searches) of a split search.
+ * Returns the newest gathering (the stored ads) of each search. Omits the parts (smaller searches) of a split search.
  */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
@@ -192,15 +204,18 @@ function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   return newestGatherings.filter(({ id }) => !parts.has(id));
 }
 
-/** Returns the gatherings (stored results of searches) whose ads were not all read, newest first. */
+/**
+ * Returns the incomplete gatherings, newest first. A gathering consists of the stored ads of one search, and is
+ * incomplete if not all matching ads were read.
+ */
 export const selectIncompleteGatherings = (contents: DatasetContents): Gathering[] =>
   selectTopLevelGatherings(contents)
     .filter(({ complete }) => !complete)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 
 /**
- * Returns the advertisers whose ads were nearly all last seen on the same day. Returns none unless the SQL statement
- * reads how long ads ran. If the statement or its rows mention advertisers, only these advertisers are returned.
+ * Returns the advertisers whose ads were nearly all last seen on the same day, or none if no SQL statement reads how
+ * long ads ran. If the statement or the rows mention advertisers, considers only these advertisers.
  */
 function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: CoverageInput, { keysInRows }: Advertisers) {
   const readFields = readFieldsByStatement.find(hasRunningTimeColumn);
@@ -213,8 +228,9 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
 }
 
 /**
- * Selects the advertisers whose field gaps are reported: the advertisers in the rows, and those that the SQL
- * statement names. A named advertiser may have no rows, because a condition removed exactly the ads that lack a field.
+ * Selects the advertisers whose missing field values are reported: the advertisers in the rows, and the advertisers
+ * that the SQL statement names. A named advertiser may have no rows because a condition removed exactly its ads that
+ * lack a field.
  */
 const selectFieldGapAdvertisers = (
   { namedAdvertisers }: ReadFields,
@@ -225,8 +241,8 @@ const selectFieldGapAdvertisers = (
 });
 
 /**
- * Returns notes on missing data for the caption of a chart. They contain no advertiser names, because the font of the
- * chart may lack some letters.
+ * Returns notes on missing data for the caption of a chart. The notes contain no advertiser names, because the font of
+ * the chart may lack letters of these names.
  */
 export function listCaptionNotes(input: CoverageInput): string[] {
   const incompleteGatherings = selectIncompleteGatherings(input.contents);
@@ -250,7 +266,7 @@ export function listCaptionNotes(input: CoverageInput): string[] {
  *
  * - `missing`: set if not all ads were read.
  * - `oneDay`: set if nearly all ads of some advertisers were last seen on the same day.
- * - `fieldGaps`: set if many ads lack a field by which the board (the interactive view of ads) filters.
+ * - `fieldGaps`: set if many ads lack a field that the board (the interactive view of ads) shows in charts and filters.
  */
 export function describeGathering(gathering: Gathering, input: CoverageInput) {
   const { complete, adIds } = gathering;
@@ -262,7 +278,10 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
   };
 }
 
-/** Counts how many ads have a value for each field by which the board (the interactive view of ads) filters. */
+/**
+ * Counts how many ads have a value for each field that the board (the interactive view of ads) shows in charts and
+ * filters.
+ */
 function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const countByAdvertiser = (countedAds: readonly KnownAdFacts[]) => {
@@ -282,7 +301,7 @@ function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   return { totalAds: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
 }
 
-/** Describes how many ads of a search were read, and which ads are missing. */
+/** Determines how many ads of a search were read, and which ads are missing. */
 function describeIncompleteGathering(
   gathering: Gathering,
   { contents, listingOrders, remainingPrices }: Pick<CoverageInput, 'contents' | 'listingOrders' | 'remainingPrices'>,
@@ -310,8 +329,8 @@ function describeIncompleteGathering(
 }
 
 /**
- * Combines the orders in which the parts (smaller searches) of a split search were listed. Returns undefined unless all
- * parts have the same order.
+ * Combines the orders in which the service listed the ads of several parts (smaller searches) of a split search.
+ * Returns undefined unless all parts were listed in the same order.
  */
 function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
   const [firstListingOrder, ...otherListingOrders] = listingOrders;
@@ -347,7 +366,9 @@ function describeIncompleteParts(gathering: Gathering): string[] {
     : partTexts;
 }
 
-/** Returns how many ads belong to completely read searches, and the first and the last day on which they were read. */
+/**
+ * Returns the number of ads in completely read searches, and the first and the last day on which these ads were read.
+ */
 function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAdsView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
   const readingDays = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
@@ -356,7 +377,7 @@ function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAd
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
 }
 
-/** Returns the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
+/** Builds the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
 function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput): IncompleteGatheringView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
   const incompleteGathering = describeIncompleteGathering(gathering, input);
@@ -384,14 +405,16 @@ interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
 interface Advertisers {
   advertisersByKey: ReadonlyMap<string, Advertiser>;
   /**
-   * Keys of the advertisers in the rows of the result. Undefined if the rows contain neither ad ids nor known
-   * advertisers.
+   * Keys of the advertisers in the rows of the query result. Undefined if the rows mention neither ads nor advertisers
+   * of the dataset.
    */
   keysInRows: ReadonlySet<string> | undefined;
   getAdvertiserName(key: string): string;
 }
 
-/** Groups the ads of the dataset by advertiser, and determines which advertisers occur in the rows. */
+/**
+ * Groups the ads of the dataset by advertiser, and determines which advertisers occur in the rows of the query result.
+ */
 function collectAdvertisers({
   contents,
   adFacts,
@@ -404,7 +427,7 @@ function collectAdvertisers({
   );
   const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, index) => (names.includes(column) ? rows.map((row) => row[index]) : []));
-  // Ignore the case of advertiser names, because an SQL statement may change it.
+  // Compare advertiser names without regard to case, because an SQL statement may change the case.
   const namesInRows = new Set(listCells('pageId', 'pageName').map((cell) => String(cell).toLowerCase()));
   const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
   const findAdvertiserKey = createAdvertiserKeyFinder(adFacts.values());
@@ -416,7 +439,7 @@ function collectAdvertisers({
     const advertiserKey = findAdvertiserKey({ pageId, pageName });
     if (advertiserKey === null) continue;
     const advertiser = advertisersByKey.get(advertiserKey) ?? { pageId, pageName, adCount: 0, uncoveredCount: 0 };
-    // The ads are sorted by age, so the newest ad sets the name. A renamed page therefore gets its current name.
+    // The newest ad comes last and sets the name, so that an advertiser page that was renamed gets its current name.
     advertiser.pageId ??= pageId;
     advertiser.pageName = pageName ?? advertiser.pageName;
     advertiser.adCount++;
@@ -424,7 +447,7 @@ function collectAdvertisers({
     if (idsInRows.has(key) || isNameInRows(pageId) || isNameInRows(pageName)) keysInRows.add(advertiserKey);
     advertisersByKey.set(advertiserKey, advertiser);
   }
-  // The ids may come from another table, such as `gatherings`. Only ad ids identify an advertiser.
+  // The ids in the rows may come from another table, such as `gatherings`. Only ids of ads identify an advertiser.
   const hasAdIds = [...idsInRows].some((id) => adFacts.has(id));
   const getAdvertiserName = (key: string) =>
     quoteAdvertiserName(advertisersByKey.get(key) ?? { pageId: null, pageName: null });
@@ -432,8 +455,9 @@ function collectAdvertisers({
 }
 
 /**
- * Finds advertisers with ads outside of all completely read searches. If the rows mention ads or advertisers, considers
- * only these advertisers and names them. Otherwise counts such advertisers in the whole dataset without naming them.
+ * Finds advertisers that have ads outside of all completely read searches. If the rows mention ads or advertisers,
+ * returns the names of the affected advertisers among them. Otherwise only counts the affected advertisers of the whole
+ * dataset.
  */
 function findUncoveredAdvertisers(
   { columns = [], rows = [] }: CoverageInput,
@@ -469,7 +493,8 @@ const buildUncoveredAdvertiserView = ({
 
 /**
  * Formats the coverage as text: which ads a result is based on, and which ads are missing.
- * @param notesStatedAbove notes with which the result begins; the coverage refers to them instead of repeating them
+ * @param notesStatedAbove the notes at the beginning of the result; the text refers to these notes instead of repeating
+ * them
  */
 export const formatCoverage = (coverage: CoverageView, notesStatedAbove: readonly string[] = []): string =>
   [
@@ -486,8 +511,8 @@ function formatCurrentAds({ current, gatherings }: CoverageView): string {
 }
 
 /**
- * Formats the list of advertisers with ads outside of all completely read searches. Returns an empty string if there
- * are none.
+ * Formats a list of the advertisers with ads outside of all completely read searches. Returns an empty string if there
+ * are no such advertisers.
  */
 export function formatUncoveredAdvertisers({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
@@ -525,8 +550,9 @@ const formatPartialGathering = (
   `${gathering} ${quote(about)}, ${gatheredAt}${notesStatedAbove.includes(note) ? ', as stated above.' : `: ${note}`}`;
 
 /**
- * Returns the notes with which an empty result begins. They say which searches were not read completely, because the
- * expected rows may be among the missing ads. Searches that were read completely at an earlier time are skipped.
+ * Returns the notes to show at the beginning of an empty result. The notes name the searches that were not read
+ * completely, because the expected rows may be among their missing ads. A search that was read completely earlier needs
+ * no note.
  */
 export const listNotesOfEmptyResult = ({ partial = [] }: CoverageView): string[] =>
   partial.filter(({ earlierComplete }) => earlierComplete === undefined).map(({ note }) => note);

@@ -10,23 +10,26 @@ import type { Sheet, SheetCell } from './workbook.ts';
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 
 /**
- * Runs an SQL statement and passes its result to `readRows`. Resolves to the value that `readRows` returns. Each call
- * runs the statement again.
+ * Runs an SQL statement and passes its result to `readRows`. Resolves to the return value of `readRows`. Each call runs
+ * the statement again.
  */
 export type RunStatement = <Result>(readRows: (sqlExport: SqlExport) => Promise<Result>) => Promise<Result>;
 
-/** One SQL statement of an export. A workbook contains its rows as a sheet called `name`. */
+/** One SQL statement of an export. In a workbook, the rows of the statement form a sheet called `name`. */
 export interface ExportStatement {
   name: string;
   sql: string;
   run: RunStatement;
 }
 
-/** Facts about an exported SQL statement: its columns, its number of rows and its first rows. */
+/**
+ * The numbers and facts that an export reports about one SQL statement, e.g. its columns, number of rows and first
+ * rows.
+ */
 export interface ExportCounts extends Omit<ExportStatement, 'run'> {
   columns: readonly string[];
   rowCount: number;
-  /** The first rows allow a model to check the export without opening the file. */
+  /** The first rows of the result, with which a model can check the export without opening the file. */
   firstRows: Cell[][];
   /** Number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
   truncatedCells: number;
@@ -35,8 +38,8 @@ export interface ExportCounts extends Omit<ExportStatement, 'run'> {
   /** True if the SQL statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
   /**
-   * The distinct values of the column `id` or `adId`, which may also be ids of other things than ads. Undefined without
-   * such a column.
+   * The distinct values of the column `id` or `adId`, which may also contain ids of objects other than ads. Undefined
+   * if the result has no such column.
    */
   distinctIds: Set<Cell> | undefined;
 }
@@ -44,25 +47,26 @@ export interface ExportCounts extends Omit<ExportStatement, 'run'> {
 interface ExportTarget {
   format: ExportFormat;
   /**
-   * Writes a chunk of the file. The next rows are not read before the promise resolves, so that memory use stays low.
+   * Writes a chunk of the file. The export reads no further rows until the promise resolves, so that memory use stays
+   * low.
    */
   writeBytes(bytes: Uint8Array): void | Promise<void>;
   maxBytes: number;
   /**
-   * Returns the rows of the workbook's "Method" sheet. It is written last, because it states how many rows the other
-   * sheets have.
+   * Returns the rows of the workbook's "Method" sheet. This sheet is written last, because it states how many rows the
+   * other sheets have.
    */
   buildMethodRows(counts: readonly ExportCounts[]): SheetCell[][];
 }
 
-/** Default SQL statement of an export. Selects all ads in the order of arrival, with all columns except `json`. */
+/** The default SQL statement of an export. It selects all ads in order of arrival, with all columns except `json`. */
 export const allAdsSql = `SELECT ${getColumnNames('ads')
   .filter((name) => name !== 'json')
   .join(', ')} FROM ads ORDER BY rowid`;
 
 /**
- * Runs SQL statements and writes their rows to a file. The rows are written as they arrive, so they are never all in
- * memory. A workbook contains one sheet per statement.
+ * Runs SQL statements and writes their rows to a file. Writes rows as they arrive, so that memory never holds all of
+ * them. A workbook contains one sheet per statement.
  * @throws AdLibraryError `invalid_request` if the file would exceed `maxBytes` or a limit of its format
  */
 export async function writeExport(
@@ -105,7 +109,10 @@ export async function writeExport(
 
 const maxFirstRows = 3;
 
-/** Passes rows on and counts them. Resets the counts first, because an SQL statement may run twice. */
+/**
+ * Yields the rows of an SQL statement unchanged and counts them. Resets the counts first, because a statement may run
+ * twice.
+ */
 async function* countRows(
   { columns, rows, readFields, isAboutAds }: SqlExport,
   counts: ExportCounts,
@@ -152,8 +159,8 @@ async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, 
 const byteOrderMark = '\ufeff';
 
 /**
- * Formats a row as a line of CSV (RFC 4180). Quotes a text that contains a list separator of any spreadsheet
- * application, e.g. `;`.
+ * Formats a row as a line of CSV (RFC 4180). Quotes each text that contains a character that some spreadsheet
+ * application uses as a list separator, e.g. `;`.
  */
 async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEventLoop): Promise<string> {
   const formulaPattern = row.some((cell) => typeof cell === 'string' && functionCallPattern.test(cell))
@@ -190,14 +197,20 @@ async function formatCsvText(
   return quotedTextPattern.test(cell) ? `"${text}"` : text;
 }
 
-/** Long texts are escaped in parts of about this many characters. Escaping one part takes a few milliseconds. */
+/**
+ * The approximate number of characters that are escaped at a time in a long text. Escaping them takes a few
+ * milliseconds.
+ */
 const charsPerTextPart = 32_768;
-/** After escaping a text with more characters, the event loop gets a turn, so that other calls can run. */
+/**
+ * The length of a text, in characters, above which the event loop gets a turn after the text was escaped, so that other
+ * calls can run.
+ */
 const maxShortTextChars = 1000;
 
 /**
- * Splits a long text before list separators such as `;`. No match of `formulaPattern` is split, because a match starts
- * with a list separator and contains no other one.
+ * Splits a long text before list separators such as `;`. Never splits a match of `formulaPattern`, because a match
+ * starts with a list separator and contains no further list separator.
  */
 function* splitAtSeparators(text: string): Generator<string> {
   const separatorPattern = /[;|\t\r\n]/g;
@@ -215,21 +228,25 @@ function* splitAtSeparators(text: string): Generator<string> {
 const formatDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
 /**
- * Matches texts that must be quoted in CSV, i.e. with a quotation mark, a line break or a list separator of any
- * spreadsheet application.
+ * Matches texts that must be quoted in CSV, because they contain a quotation mark, a line break, or a list separator of
+ * some spreadsheet application.
  */
 const quotedTextPattern = /[",;|\t\r\n]/;
-/** Matches texts that could call a function, e.g. `SUM(A1)`, or start another program, e.g. `=cmd|…` (DDE). */
+/**
+ * Matches texts that could call a function, e.g. `SUM(A1)`, or start another program through DDE (Dynamic Data
+ * Exchange), e.g. `=cmd|…`.
+ */
 const functionCallPattern = /[|(]/;
 /**
- * Matches the start of a text that a spreadsheet application would run as a formula, e.g. `=`. Full-width signs such as
- * `＝` count too.
+ * Matches the start of a text that a spreadsheet application would run as a formula, e.g. `=` or the full-width sign
+ * `＝`.
  */
 const formulaStartPattern = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-/** Matches a list separator before a sign that starts a formula, e.g. `;=`. */
+/** Matches a list separator before a sign that could start a formula, e.g. the `;` in `;=`. */
 const embeddedFormulaPattern = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 /**
- * Like `embeddedFormulaPattern`, but does not match `+` and `-` before a space, because they usually mark list items.
+ * Like `embeddedFormulaPattern`, but does not match `+` and `-` before a space, because these signs usually mark list
+ * items.
  */
 const embeddedFormulaExceptListPattern = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
@@ -239,27 +256,27 @@ const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly C
 type WriteBytes = (bytes: Uint8Array) => Promise<void>;
 type YieldToEventLoop = ReturnType<typeof createEventLoopYielder>;
 
-/** Maximum number of rows below the header of a sheet. Source: "Excel specifications and limits". */
+/** Maximum number of rows below the header of an Excel sheet. Source: "Excel specifications and limits". */
 const maxSheetRows = 1_048_575;
-/** Maximum number of characters in a cell. Source: "Excel specifications and limits". */
+/** Maximum number of characters in an Excel cell. Source: "Excel specifications and limits". */
 const maxSheetCellChars = 32_767;
-/** Largest integer that Excel stores exactly. Excel has a precision of 15 digits. */
+/** Largest integer that Excel stores exactly, because Excel has a precision of 15 digits. */
 const maxSheetInteger = 999_999_999_999_999;
-/** First date that Excel counts correctly. Before it, Excel counts 29 February 1900, a day that never existed. */
+/** First date that Excel numbers correctly. Excel also counts 29 February 1900, a day that never existed. */
 const firstSheetDate = '1900-03-01';
-/** Excel's number for 1 January 1970. Excel counts days from the beginning of 1900. */
+/** The day number of 1 January 1970 in Excel, which counts days from the beginning of 1900. */
 const excelDayNumberOf1970 = 25_569;
 
 /**
- * A column of the result with its type. Only the last row completes the type, so the statement runs twice: first to
- * determine the types, then to write the rows.
+ * A column of the result with its type. The type is known only after the last row, so the statement runs twice: first
+ * to determine the types, then to write the rows.
  */
 interface TypedColumn {
   name: string;
   type: ColumnType;
-  /** True if all dates in the column are at midnight. They are then formatted without a time. */
+  /** True if all dates in the column are at midnight. Such dates are formatted without a time. */
   hasOnlyDays: boolean;
-  /** Length of the longest cell, in characters. At most `maxColumnWidth`. */
+  /** Length of the longest cell in characters, up to `maxColumnWidth`. */
   widthChars: number;
 }
 
@@ -267,7 +284,7 @@ type ColumnType = 'nothing' | 'date' | 'integer' | 'number' | 'text';
 
 const maxColumnWidth = 60;
 
-/** Reads all rows of an SQL statement to determine the type of each column and the number of rows. */
+/** Reads all rows of an SQL statement to determine the type of each column and to count the rows. */
 async function readColumnTypes({ columns, rows }: SqlExport): Promise<{ columns: TypedColumn[]; rowCount: number }> {
   const typedColumns = columns.map(
     (name): TypedColumn => ({
@@ -359,12 +376,12 @@ function buildSheet(columns: TypedColumn[], batches: SqlExport['rows'], counts: 
 const isExactInExcel = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
-/** Maximum number of cells in a Parquet row group. Groups are small, because writing a group blocks the event loop. */
+/** Maximum number of cells in a Parquet row group. Row groups are small, because writing one blocks the event loop. */
 const maxGroupCells = 40_000;
 /** Maximum number of characters in a Parquet row group. */
 const maxGroupChars = 2_000_000;
 
-/** Writes a Parquet file, one row group at a time. */
+/** Writes rows to a Parquet file, one row group at a time. */
 async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], writeBytes: WriteBytes): Promise<void> {
   const { ByteWriter, ParquetWriter, schemaFromColumnData } = await import('hyparquet-writer');
   const types = columns.map(({ type }) => parquetTypes[type]);

@@ -41,18 +41,18 @@ import {
   type StopSignals,
 } from './stops.ts';
 
-/** A request to read all ads of a question (a search or a collection of ads), with the limits of the call. */
+/** A request to read all ads of a question, i.e. of a search or a collection, within the limits of the call. */
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
   /**
-   * Maximum number of credits that this call may spend. If undefined, the call stops after the first page for which the
-   * service charges.
+   * Maximum number of credits that this call may spend. If undefined, the call stops after the first page that costs
+   * credits.
    */
   maxCredits: number | undefined;
   /**
-   * True to read all pages again instead of continuing where an earlier call stopped. Pages that were already read are
-   * charged again.
+   * True to read all pages again instead of continuing where an earlier call stopped. The service then charges again
+   * for pages that were read before.
    */
   fresh: boolean;
 }
@@ -61,36 +61,36 @@ export interface GatherRequest {
 export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
-  /** Opens the caller's dataset (all stored ads). It includes ads that other processes have added. */
+  /** Opens the dataset (all stored ads) of the caller. The dataset includes ads that other processes have added. */
   openDataset(): Promise<Dataset>;
   /** Returns true if the response to a request is cached. Such a request costs nothing. */
   isCached(request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean>;
   /** Returns the total number of ads that match the filters, if a cached response states it. */
   findCachedTotal(filters: object): Promise<CachedTotal | undefined>;
   /**
-   * Creates the budget that all API calls of this tool call share. Without `maxCredits`, the budget is 0 credits, so
-   * the tool call stops at the first charge.
+   * Creates the credit budget that all API calls of this tool call share. Without `maxCredits`, the budget is 0
+   * credits, so the tool call stops as soon as a response costs credits.
    */
   createCallBudget(maxCredits?: number): Promise<CallBudget>;
   /**
-   * Waits until no other call of the same caller holds the lock `name`. Resolves to a function that releases the lock.
+   * Waits until no other call of the same caller holds the lock called `name`. Resolves to a function that releases the
+   * lock.
    */
   acquireLock(name: string): Promise<() => void>;
-  /** Time at which the call started, in milliseconds since the Unix epoch. */
+  /** The time at which the call started, in milliseconds since the Unix epoch. */
   now: number;
-  /** Returns the current time in milliseconds since the Unix epoch. It never goes backwards. */
+  /** Returns the current time in milliseconds since the Unix epoch. This time never goes backwards. */
   clock(): number;
-  /** Time by which the call must end, as a value of `clock()`. */
+  /** The time by which the call must end, on the same scale as `clock()`. */
   deadline: number;
   /**
-   * True if the user chose "first page only" in the form that asks to confirm the cost. The call then requests only one
-   * page.
+   * True if the user was asked to confirm the cost and chose "first page only". The call then requests only one page.
    */
   isFirstPageOnly: boolean;
   onProgress?: ReportProgress;
 }
 
-/** The progress of a long call. `progress` must increase with each report. */
+/** The progress of a long call, as in an MCP progress notification. `progress` must increase with each report. */
 export interface Progress {
   progress: number;
   total?: number;
@@ -102,32 +102,35 @@ export type ReportProgress = (progress: Progress) => void;
 
 /** The result of a call that reads ads from the service and stores them in the dataset. */
 export interface GatherOutcome {
-  /** The reason why the call stopped reading, e.g. that the last page was read or that a limit was reached. */
+  /** The reason why the call stopped reading, e.g. because it read the last page or reached a limit. */
   stopInfo: StopInfo;
-  /** The gathering, i.e. the stored ads of this search. Undefined if nothing is stored. */
+  /** The gathering, i.e. the stored ads of this search. Undefined if no ads are stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
-  /** Number of ads of this search that this call and earlier calls have read. */
+  /** Number of ads of this search that this call and earlier calls have read in total. */
   readCount: number;
   /** Ids of the ads that this call has read, in lower case. */
   idsReadByCall: ReadonlySet<string>;
-  /** Credits that this call has spent. If the service does not report a charge, the highest possible charge counts. */
+  /**
+   * The number of credits that this call has spent. If the service does not report a charge, the highest possible
+   * charge counts.
+   */
   spentCredits: number;
   /**
-   * True if the call read all pages from the beginning, because an earlier call with `fresh` was too old to be
-   * continued.
+   * True if the call read all pages from the beginning although an earlier call with `fresh` had stopped early, because
+   * this earlier call was too long ago to be continued.
    */
   hasStartedOver: boolean;
-  /** Records that the caller has received the result. The next call with `fresh` then reads all ads again. */
+  /** Records that the caller has received the result, so that the next call with `fresh` reads all ads again. */
   markResultReturned(): Promise<void>;
 }
 
-/** A gathering (the stored ads of one search) that a call continues, and a snapshot of the dataset. */
+/** A gathering (the stored ads of one search) that a call continues, together with a snapshot of the dataset. */
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
  * Opens the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the missing pages.
- * If a caller sends several calls for the same search, they run one at a time.
+ * Concurrent calls of one caller for the same search run one at a time.
  * @param contentsBefore snapshot of the dataset from the beginning of the call
  * @param useGathering receives the gathering, and a function that reads the missing pages
  */
@@ -151,7 +154,8 @@ export async function withOpenedGathering<Result>(
 }
 
 /**
- * A call with `fresh: true` reads all pages again. If it stops early, another such call can continue it within one day.
+ * How long an unfinished gathering that was started with `fresh: true` can be continued, in milliseconds. After this
+ * time, a call with `fresh: true` reads all pages again.
  */
 const maxFreshAgeMs = dayMs;
 
@@ -165,18 +169,21 @@ async function openCurrentGathering(
   const shouldStartOver =
     fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
   const openedGathering = openGathering(question, contents, shouldStartOver, context.clock());
-  /** True if an earlier call with `fresh` stopped early, but started more than `maxFreshAgeMs` ago. */
+  /**
+   * True if an earlier call with `fresh` stopped early, and started too long ago (more than `maxFreshAgeMs`) to be
+   * continued.
+   */
   const isTooOldToContinue = shouldStartOver && newestGathering?.fresh === true && !newestGathering.ended;
   return { ...openedGathering, contents, isTooOldToContinue };
 }
 
 /**
  * Returns true if a call with `fresh` may continue a gathering (the stored ads of a search) instead of starting again.
- * This is the case in two situations:
+ * A gathering can be continued in two situations:
  *
  * - The gathering started after the call arrived.
  * - Another call with `fresh` started the gathering less than a day ago, and no caller has received its final result
- *   yet.
+ * yet.
  */
 function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: DatasetContents, now: number): boolean {
   const gatheringsById = new Map(contentsBefore.gatherings.map((gathering) => [gathering.id, gathering]));
@@ -186,51 +193,54 @@ function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: Dat
 }
 
 /**
- * Once this many ads of a search have been read, further pages are not cached. The ads are in the dataset anyway, and a
- * second copy would use too much memory.
+ * The number of ads after which further pages of a search are not cached. The dataset contains these ads anyway, and a
+ * second copy in the cache would use too much memory.
  */
 const maxCachedAds = 1000;
 /**
- * Maximum number of ad ids to read for one search. If the search is split into smaller searches (parts), an ad counts
+ * Maximum number of ad ids to read for one search. If the search is split into parts (smaller searches), an ad counts
  * once for each part that lists it. Up to this number, the dataset evicts no ids of a search that is being read.
  */
 const maxAdsInParts = 100_000;
 /**
- * After this many consecutive pages without a new ad, reading stops, because the service probably repeats its pages.
+ * The number of consecutive pages without a new ad after which reading stops, because the service probably repeats its
+ * pages.
  */
 const maxPagesWithoutNewAds = 3;
 /**
- * The next page is requested only if the remaining time is at least 1.5 times the duration of the slowest page so far.
+ * The minimum remaining time for requesting another page, as a multiple of the time that the slowest page has taken so
+ * far.
  */
 const slowestPageFactor = 1.5;
 /** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
 const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
 
 /**
- * The state of one part (smaller search) of a split search while this call reads it. A search without `split` has one
- * part.
+ * The state of one part (smaller search) of a split search while this call reads the part. A search without `split`
+ * consists of a single part.
  */
 interface PartProgress extends GatheringPart {
-  /** True to request pages from the service even if their responses are cached. */
+  /** True to request pages from the service even if their responses are in the cache. */
   fresh: boolean;
   /** Ids of all ads that this call or earlier calls have read for this part of the search, in lower case. */
   readAdIds: Set<string>;
   /**
-   * Ids of the ads on all pages that this call has read. If a page adds no id, the service may be repeating its pages.
+   * Ids of the ads on all pages that this call has read. If a page adds no id to this set, the service may be repeating
+   * its pages.
    */
   adIdsListedByCall: Set<string>;
   /** Number of consecutive pages that contained only ads from earlier pages of this call. */
   pagesWithoutNewAds: number;
   /**
-   * All requests that may be charged. Each promise settles when its request has finished, even if the call was
-   * cancelled earlier.
+   * All requests for which the service may charge. Each promise settles when its request has finished, even if the call
+   * was cancelled before.
    */
   chargeableRequests: Promise<unknown>[];
 }
 
 /**
- * Reads the missing pages of a search within the limits of one call. If the search is split into smaller searches
- * (parts), reads one part at a time.
+ * Reads the missing pages of a search within the limits of one call. If the search is split into parts (smaller
+ * searches), reads one part at a time.
  */
 class GatheringReader {
   readonly #request: GatherRequest;
@@ -243,16 +253,20 @@ class GatheringReader {
   /** Ids of all ads that this call or earlier calls have read for the whole search, in lower case. */
   readonly #adIds = new Set<string>();
   readonly #idsReadByCall = new Set<string>();
-  /** Number of ads that the service has listed. An ad that belongs to two parts of the search counts twice. */
-  #listedCount = 0;
   /**
-   * Maximum number of ads to read for this search. It is never higher than the number of ads that fit in the dataset.
+   * Number of ads that the service has listed for this search. An ad that two parts (smaller searches) list counts
+   * twice.
    */
+  #listedCount = 0;
+  /** Maximum number of ads to read for this search. Never exceeds the number of ads that fit in the dataset. */
   #maxAds = 0;
   /** The largest page size to try, and the largest page size that the service has accepted so far. */
   readonly #pageSizes: { maxToTry: number; maxAccepted: number };
   #slowestPageMs = 0;
-  /** If the user allowed only the first page, the call stops as soon as this number is 1. */
+  /**
+   * The number of pages that this call has read. If the user allowed only the first page, the call stops when this
+   * number is 1.
+   */
   #pagesRead = 0;
 
   private constructor(
@@ -270,7 +284,10 @@ class GatheringReader {
     this.#pageSizes = { maxToTry: determineMaxPageSize(request.question, context.adFilters), maxAccepted: 0 };
   }
 
-  /** Reads the missing pages. Returns which ads were read and why reading stopped. */
+  /**
+   * Reads the missing pages of the gathering (the stored ads of one search). Returns which ads were read and why
+   * reading stopped.
+   */
   static async readMissingPages(
     request: GatherRequest,
     openedGathering: OpenedGathering,
@@ -312,8 +329,8 @@ class GatheringReader {
     for (const { state } of this.#openedGathering.parts) {
       if (this.#findPart(state.question)?.state.ended !== false) continue;
       const stopInfo = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
-      // If the service repeats the pages of one part (smaller search), continue with the other parts of the split
-      // search.
+      // If the service repeats the pages of one part (smaller search), the other parts of the split search can still be
+      // read.
       if (stopInfo.deadEndReason === 'repeats') repeatedPagesStop ??= stopInfo;
       else if (stopInfo.reason !== 'end') return stopInfo;
     }
@@ -324,8 +341,8 @@ class GatheringReader {
   }
 
   /**
-   * Reads one part (smaller search) of a split search while holding its lock, so that no other call reads the same part
-   * at the same time. The lock is released after the last request has finished.
+   * Reads one part (smaller search) of a split search while holding the lock of this part, so that no other call reads
+   * the part at the same time. Releases the lock after the last request has finished.
    */
   async #readPartWithLock(questionKey: string): Promise<StopInfo> {
     const releaseLock = await this.#context
@@ -351,13 +368,13 @@ class GatheringReader {
       if (stopInfo.deadEndReason) await this.#saveSplitGathering({ fresh: false });
       return stopInfo;
     } finally {
-      // Requests continue even if their caller disconnects. Hold the lock until all requests have finished, so that the
-      // next call continues after their pages.
+      // Requests continue even if their caller disconnects. The lock is held until all requests have finished, so that
+      // the next call continues after the pages of these requests.
       void Promise.all(chargeableRequests).then(releaseLock);
     }
   }
 
-  /** Reads pages of one part (smaller search) until there are no more pages or a limit is reached. */
+  /** Reads pages of one part (smaller search) of a split search until there are no more pages or a limit is reached. */
   async #readPart(part: PartProgress): Promise<StopInfo> {
     if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
     const knownTotal = part.state.found === null ? await this.#findTotal(part) : undefined;
@@ -367,8 +384,8 @@ class GatheringReader {
       const limitStop = this.#findReachedLimit();
       if (limitStop) return limitStop;
       const totalAds = part.state.found ?? knownTotal?.totalAds;
-      // Some services charge for the requested number of ads, not for the returned number. Therefore request no more
-      // ads than remain, which matters on the last page.
+      // Some services charge for the requested number of ads, not for the returned number. Therefore never request more
+      // ads than remain, which saves credits on the last page.
       const remainingAds =
         isTotalPlausible && totalAds !== undefined ? Math.max(1, totalAds - part.state.listed) : Infinity;
       try {
@@ -382,7 +399,7 @@ class GatheringReader {
       await this.#updateMaxAds();
       this.#reportProgress(part.state.found);
       // A local library in this process responds without any I/O, so reading its pages would block the event loop.
-      // Yield to the event loop between two pages.
+      // Therefore the event loop gets a turn between two pages.
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
@@ -398,8 +415,8 @@ class GatheringReader {
   }
 
   /**
-   * Records that a part (smaller search) cannot be continued. A later call with `fresh` then reads the part from its
-   * beginning.
+   * Records that a part (smaller search) of a split search cannot be continued. A later call with `fresh` then reads
+   * this part from the beginning.
    */
   async #endPart(
     { state }: PartProgress,
@@ -412,7 +429,10 @@ class GatheringReader {
     return { reason: 'error', error, deadEndReason };
   }
 
-  /** Reads the next page of a part (smaller search). If the service refuses the page size, tries smaller sizes. */
+  /**
+   * Reads the next page of a part (smaller search) of a split search. If the service refuses the page size, tries
+   * smaller page sizes.
+   */
   async #readPage(part: PartProgress, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
     const operation = getListOperation(part.question);
@@ -438,7 +458,7 @@ class GatheringReader {
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smallerSize = smallerPageSizes.find((size) => size < limit);
-        // The service may have refused the page because its size was too small. Therefore try the largest size once.
+        // The service may have refused the page size because it was too small, so try the largest page size once.
         if (limit === maxPageSize && limit < pageSizes.maxToTry) maxPageSize = Infinity;
         else if (smallerSize === undefined || limit <= pageSizes.maxAccepted) throw error;
         else pageSizes.maxToTry = smallerSize;
@@ -448,16 +468,16 @@ class GatheringReader {
     }
   }
 
-  /** Requests a page and stores it, even if the caller disconnects before the response arrives. */
+  /** Requests a page of ads and stores it, even if the caller disconnects before the response arrives. */
   async #requestPage(part: PartProgress, position: PagePosition): Promise<void> {
     let storingPage: Promise<void> | undefined;
     const storePageOnce = (response: AdListResponse) => {
       storingPage ??= this.#storePage(part, response);
       return storingPage;
     };
-    // The service charges for every page that it sends. Store the page even if the caller has disconnected.
+    // The service charges for every page that it sends, so store the page even if the caller has disconnected.
     const onSending = (pendingResponse: Promise<ServiceResponse>) => {
-      // The last line of this method throws the same error, so ignore it here.
+      // The same error is thrown at the end of this method, so it is ignored here.
       const chargeableRequest = pendingResponse
         .then((response) => storePageOnce(response as AdListResponse))
         .catch(() => {});
@@ -473,7 +493,7 @@ class GatheringReader {
     });
     // A response without a sequence number counts as older than all others.
     const { sequenceNumber = 0, receipt, raw } = response;
-    // A cached response costs nothing, but the dataset may have evicted its ads. Add them again.
+    // A cached response costs nothing, but the dataset may have evicted the ads in this response, so add them again.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
@@ -490,7 +510,10 @@ class GatheringReader {
     await storePageOnce(response);
   }
 
-  /** Stores the progress of a part (smaller search) after a page was read, including the ad ids on that page. */
+  /**
+   * Stores the progress of a part (smaller search) after a page was read. The progress includes the ad ids on this
+   * page.
+   */
   async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
     const { state, adIdsListedByCall } = part;
     const { ids, totalAds } = await readAdIdsAndTotal(part.question, response);
@@ -505,7 +528,7 @@ class GatheringReader {
     const nextState = {
       ...state,
       found: totalAds ?? state.found,
-      // `listed` can exceed the number of stored ids, because the dataset may have evicted ids of earlier pages.
+      // `listed` can exceed the number of stored ids, because the dataset may have evicted the ids of earlier pages.
       listed: Math.max(state.listed, readCountBefore) + newIdCount,
       ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,
@@ -520,9 +543,9 @@ class GatheringReader {
   }
 
   /**
-   * Stores the state of a split search as a whole. Does nothing for a search without `split`, because its state is
-   * stored as the state of its only part. A split search is not stored before its first page, because a search without
-   * pages must not replace an earlier result.
+   * Stores the state of a split search as a whole. Does nothing for a search without `split`, because the state of its
+   * only part is stored instead. A split search is first stored after its first page, because a search without pages
+   * must not replace an earlier result.
    */
   async #saveSplitGathering(change: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
@@ -568,7 +591,7 @@ class GatheringReader {
 }
 
 /**
- * Returns how many ads match a search, from the stored result of the search or from a cached response, whichever is
+ * Returns how many ads match a search, according to the stored result of the search or a cached response, whichever is
  * newer.
  */
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {

@@ -19,15 +19,15 @@ import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
 /**
- * Schema for changes of the service's counters, such as reach. For example, `{ reach: { rose: 6, fell: 1 } }` means
- * that the reach rose for 6 ads and fell for 1.
+ * Schema for changes of the counters that the service reports, such as reach. For example, `{ reach: { rose: 6, fell: 1
+ * } }` means that the reach rose for 6 ads and fell for 1 ad.
  */
 export const CounterChangesView = z
   .looseObject({})
   .optional()
   .describe('For each counter, such as duplicates: the number of ads for which it rose and fell.');
 
-/** Schema for the changes since the same search was last read completely. */
+/** Schema for how the ads of a search changed since the search was last read completely. */
 const ChangesSinceLastReadingView = z
   .looseObject({
     gatheredAt: z.string().describe('Time of the last complete gathering of this question.'),
@@ -38,14 +38,14 @@ const ChangesSinceLastReadingView = z
   })
   .meta({ title: 'SinceLast' });
 
-/** Descriptions of the credit fields that all price estimates share. */
+/** Descriptions of the credit fields that the schemas of all price estimates share. */
 export const creditDescriptions = {
   credits: 'Expected credits. null if unknown.',
   atLeast: 'Least credits that the calls may cost.',
   atMost: 'Most credits that the calls may cost. Missing if unknown.',
 };
 
-/** Schema for the estimated price of reading the remaining ads. */
+/** Schema for the estimated price of reading the remaining ads of a search. */
 export const EstimateView = z
   .looseObject({
     ads: z
@@ -61,8 +61,8 @@ export const EstimateView = z
 export type EstimateView = DataOf<typeof EstimateView>;
 
 /**
- * Returns the credit fields of an estimate. `credits` is null if the lowest and the highest price differ. The prices
- * are rounded, because sums of fractional credits contain floating-point errors.
+ * Builds the credit fields of an estimate. `credits` is null if the lowest and the highest price differ. The prices are
+ * rounded, because sums of fractional credits contain floating-point errors.
  */
 export function buildCreditRange(lowestPrice: number, highestPrice: number | undefined) {
   const [atLeast, atMost] = [
@@ -73,14 +73,15 @@ export function buildCreditRange(lowestPrice: number, highestPrice: number | und
 }
 
 /**
- * Schemas of the result fields that explain an error. They are set if an error ended the call before all ads were read.
+ * Schemas of the result fields that explain an error. The fields are set if an error ended the call before all ads were
+ * read.
  */
 export const errorFieldSchemas = {
   error: z.string().optional().describe('Kind of the error that ended the call.'),
   problem: z.string().optional().describe('Text of the error.'),
 };
 
-/** Schema for the structured result of `gather_ads`. */
+/** Schema for the structured result of the tool `gather_ads`. */
 export const GatherOutput = z.looseObject({
   gathering: z
     .string()
@@ -116,11 +117,11 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-/** Maximum number of ids in `gone`, the list of ads that no longer match the search. */
+/** Maximum number of ad ids in the result field `gone`, which lists ads that no longer match the search. */
 const maxListedGoneIds = 40;
 
 /**
- * Builds the structured result of a call that read ads.
+ * Builds the structured result of a tool call that read ads.
  * @param options `contentsBefore`: snapshot of the dataset from the beginning of the call
  */
 export async function buildGatherOutput(

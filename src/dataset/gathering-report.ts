@@ -6,7 +6,10 @@ import { joinLines } from '../views/safe-text.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
 import type { StopInfo } from './stops.ts';
 
-/** Formats an estimate, e.g. `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
+/**
+ * Formats the estimated price of reading the remaining ads, e.g. `267 ads in 3 pages, between 3 and 267 credits; the
+ * first page tells.`
+ */
 export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, readCount: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
   const totalText = formatCount(ads ?? 0, 'ad');
@@ -17,8 +20,8 @@ export function formatEstimate({ ads, pages, credits, atLeast, atMost }: Estimat
 }
 
 /**
- * Formats the result of `gather_ads` as text for a model: how many ads were read, a summary of them, and how to
- * continue.
+ * Formats the result of the tool `gather_ads` as text for a model: how many ads were read, a summary of these ads, and
+ * how to continue.
  */
 export function formatGathering(output: GatherOutput): string {
   const { estimate, summary, gathering, added, updated, problem, next, note, read, complete } = output;
@@ -34,7 +37,7 @@ export function formatGathering(output: GatherOutput): string {
   ]);
 }
 
-/** Formats the first line of the result: how many ads were read, and whether these are all ads of the search. */
+/** Formats the first line of the text: how many ads were read, and whether the search has more ads. */
 function formatHeadline(output: GatherOutput): string {
   const {
     gathering,
@@ -49,7 +52,7 @@ function formatHeadline(output: GatherOutput): string {
     unlisted,
     repeats,
   } = output;
-  // If a limit stopped the call, begin with the limit, the missing ads and the price of reading them.
+  // If a limit stopped the call, begin with this limit, the missing ads and the price of reading the missing ads.
   if (incomplete)
     return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
   const foundText = found === null ? foundInParts : `${formatNumber(found)} found`;
@@ -66,18 +69,18 @@ const formatUnlistedAds = (ads: number) =>
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
 /**
- * Note for a call that read all ads from the beginning, because the last call with `fresh: true` was too old to be
+ * A note for a call that read all ads from the beginning, because the last call with `fresh: true` was too old to be
  * continued.
  */
 export const startedOverNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
-/** Explains how to read the ads of a search again after all of them were read. */
+/** Explains how to read the ads of a search again after they have all been read. */
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
 /**
- * Formats the note that the dataset has no space for more ads of this search. Returns undefined if the call did not
- * stop for this reason.
+ * Formats a note that the dataset has no space for more ads of this search. Returns undefined if this is not why the
+ * call stopped.
  */
 export function formatDatasetLimit(
   { maxAds = Infinity, maxAdsInParts }: StopInfo,
@@ -88,7 +91,7 @@ export function formatDatasetLimit(
   return `The dataset has room for ${limitText}. Narrow the filters to read other ads.`;
 }
 
-/** Returns the result fields that explain why the call stopped and how to continue. */
+/** Builds the result fields that explain why the call stopped and how to continue. */
 export function buildStopFields({ reason, error, deadEndReason }: StopInfo, { explainError }: ErrorContext) {
   const next = deadEndReason ? startOverHint : nextSteps[reason];
   const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
@@ -101,12 +104,15 @@ export function buildStopFields({ reason, error, deadEndReason }: StopInfo, { ex
   };
 }
 
-/** Explains errors in words, for a result that contains both an error and the ads that were read before it. */
+/**
+ * Explains errors in words. The explanation is part of a result that also contains the ads that were read before the
+ * error.
+ */
 export interface ErrorContext {
   explainError(thrown: unknown): { kind: ErrorKind; text: string };
 }
 
-/** Instructions for the caller on how to continue, for each reason why a call stopped. */
+/** For each reason why a call stopped, an instruction for the caller on how to continue. */
 const nextSteps: Record<StopInfo['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,

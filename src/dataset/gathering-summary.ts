@@ -9,14 +9,14 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { formatCounterChanges, type GatheringDifferences } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
-/** The part of a tool call's context that is needed to read ads as table rows. */
+/** The part of a tool call's context that is needed to convert stored ads to table rows. */
 export interface RowContext {
   getAdRowReader(): AdRowReader;
 }
 
 /**
- * Null for each long text of an ad. A summary does not need these texts, and for all ads of a search they would take
- * too much memory.
+ * Values that replace the long texts of an ad by null. A summary does not need these texts, and the texts of all ads of
+ * a search would take too much memory.
  */
 const omittedTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
@@ -26,7 +26,10 @@ interface GatheredRows {
   countries: readonly Row<'ad_countries'>[];
 }
 
-/** Reads the table rows of the given ads for a summary. The ids are in lower case. */
+/**
+ * Reads the table rows of the ads to summarize.
+ * @param ids ids of these ads, in lower case
+ */
 export async function readGatheredRows(
   ids: ReadonlySet<string>,
   contents: DatasetContents,
@@ -43,8 +46,9 @@ export async function readGatheredRows(
 }
 
 /**
- * Formats the changes since the same search was last read completely, e.g. `12 new, 3 changed, 1 no longer listed`.
- * @param previousReadingAt time of that earlier reading, in milliseconds since the Unix epoch
+ * Formats how the ads of a search changed since the search was last read completely, e.g. `12 new, 3 changed, 1 no
+ * longer listed`.
+ * @param previousReadingAt time at which the search was last read completely, in milliseconds since the Unix epoch
  */
 export function formatDifferences(
   previousReadingAt: number,
@@ -62,9 +66,9 @@ export function formatDifferences(
 }
 
 /**
- * Returns the title for ads that a search no longer lists. With most filters, such ads may still be running. They have
- * ended in two cases: the search finds only running ads (`active`), or it finds the ads of a `question`, from which a
- * complete import removes ads that are gone.
+ * Returns the title for ads that a search no longer lists. With most filters, such ads may still be running. Such ads
+ * have ended if the filter `active` selects only running ads, or if the filter `question` selects imported ads, because
+ * a complete import removes ads that are gone.
  */
 export const formatGoneAdsTitle = (filters: Gathering['filters']): string =>
   filters?.question === undefined && filters?.active !== true
@@ -73,7 +77,7 @@ export const formatGoneAdsTitle = (filters: Gathering['filters']): string =>
 
 const maxIdsInText = 12;
 
-/** Formats a line such as `New: 101, 102 and 5 more`. Returns undefined if there are no ids. */
+/** Formats ad ids as a line, e.g. `New: 101, 102 and 5 more`. Returns undefined if there are no ids. */
 function formatIdsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
   const shownIds = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
@@ -82,8 +86,8 @@ function formatIdsLine(label: string, ids: readonly string[]): string | undefine
 }
 
 /**
- * Summarizes ads as text, with one line per property such as country or language. Each line counts the ads per value.
- * The values are third-party text, so they are sanitized and shortened.
+ * Summarizes ads as text, with one line per property, such as country or language. Each line states the number of ads
+ * for each value. The values are third-party text, so they are sanitized and shortened.
  */
 export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   const summaryLines = buildSummaryLines(rows);
@@ -96,8 +100,8 @@ export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
 }
 
 /**
- * A line of the summary, or a function that formats the line with a share of its values. The share (0 to 1) is reduced
- * until the summary fits its token budget.
+ * A line of the summary, or a function that formats the line with only a share (0 to 1) of its values. The share is
+ * reduced until the summary fits its token budget.
  */
 type SummaryLine = string | ((share: number) => string);
 
@@ -119,7 +123,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   const lastSeenDays = summarizeLastSeenDays(selectAdsByActivity(null));
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // Without ads of unknown state, this would only repeat the number of running ads.
+  // Omit this text if no ad has an unknown state, because it would only repeat the number of running ads.
   const runningText =
     unknownCount > 0 && runningWhenLastReadCount > 0
       ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`
@@ -146,7 +150,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
     formatDistribution('Days running', daysRunningPerAd),
     ...(videoSeconds.some((seconds) => seconds !== null) ? [formatDistribution('Seconds of video', videoSeconds)] : []),
     `Ads with data: reach ${countAdsWith(({ audienceReach }) => audienceReach)}, spend ${countAdsWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countAdsWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    // Every ad with visible text belongs to a variant, i.e. a group of ads with nearly the same text.
+    // Each ad with visible text belongs to a variant, i.e. a group of ads with nearly the same text.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
     formatValueCounts('First lines', listValues('firstLine'), 6, quote),
     ...(placeholderCount > 0
@@ -157,7 +161,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   ];
 }
 
-/** Formats for how many ads each date is unknown. Returns an empty list if no date is missing. */
+/** Formats the number of ads for which each date is unknown. Returns an empty list if no date is missing. */
 function formatUnknownDates(ads: GatheredRows['ads']): string[] {
   const unknownDateTexts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
     const unknownCount = ads.filter((ad) => ad[name] === null).length;
@@ -168,7 +172,7 @@ function formatUnknownDates(ads: GatheredRows['ads']): string[] {
 
 const pictureStates = ['available', 'expired', 'none', 'failed'];
 
-/** Formats for how many ads a picture can be shown. Returns an empty list if no picture is known to be missing. */
+/** Formats the number of ads whose picture can be shown. Returns an empty list if no picture is known to be missing. */
 function formatPictureStates(ads: GatheredRows['ads']): string[] {
   const countsByState = new Map(
     pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]),
@@ -185,33 +189,37 @@ function formatPictureStates(ads: GatheredRows['ads']): string[] {
 }
 
 /**
- * A value of an ad's field, such as a format. Values with the same `key` are counted together and shown in their most
- * frequent spelling.
+ * A field value of an ad, such as a format, that the summary counts. Values with the same `key` are counted together
+ * and shown in their most frequent spelling.
  */
 type CountedValue = { key: string; spelling: string } | null;
 
 const toCountedValue = (cell: Cell): CountedValue => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
 
 /**
- * Creates a value from a code such as `VIDEO` or `DE`. Codes that differ only in case are counted together, just as in
- * SQL and in the filters of a local library.
+ * Converts a code such as `VIDEO` or `DE` to a value that the summary counts. Codes that differ only in case are
+ * counted together, as in SQL and in the filters of a local library (a server of imported ads).
  */
 const toCountedCode = (cell: Cell): CountedValue =>
   cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` };
 
-/** Returns the advertiser of each ad: its page name, or its page id if none of its ads has a page name. */
+/** Lists the advertiser of each ad by page name, or by page id if no ad of the advertiser has a page name. */
 function listAdvertisers(ads: GatheredRows['ads']): CountedValue[] {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const namedKeys = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (findAdvertiserKey(ad) ?? []))));
   return ads.map((ad) => {
     const key = findAdvertiserKey(ad);
     if (key === null) return null;
-    // `formatValueCounts` ignores an empty spelling, so that it shows the page name from another ad of this advertiser.
+    // Leave the spelling empty if another ad of this advertiser has a page name. `formatValueCounts` then shows this
+    // name.
     return { key, spelling: ad.pageName ?? (namedKeys.has(key) ? '' : (ad.pageId ?? '')) };
   });
 }
 
-/** Returns the countries of all ads, with null for each ad without a country. */
+/**
+ * Lists the countries of all ads, with null for each ad without a country. An ad with several countries counts for each
+ * of them.
+ */
 function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): CountedValue[] {
   const adIds = new Set(ads.map(({ id }) => id));
   const knownCountries = countries.filter(({ id }) => id !== null && adIds.has(id));
@@ -229,7 +237,7 @@ const compareByValue: CompareValueCounts = ([left], [right]) => (left < right ? 
 const compareByFrequency: CompareValueCounts = (left, right) => right[1] - left[1] || compareByValue(left, right);
 const compareNewestFirst: CompareValueCounts = (left, right) => compareByValue(right, left);
 
-/** Formats a line with the number of ads per value, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
+/** Formats a line with the number of ads for each value, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
 function formatValueCounts(
   label: string,
   values: readonly CountedValue[],
@@ -249,7 +257,7 @@ function formatValueCounts(
     );
     const otherValues = valueCounts.filter((value) => !shownValues.includes(value));
     const parts = [
-      // Shorten the values only after counting, because different values may have the same beginning.
+      // The values are shortened only after counting, because different values may have the same beginning.
       ...shownValues.map(([value, ads]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(ads)}`),
       ...(otherValues.length > 0
         ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumNumbers(otherValues.map(([, ads]) => ads)))}`]
@@ -261,8 +269,8 @@ function formatValueCounts(
 }
 
 /**
- * Returns the most frequent values in their original order. A single omitted value is returned too, because its name
- * takes no more space than "1 other".
+ * Returns the most frequent values in their original order. If only one value would be omitted, returns this value too,
+ * because its name takes no more space than "1 other".
  */
 function selectShownValues(valueCounts: readonly ValueCount[], maxShownValues: number): readonly ValueCount[] {
   if (maxShownValues >= valueCounts.length - 1) return valueCounts;
@@ -283,10 +291,10 @@ function findMostFrequentSpelling(values: readonly NonNullable<CountedValue>[]):
   return spelling;
 }
 
-/** Maximum length of a value in the summary, e.g. of an advertiser's name, in tokens. */
+/** Maximum length, in tokens, of a value in the summary, e.g. the name of an advertiser. */
 const maxValueTokens = 24;
 
-/** Formats the minimum, median, 90th percentile and maximum of the known values. */
+/** Formats the minimum, median, 90th percentile and maximum of the values, and the number of ads without a value. */
 function formatDistribution(label: string, values: readonly (number | null)[]): string {
   const knownValues = values.filter((value) => value !== null);
   const unknownCount = values.length - knownValues.length;

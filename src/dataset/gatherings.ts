@@ -15,8 +15,8 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 type Filters = Readonly<Record<string, unknown>>;
 
 /**
- * A question defines which ads to read: the ads that match filters, or the ads of a collection. `split` divides a
- * search into smaller searches (parts), each with additional filters.
+ * Defines which ads to read: the ads that match filters, or the ads of a collection. `split` divides a search into
+ * parts (smaller searches), each with additional filters.
  */
 export interface GatheringQuestion {
   filters?: Filters | undefined;
@@ -24,7 +24,7 @@ export interface GatheringQuestion {
   collectionId?: string | undefined;
 }
 
-/** Returns a key that identifies a search. The order of the filters does not matter. */
+/** Returns a key that identifies a search or collection. The order of the filters does not affect the key. */
 export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQuestion): string =>
   hash('sha256', toCanonicalJson([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
@@ -32,8 +32,8 @@ const listPartQuestions = ({ filters = {}, split, collectionId }: GatheringQuest
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
 /**
- * Removes duplicate parts from a split search. A part is a smaller search; two parts are duplicates if their filters
- * are equal.
+ * Removes duplicate parts from a split search. A part is a smaller search. Two parts are duplicates if they have equal
+ * filters.
  */
 export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
   const partKeys = listPartQuestions(question).map(getQuestionKey);
@@ -76,22 +76,25 @@ export function createGathering(
   };
 }
 
-/** One of the smaller searches (parts) into which a search is split, with its filters and its progress. */
+/**
+ * A part of a split search, i.e. one of the smaller searches that the search consists of, with the progress of reading
+ * this part.
+ */
 export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
-  /** The stored ads of this part. Undefined if nothing is stored. */
+  /** The stored ads of this part. Undefined if no ads are stored. */
   storedGathering: Gathering | undefined;
 }
 
 /**
- * Returns the newest gathering (the stored ads) of a search, or a new one, together with the progress of each part
- * (smaller search). A search without `split` has a single part.
+ * Returns the newest gathering (the stored ads) of a search, or creates a gathering. Also returns the progress of each
+ * part (smaller search). A search without `split` has a single part.
  * @param fresh true to create a new gathering even if an earlier one exists
  */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
-  // A new gathering must sort after all others, even after those of processes whose clocks are ahead.
+  // A new gathering must sort after all other gatherings, even after gatherings of processes whose clocks are ahead.
   const sequenceNumber = contents.gatherings.reduce(
     (sequenceNumberSoFar, gathering) => Math.max(sequenceNumberSoFar, gathering.sequenceNumber + 1),
     now,
@@ -141,7 +144,7 @@ function findPartState(
   };
 }
 
-/** Returns the question of a gathering, i.e. the search or collection whose ads it contains. */
+/** Returns the question of a gathering (a set of stored ads), i.e. the search or collection to which the ads belong. */
 export function getQuestion({ filters, collectionId, parts }: Gathering): GatheringQuestion {
   if (collectionId !== null) return { collectionId };
   if (parts.length === 0) return { filters: filters ?? {} };
@@ -149,15 +152,18 @@ export function getQuestion({ filters, collectionId, parts }: Gathering): Gather
   return { filters: commonFilters, split: split as readonly Filters[] };
 }
 
-/** Returns the gatherings (stored results) of a question, i.e. of a search or a collection. The newest comes first. */
+/**
+ * Returns all gatherings of a question, newest first. A question is a search or a collection, and a gathering contains
+ * the ads that were stored when the question was read.
+ */
 export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const questionKey = getQuestionKey(question);
   return gatherings.filter((gathering) => gathering.question === questionKey).reverse();
 };
 
 /**
- * Returns the newest complete gathering (stored result) of a broader search. A search for `{countries: ["US"]}` is
- * broader than a search for `{countries: ["US"], active: true}`, so it contains all ads of the latter.
+ * Returns the newest complete gathering (the stored ads) of a broader search. A search for `{countries: ["US"]}` is
+ * broader than a search for `{countries: ["US"], active: true}`, so it finds all ads of the narrower search.
  */
 export function findBroaderGathering(
   { gatherings }: Pick<DatasetContents, 'gatherings'>,
@@ -175,8 +181,9 @@ export function findBroaderGathering(
 const sortFilterKeys = new Set(['sort', 'order']);
 
 /**
- * Returns true if a complete gathering contains all ads that match `filters`, because `filters` includes all filters of
- * the gathering with the same values. A split search contains only the ads of its parts, so it never counts.
+ * Returns true if a gathering (the stored ads of a search) contains all ads that match `filters`. This is the case if
+ * the gathering is complete and `filters` includes all filters of the gathering with the same values. A split search
+ * never counts, because it contains only the ads of its parts.
  */
 function includesAllMatches(
   { complete, filters: gatheringFilters, parts }: Gathering,
@@ -215,8 +222,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
 }
 
 /**
- * Counts the ads that are not in the newest gathering (stored result) of any search, e.g. ads that only `search_ads`
- * returned. Returns 0 if the dataset has no gatherings.
+ * Counts the ads that do not belong to the newest gathering (the stored ads) of any search, e.g. ads that only the tool
+ * `search_ads` returned. Returns 0 if the dataset has no gatherings.
  */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
@@ -224,15 +231,15 @@ export function countAdsOutsideGatherings(contents: DatasetContents): number {
   return contents.ads.filter(({ id }) => !gatheredIds.has(normalizeAdId(id))).length;
 }
 
-/** Returns how many ads of the dataset belong to at least one gathering (the stored ads of one search). */
+/** Counts the ads of the dataset that belong to at least one gathering (the stored ads of one search). */
 export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads' | 'gatherings'>): number {
   const gatheredIds = new Set(gatherings.flatMap(({ adIds }) => [...adIds]));
   return ads.filter(({ id }) => gatheredIds.has(normalizeAdId(id))).length;
 }
 
 /**
- * Adds up the credits charged for all gatherings (stored results of searches). The sum is exact if the service reported
- * every charge and no gathering was evicted.
+ * Adds up the credits that the service charged for all gatherings (the stored ads of each search). The sum is exact if
+ * the service reported every charge and no gathering was evicted.
  */
 export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
   const charges = gatherings.map(({ charged }) => charged);
@@ -241,8 +248,8 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
 }
 
 /**
- * Returns the gatherings that store the ad ids: the parts (smaller searches) of a split search, or else the gathering
- * itself.
+ * Returns the gatherings (stored results) that contain the ad ids: for a split search, its parts (smaller searches),
+ * and otherwise the gathering itself.
  */
 const listGatheringsWithIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
@@ -258,21 +265,21 @@ export function formatFoundInParts({ found, parts, storedParts }: Gathering): st
 }
 
 /**
- * Returns how many ads the total `found` counts again, because they match several parts (smaller searches) of a split
- * search.
+ * Returns how many ads of the total `found` are repetitions, because the ads match several parts (smaller searches) of
+ * a split search.
  */
 export const countRepeatedAds = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumNumbers(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
-/** Returns how many ads the service counted but did not list, although all pages were read. */
+/** Returns how many ads the service counted but did not list. Returns 0 unless all pages were read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
   gathering.ended
     ? sumNumbers(listGatheringsWithIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
     : 0;
 
 /**
- * Returns true if all pages were read and the ids of all listed ads are still stored. The ads themselves may have been
- * evicted.
+ * Returns true if all pages of a search were read and the ids of all listed ads are still stored, even if the ads
+ * themselves were evicted.
  */
 export const hasAllAdIds = (gathering: Gathering): boolean =>
   gathering.ended &&
@@ -280,8 +287,8 @@ export const hasAllAdIds = (gathering: Gathering): boolean =>
   listGatheringsWithIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
- * Maps the id of each ad in a gathering (stored result) to the sequence number of the latest API response that may have
- * contained the ad. The ids are in lower case.
+ * Returns, for each ad in a gathering (the stored ads of one search), the sequence number of the latest API response
+ * that may have contained the ad. The keys are ad ids in lower case.
  */
 export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
   const responseNumbers = new Map<string, number>();
@@ -290,18 +297,18 @@ export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<strin
   return responseNumbers;
 }
 
-/** A period of time. Both ends are in milliseconds since the Unix epoch. */
+/** A period of time, from `from` to `to`, both in milliseconds since the Unix epoch. */
 interface Period {
   from: number;
   to: number;
 }
 
-/** Returns the period in which all stored searches were read. Returns undefined if there are none. */
+/** Returns the period in which all stored searches were read, or undefined if no search is stored. */
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // Use `state.gatheredAt`, the time of the last response. For a split search, the gathering's own `gatheredAt` is the
-  // time of its oldest part (smaller search).
+  // Use `state.gatheredAt`, the time of the last response. The property `gatheredAt` of a split search is the time of
+  // its oldest part (smaller search).
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
     period.to = Math.max(period.to, state.gatheredAt);
@@ -334,8 +341,8 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
 }
 
 /**
- * Returns the newest gathering (stored result) of each search, newest first. A search that `gather_ads` has split into
- * smaller searches counts once. One of these is included only if it was also paid for separately.
+ * Returns the newest gathering (the stored ads) of each search, newest first. A split search counts once. A part
+ * (smaller search) of a split search is included only if the part was also charged separately.
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
@@ -349,7 +356,7 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
 export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;
 
-/** Formats a search for people, e.g. `countries: US; active: true (in 3 parts)`. */
+/** Formats a search or collection for people, e.g. `countries: US; active: true (in 3 parts)`. */
 export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
   const { filters, collectionId, parts } = gathering;
   if (collectionId !== null) return `collection ${collectionId}`;
@@ -362,20 +369,26 @@ function formatFilterValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? toCanonicalJson(value) : String(value);
 }
 
-/** The differences between two gatherings (stored results) of the same search. The lists contain ad ids. */
+/**
+ * The differences between two gatherings of the same search, i.e. between the ads stored at two times. The lists
+ * contain ad ids.
+ */
 export interface GatheringDifferences {
   newIds: string[];
-  /** Ads whose content changed after the earlier gathering was read. Any call may have noticed the change. */
+  /** The ads whose content changed after the earlier gathering was read, whichever tool call noticed the change. */
   updatedIds: string[];
   goneIds: string[];
-  /** Only ads that are in both gatherings are compared. */
+  /** The changes of counters, such as reach, among the ads that belong to both gatherings. */
   counters: CounterChanges;
 }
 
-/** For each number that the service counts or estimates, such as reach: the number of ads for which it rose or fell. */
+/**
+ * For each number that the service counts or estimates, such as reach: how many ads it rose for and how many it fell
+ * for.
+ */
 export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: number }>>;
 
-/** Returns the latest earlier gathering (stored result) of the same search that is complete. */
+/** Returns the latest complete gathering (the stored ads) of the same search that was read before this gathering. */
 export function findPreviousCompleteGathering(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, sequenceNumber } = gathering;
   const earlierGatherings = contents.gatherings.filter(
@@ -385,8 +398,8 @@ export function findPreviousCompleteGathering(gathering: Gathering, contents: Da
 }
 
 /**
- * Compares two gatherings (stored results) of the same search. Returns the new, changed and gone ads, and the changes
- * of counters such as reach.
+ * Compares two gatherings (the stored ads at two times) of the same search. Returns the new, changed and gone ads, and
+ * the changes of counters such as reach.
  */
 export function compareGatherings(
   earlierGathering: Gathering,
@@ -400,7 +413,8 @@ export function compareGatherings(
   const counters: CounterChanges = {};
   for (const item of gatheredItems) {
     const responseNumber = responseNumbers.get(normalizeAdId(item.id));
-    // If an ad was evicted and read again, its earlier versions are lost, so its changes are unknown.
+    // If an ad was evicted and read again, its earlier versions are lost. Skip such an ad, because its changes are
+    // unknown.
     if (responseNumber === undefined || item.firstSequenceNumber > responseNumber) continue;
     const earlierVersion = findVersionAt(responseNumber, item);
     if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);
@@ -425,7 +439,7 @@ function addCounterChanges(counters: CounterChanges, before: CounterValues, now:
 }
 
 /**
- * Formats counter changes, e.g. `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.`
+ * Formats changes of counters, e.g. `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.`
  * Returns an empty string if no counter changed.
  */
 export function formatCounterChanges(counters: CounterChanges): string {

@@ -5,7 +5,10 @@ import { groupBy } from '../views/group-by.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** A label that the user has attached to an ad. `value` is null if the label consists only of a name. */
+/**
+ * A label that the user has attached to an ad: its name (`label`) and optional `value`. `value` is null if the label
+ * consists only of a name.
+ */
 export interface Label {
   label: string;
   value: string | null;
@@ -23,17 +26,17 @@ export const maxLabelNameChars = 40;
 export const maxLabelValueChars = 200;
 
 /**
- * Normalizes a name, so that names that look the same are equal: one line of Unicode form NFC without invisible
- * characters.
+ * Normalizes a name, so that names that look the same are equal. The result is a single line in Unicode form NFC
+ * without invisible characters.
  */
 export const normalizeLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /**
- * Returns the record id of a label: the ad id, a line break and the label's name. An ad therefore has at most one label
- * of each name. Names contain no line breaks.
+ * Returns the record id of a label, which consists of the ad id, a line break and the name of the label. An ad
+ * therefore has at most one label of each name. Names contain no line breaks.
  */
 export const buildLabelRecordId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
-/** The stored value of a label. `at` is when it was set, in milliseconds since the Unix epoch. */
+/** Schema of a stored label. `at` is the time at which the label was set, in milliseconds since the Unix epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
 export const buildStoredLabel = (value: string | null, labelledAt: number): z.output<typeof StoredLabel> => ({
   value,
@@ -41,7 +44,7 @@ export const buildStoredLabel = (value: string | null, labelledAt: number): z.ou
 });
 
 /**
- * Groups labels by ad id.
+ * Groups stored labels by ad id.
  * @param selectedIds ids of the ads whose labels are returned; all ads by default
  */
 export function groupLabelsByAd(
@@ -58,8 +61,8 @@ export function groupLabelsByAd(
 }
 
 /**
- * Formats labels, e.g. `hook: question`. If there are more than `maxLabels`, the last string counts the others, e.g.
- * `+3 more`.
+ * Formats labels as texts such as `hook: question`. If there are more than `maxLabels` labels, the last text states how
+ * many are omitted, e.g. `+3 more`.
  */
 export function formatLabels(labels: readonly Label[] = [], maxLabels = 12): string[] {
   const labelTexts = labels

@@ -12,9 +12,10 @@ export interface LastSeenRange {
 }
 
 /**
- * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. A date
- * after the gathering comes from a later call, so the time of the gathering is used instead.
- * @param getLastSeenAt returns when an ad was last seen, in milliseconds since the Unix epoch; the ad id is in lower
+ * Returns the first and the last date on which any ad of each gathering (the stored ads of one search) was seen
+ * running, by gathering id. A date after the gathering comes from a later call, so the time of the gathering is used
+ * instead.
+ * @param getLastSeenTime returns when an ad was last seen, in milliseconds since the Unix epoch; the ad id is in lower
  * case
  */
 export async function findLastSeenRanges(
@@ -43,8 +44,9 @@ export async function findLastSeenRanges(
 }
 
 /**
- * Returns which gathering (the stored ads of one search) read each ad last, by ad id in lower case. A part (smaller
- * search) of a split search does not count, because only the whole search shows until when the service saw ads.
+ * Returns, for each ad, the gathering (the stored ads of one search) that read the ad last. The keys are ad ids in
+ * lower case. The parts (smaller searches) of a split search do not count, because only the whole search shows how long
+ * the service observed ads.
  */
 export async function findLastGatherings({
   gatherings,

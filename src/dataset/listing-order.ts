@@ -7,19 +7,19 @@ import { formatIsoTime } from './tables.ts';
 export interface ListingOrder {
   field: OrderField;
   isDescending: boolean;
-  /** The range of the values in the list. Dates are ISO days such as `2026-05-11`. */
+  /** The lowest and the highest value in the list. Dates are ISO days such as `2026-05-11`. */
   minValue: string | number;
   maxValue: string | number;
   /**
-   * True if the list ends with ads without a value, which a service lists last. All ads with a value are then in the
-   * list.
+   * True if the list ends with ads that have no value. The service lists such ads last, so all ads with a value are
+   * then in the list.
    */
   hasListedAllValues: boolean;
 }
 
 /**
  * The sort order that a search requests with the filters `sort` and `order`. Only a local library (a server of imported
- * ads) has these filters for certain.
+ * ads) is certain to have these filters.
  */
 interface RequestedOrder {
   sort?: unknown;
@@ -29,8 +29,8 @@ interface RequestedOrder {
 type OrderField = (typeof orderFields)[number];
 
 /**
- * The fields by which a service may sort. If a list is sorted by several of these fields, the first one is reported.
- * Start dates come first, because they say most about the missing ads.
+ * The fields by which a service may sort ads. If a list is sorted by several of these fields, the first one is
+ * reported. Start dates come first, because they say most about the missing ads.
  */
 export const orderFields = [
   'startedAt',
@@ -49,11 +49,14 @@ export const orderFields = [
 
 const dateFields = new Set<string>(['startedAt', 'lastSeenAt', 'endDate']);
 
-/** The values of one ad for the fields in `orderFields`. Dates are in milliseconds since the Unix epoch. */
+/**
+ * The values of one ad for the fields in `orderFields`, in the same order. Dates are in milliseconds since the Unix
+ * epoch.
+ */
 export type OrderValues = readonly (number | null)[];
 
 /**
- * Reads an ad's values for the fields in `orderFields`.
+ * Reads the values of an ad for the fields in `orderFields`.
  * @param readAt time at which the ad was read, in milliseconds since the Unix epoch
  */
 export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
@@ -62,19 +65,27 @@ export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
     return (dateFields.has(field) ? parseTime(ad[field]) : readNumber(ad[field])) ?? null;
   });
 
-/** A list counts as sorted by a field only if at least 80 % of the ads have a value for the field. */
+/**
+ * The minimum share of ads with a value for a field. If fewer ads have a value, the list does not count as sorted by
+ * this field.
+ */
 const minKnownShare = 0.8;
-/** Up to 1 % of neighboring ads may be out of order, because values can change after an ad was listed. */
+/**
+ * The maximum share of neighboring ads that may be out of order in a sorted list, because values can change after an ad
+ * was listed.
+ */
 const maxInversionShare = 0.01;
 /**
- * Minimum result of `measureOrderEvidence` for a list that counts as sorted. Randomly ordered ads would reach it with a
- * probability of at most 1 in 1,000. Short lists, and lists with mostly equal values, are often sorted by chance.
+ * The minimum result of `measureOrderEvidence` for a list to count as sorted. Randomly ordered ads reach this result
+ * with a probability of at most 1 in 1,000. Short lists, and lists with mostly equal values, are often sorted by
+ * chance.
  */
 const minOrderEvidence = Math.log(1000);
 
 /**
- * Finds the field by which the listed ads are sorted. If the search requests an order, the values only have to agree
- * with it. Otherwise, a sorted list must be very unlikely by chance. Returns undefined if there is no such field.
+ * Finds the field by which the listed ads are sorted. If the search requests an order, the values only have to be
+ * consistent with this order. Otherwise, the order must be very unlikely to be a coincidence. Returns undefined if
+ * there is no such field.
  * @param valuesOfListedAds the values of each ad, in the order in which the service listed the ads
  */
 export function findListingOrder(
@@ -85,8 +96,8 @@ export function findListingOrder(
   const requestedOrder = requestedField && describeListing(valuesOfListedAds, requestedField);
   if (requestedOrder && hasRequestedDirection(requestedOrder, order))
     return buildListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
-  // The search requests no known order, so ads without a value may be anywhere. `hasListedAllValues` is therefore
-  // false.
+  // The search requests no known order, so ads without a value may be anywhere in the list. Therefore
+  // `hasListedAllValues` is false.
   for (const field of orderFields) {
     const describedListing = describeListing(valuesOfListedAds, field);
     if (!describedListing || describedListing.values.length < minKnownShare * valuesOfListedAds.length) continue;
@@ -97,14 +108,14 @@ export function findListingOrder(
 
 interface DescribedListing {
   field: OrderField;
-  /** The values of all ads that have one, in the order of the list. Never empty. */
+  /** The values of all ads that have a value for the field, in the order of the list. Never empty. */
   values: readonly number[];
-  /** True if the values fall from the first ad to the last. Undefined if all values are equal. */
+  /** True if the values decrease from the first ad to the last. Undefined if all values are equal. */
   isDescending: boolean | undefined;
   hasListedAllValues: boolean;
 }
 
-/** Describes how a list of ads is sorted by a field. Returns undefined if it is not sorted by this field. */
+/** Describes how a list of ads is sorted by a field. Returns undefined if the list is not sorted by this field. */
 function describeListing(valuesOfListedAds: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
   const fieldIndex = orderFields.indexOf(field);
   const values = valuesOfListedAds.flatMap((orderValues) => orderValues[fieldIndex] ?? []);
@@ -119,8 +130,8 @@ function describeListing(valuesOfListedAds: readonly OrderValues[], field: Order
 }
 
 /**
- * Returns true if a list has the requested direction, or if no direction is requested. Any value except `asc` means
- * descending, as in a local library.
+ * Returns true if a list is sorted in the requested direction, or if no direction is requested. Any value except `asc`
+ * means descending, as in a local library (a server of imported ads).
  */
 const hasRequestedDirection = ({ isDescending }: DescribedListing, requestedDirection: unknown): boolean =>
   isDescending === undefined || requestedDirection === undefined || isDescending === (requestedDirection !== 'asc');
@@ -132,7 +143,7 @@ function buildListingOrder({ field, values, isDescending = true, hasListedAllVal
   return { field, isDescending, minValue: minValue ?? '', maxValue: maxValue ?? '', hasListedAllValues };
 }
 
-/** Counts how often a value is larger than the previous value, and how often it is smaller. */
+/** Counts how often a value is larger than the previous value, and how often a value is smaller. */
 function countSteps(values: readonly number[]): [rising: number, falling: number] {
   let [risingSteps, fallingSteps] = [0, 0];
   for (const [index, value] of values.entries()) {
@@ -144,8 +155,8 @@ function countSteps(values: readonly number[]): [rising: number, falling: number
 }
 
 /**
- * Returns the natural logarithm of the number of different orders in which the values could be listed. The higher it
- * is, the less likely the list is sorted by chance. Swapping equal values does not count as a different order.
+ * Returns the natural logarithm of the number of different orders in which the values could be listed. The larger this
+ * number is, the less likely the list is sorted by chance. Swapping equal values does not count as a different order.
  */
 function measureOrderEvidence(values: readonly number[]): number {
   const countsByValue = new Map<number, number>();

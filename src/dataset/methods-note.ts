@@ -6,21 +6,18 @@ import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } fro
 import { describeComputedColumns, formatIsoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
-/** The data for an export's method note, which explains how the exported ads were collected. */
+/** The data from which the method note of an export is built. The note explains how the exported ads were collected. */
 interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;
   exportedStatements: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
-  /** Ids of the exported ads, in lower case. Undefined if the rows contain no ad ids. */
+  /** Ids of the exported ads, in lower case. Undefined if the exported rows contain no ad ids. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
   version: string;
 }
 
-/**
- * A section of an export's method note, which explains how the exported ads were collected. All fields except the
- * heading are optional.
- */
+/** A section of the method note of an export. The note explains how the exported ads were collected. */
 interface MethodNoteSection {
   heading: string;
   paragraphs?: string[];
@@ -29,7 +26,7 @@ interface MethodNoteSection {
   bulletPoints?: string[];
 }
 
-/** Builds the method note of an export. It explains how the ads were collected and what the columns mean. */
+/** Builds the method note of an export, which explains how the ads were collected and what the columns mean. */
 export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
   const { contents, coverage, exportedStatements, adIds, now, version } = input;
   const { ads, pages, evicted } = contents;
@@ -107,7 +104,7 @@ const formatTableLine = (cells: readonly (string | number)[]) =>
   `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${removeTableSyntax(cell)}\`` : removeTableSyntax(cell))).join(' | ')} |`;
 const removeTableSyntax = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
-/** Converts the method note of an export to rows of a worksheet. */
+/** Converts the method note of an export to rows of an Excel worksheet. */
 export const buildMethodNoteRows = (noteSections: readonly MethodNoteSection[]): SheetCell[][] =>
   noteSections.flatMap(({ heading, paragraphs = [], sql, table = [], bulletPoints = [] }): SheetCell[][] => [
     [{ bold: heading }],

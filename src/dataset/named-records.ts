@@ -5,9 +5,10 @@ import { quoteUntrusted } from '../views/tokens.ts';
 import { normalizeLabel } from './labels.ts';
 
 /**
- * Returns the stored records with the given names, without duplicates.
+ * Returns the stored records (e.g. watches) with the given names, without duplicates.
  * @param recordNoun the noun for a record in the error message, e.g. `watch`
- * @throws AdLibraryError `invalid_request` for an unknown name; the message suggests a similar name or lists all names
+ * @throws AdLibraryError `invalid_request` for an unknown name; the message suggests a similar name or lists existing
+ * names
  */
 export function findRecordsByName<NamedRecord extends { name: string }>(
   recordNoun: string,

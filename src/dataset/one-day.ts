@@ -3,7 +3,10 @@ import { dayMs } from '../views/durations.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** An ad with the times at which it was last seen and read, both in milliseconds since the Unix epoch. */
+/**
+ * An ad with the time at which it was last seen running and the time at which it was read, both in milliseconds since
+ * the Unix epoch.
+ */
 interface SeenAd {
   pageId: string | null;
   pageName: string | null;
@@ -12,26 +15,29 @@ interface SeenAd {
 }
 
 /**
- * An advertiser whose ads were nearly all last seen on the same day, more than two days before they were read. The
- * running times of these ads are unreliable.
+ * An advertiser whose ads were nearly all last seen running on the same day, more than two days before they were read.
+ * The running times of these ads are unreliable.
  */
 export interface OneDayAdvertiser {
   pageId: string | null;
   pageName: string | null;
   adCount: number;
-  /** Number of the advertiser's ads that were last seen on `day`, an ISO day such as `2026-05-11`. */
+  /** Number of the advertiser's ads that were last seen running on `day`, an ISO day such as `2026-05-11`. */
   adsSeenOnDay: number;
   day: string;
 }
 
-/** An advertiser is reported if at least 80 % of its ads, and at least ten ads, were last seen on the same day. */
+/**
+ * An advertiser is reported if at least 80 % of its ads, and at least ten of its ads, were last seen running on the
+ * same day.
+ */
 const minShareOnDay = 0.8;
 const minAdsOnDay = 10;
 
 /**
- * Finds the advertisers whose ads were nearly all last seen on the same day, more than two days before they were read.
- * The service has probably looked at such an advertiser only once. It does not know how long the ads ran after that
- * day, and it lacks ads that had already ended.
+ * Finds the advertisers whose ads were nearly all last seen running on the same day, more than two days before they
+ * were read. The service has probably looked at such an advertiser only once. The service then does not know how long
+ * the ads ran after that day, and lacks ads that had already ended.
  *
  * Recent days do not count. If a service observes ads continuously, running ads are last seen on the day of reading.
  * @returns the advertisers by key, with the largest number of ads first
@@ -47,7 +53,7 @@ export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<strin
     if (key === null) continue;
     const advertiser = advertisers.get(key) ?? { pageId: null, pageName: null, adCount: 0, adCountsByDay: new Map() };
     advertiser.pageId ??= ad.pageId;
-    // The ads are sorted by age, so the newest ad sets the name. A renamed page therefore gets its current name.
+    // The newest ad comes last and sets the name, so that an advertiser page that was renamed gets its current name.
     advertiser.pageName = ad.pageName ?? advertiser.pageName;
     advertiser.adCount++;
     const day = findLastSeenDay(ad);
@@ -64,12 +70,12 @@ export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<strin
   return new Map(oneDayAdvertisers.sort(([, left], [, right]) => right.adCount - left.adCount));
 }
 
-/** The number of ads by the day on which they were last seen. A day is a number of days since the Unix epoch. */
+/** The number of ads that were last seen running on each day. The keys are days since the Unix epoch. */
 type AdCountsByDay = Map<number, number>;
 
 /**
- * Returns the day on which an ad was last seen, in days since the Unix epoch. Returns undefined unless the ad was read
- * more than two days later.
+ * Returns the day on which an ad was last seen running, in days since the Unix epoch. Returns undefined unless the ad
+ * was read more than two days later.
  */
 function findLastSeenDay({ lastSeenAt, readAt }: SeenAd): number | undefined {
   if (lastSeenAt === null) return undefined;

@@ -3,8 +3,8 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { GatheringQuestion } from './gatherings.ts';
 
 /**
- * Returns the maximum number of ads per page: the maximum that the service describes for the filter `limit`, but never
- * more than the API document allows.
+ * Returns the maximum number of ads per page. A service may describe a maximum for its filter `limit`, but the API
+ * document sets an upper bound.
  */
 export function determineMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return maxPageSize;
@@ -12,5 +12,7 @@ export function determineMaxPageSize({ collectionId }: GatheringQuestion, filter
   return Math.max(1, Math.min(maxPageSize, Math.floor(describedMax)));
 }
 
-/** Page sizes to try, in this order, after the service has refused a larger one. A refused request costs nothing. */
+/**
+ * The page sizes to try, in this order, after the service has refused a larger page. A refused request costs nothing.
+ */
 export const smallerPageSizes = [50, 20, 10];

@@ -5,33 +5,39 @@ import { type AdPicture, selectPicture } from '../views/ad-media.ts';
 import type { Fields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
-/** The perceptual hash of an ad's picture, and the group of ads with similar pictures. */
+/**
+ * The perceptual hash of an ad's picture, and the group of ads whose pictures look similar. Similar pictures have
+ * similar hashes.
+ */
 export interface GroupedPicture {
-  /** Perceptual hash of the picture (a difference hash), as 16 hexadecimal digits such as `f0e4c2d1a8b09c7e`. */
+  /**
+   * Perceptual hash of the picture, as 16 hexadecimal digits such as `f0e4c2d1a8b09c7e`. The hash is a difference hash.
+   */
   perceptualHash: string;
   /**
-   * Id of the first ad in the group. null for a picture of nearly one color, because all such pictures look similar.
+   * Id of the first ad in the group. Null for a picture of nearly one color, because all such pictures look similar.
    */
   groupId: string | null;
 }
 
 /**
- * Matches a perceptual hash: two halves of 8 hexadecimal digits, followed by `-` if the picture has nearly one color.
+ * Matches a perceptual hash of a picture: two halves of 8 hexadecimal digits, followed by `-` if the picture has nearly
+ * one color.
  */
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /**
- * A picture joins a group if its 64-bit hash differs in at most this many bits from the hash of the group's first
- * picture.
+ * Maximum number of bits in which the 64-bit hash of a picture may differ from the hash of the first picture in a
+ * group. A picture with more different bits does not join the group.
  */
 const maxDifferingBits = 8;
 
-/** Compares two ads by the order in which they first arrived. */
+/** Compares two ads by the order in which they first arrived in the dataset. */
 export const compareArrival = (left: StoredItem, right: StoredItem): number =>
   left.firstSequenceNumber - right.firstSequenceNumber || (normalizeAdId(left.id) < normalizeAdId(right.id) ? -1 : 1);
 
 /**
- * Groups ads whose pictures look nearly the same. Ads are processed in the order of their arrival, so that every
- * process builds the same groups.
+ * Groups ads whose pictures look nearly the same. Processes ads in the order of their arrival, so that every process
+ * builds the same groups.
  * @param perceptualHashes perceptual hashes by ad id in lower case
  * @returns the grouped pictures by ad id in lower case
  */
@@ -65,8 +71,9 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
 }
 
 /**
- * Returns the id of the most similar group within `maxDifferingBits`. Stores each hash as two 32-bit numbers in one
- * array to be fast, because thousands of pictures are compared with thousands of groups.
+ * Returns the id of the group whose hash differs least from a picture's hash, if at most `maxDifferingBits` bits
+ * differ. Each hash is stored as two 32-bit numbers in one array, because comparing thousands of pictures with
+ * thousands of groups must be fast.
  */
 function findNearestGroup(
   { ids: groupIds, halves }: { ids: string[]; halves: Int32Array },
@@ -82,14 +89,14 @@ function findNearestGroup(
   return nearestId;
 }
 
-/** Counts the bits that are set in a 32-bit number. */
+/** Counts the bits with the value 1 in a 32-bit number. */
 function countBits(bits: number): number {
   const pairCounts = bits - ((bits >>> 1) & 0x55555555);
   const fourBitCounts = (pairCounts & 0x33333333) + ((pairCounts >>> 2) & 0x33333333);
   return Math.imul((fourBitCounts + (fourBitCounts >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** A picture that a tool call tried to fetch, and the result of the attempt. */
+/** A picture that a tool call tried to fetch, and the result of this attempt. */
 export interface FetchedPicture {
   adId: string;
   picture: AdPicture;
@@ -97,15 +104,15 @@ export interface FetchedPicture {
 }
 
 /**
- * Returns true if a picture represents its ad. The advertiser's profile picture and the pictures of later carousel
- * cards do not.
+ * Returns true if a picture represents its ad. The profile picture of the advertiser and the pictures of later carousel
+ * cards do not represent the ad.
  */
 function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url: string }> {
   if ('reason' in picture || picture.origin === 'portrait') return false;
   return typeof picture.origin !== 'object' || picture.origin.card === 1;
 }
 
-/** Stored instead of a perceptual hash if an ad's picture could not be fetched. */
+/** The value that is stored instead of a perceptual hash if the picture of an ad could not be fetched. */
 export const failedPicture = 'failed';
 
 /**
@@ -128,8 +135,8 @@ export function findPictureState(
 }
 
 /**
- * Returns the perceptual hash of an ad's picture if a local library (a server of imported ads) stores the picture. The
- * hash is part of the picture's URL.
+ * Returns the perceptual hash of an ad's picture if the picture is stored by a local library (a server of imported
+ * ads). The URL of such a picture contains the hash.
  */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
@@ -139,7 +146,7 @@ export function readPerceptualHash(ad: Fields): string | undefined {
 const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
- * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. Removes the oldest entries
+ * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. Removes the oldest records
  * if there are too many. Ignores errors, because the pictures can be fetched again.
  * @returns the new perceptual hashes by ad id in lower case
  */

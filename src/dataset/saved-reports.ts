@@ -10,11 +10,11 @@ import {
 } from '../storage/user-records.ts';
 import { formatDay } from '../views/dates.ts';
 
-/** A section of a stored report. The results of its SQL statement are stored separately. */
+/** Schema of a section of a stored report. The results of its SQL statement are stored separately. */
 const StoredSection = z.object({
   heading: z.string(),
   text: z.string().optional(),
-  /** Time at which the text was written, in milliseconds since the Unix epoch. */
+  /** The time at which the text was written, in milliseconds since the Unix epoch. */
   textAt: z.number(),
   sql: z.string().optional(),
   chart: z.enum(chartKinds).optional(),
@@ -22,15 +22,15 @@ const StoredSection = z.object({
 });
 
 /**
- * The single row that the SQL statement of a section returned, by column. Numbers are figures to compare with later
- * reports; texts say what the figures measure.
+ * Schema of the only row that the SQL statement of a section returned, by column name. Its numbers are compared with
+ * later reports. Its texts say what the numbers measure.
  */
 const StoredRow = z.record(z.string(), z.union([z.number(), z.string()]));
 type StoredRow = z.infer<typeof StoredRow>;
 
 /**
- * One run of a report: its time in milliseconds since the Unix epoch, and one row per section. The row is null if the
- * section did not return exactly one row.
+ * Schema of one run of a report: its time in milliseconds since the Unix epoch, and one row per section. The row is
+ * null if the section did not return exactly one row.
  */
 const StoredRun = z.object({ at: z.number(), rows: z.array(StoredRow.nullable()) });
 type StoredRun = z.infer<typeof StoredRun>;
@@ -38,25 +38,25 @@ type StoredRun = z.infer<typeof StoredRun>;
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(StoredSection),
-  /** The last run, followed by the last run on an earlier day. */
+  /** The last run, followed by the last run of an earlier day. */
   runs: z.array(StoredRun),
 });
 
-/** Parses stored reports. Records that do not match the schema are skipped. */
+/** Parses stored reports. Skips records that do not match the schema. */
 export const parseReports = (records: RecordsById) => parseNamedRecords(records, ReportRecord);
 /** A stored report with its name. */
 export type SavedReport = ReturnType<typeof parseReports>[number];
 
 /**
- * Returns the last run of an earlier day. Skips runs of the same day, because a report is often written twice: first to
- * get its figures, then with texts about them.
+ * Returns the last run of a report on an earlier day. Skips runs of the same day, because a report is often written
+ * twice: first to get its figures, then with texts about them.
  */
 export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): StoredRun | undefined =>
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /**
- * Maximum size of a report without its rows, in characters of JSON. With both limits, the largest report fits in one
- * record together with the rows of two runs.
+ * Maximum size of a report without its rows, in characters of JSON. Together with `maxRowChars`, this limit ensures
+ * that the largest report fits in one record with the rows of two runs.
  */
 const maxReportChars = 48 * 1024;
 /** Maximum size of a stored row, in characters of JSON. */
@@ -64,7 +64,7 @@ const maxRowChars = 400;
 
 /**
  * Converts a row to its stored form. Returns null for a row that is too long to store; later runs then have no figures
- * to compare.
+ * for comparison.
  */
 export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): StoredRow | null {
   const cells = Object.fromEntries(
@@ -77,8 +77,8 @@ export function buildStoredRow(columns: readonly string[], row: readonly unknown
 }
 
 /**
- * Returns the numbers of an earlier row by column. Returns undefined unless the texts of both rows are equal. For
- * example, rows about different advertisers are not comparable.
+ * Returns the numbers of an earlier row by column name. Returns undefined unless both rows contain the same texts,
+ * because rows about different advertisers, for example, are not comparable.
  */
 export function selectComparableFigures(
   earlierRow: StoredRow | null | undefined,
@@ -92,7 +92,7 @@ export function selectComparableFigures(
 const selectTexts = (row: StoredRow) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
 /**
- * Checks that a report can be stored. Called before the report is written to a file.
+ * Checks that a report can be stored. This function is called before the report is written to a file.
  * @throws AdLibraryError `invalid_request` if the report is too large, or if there are too many reports
  */
 export async function checkReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
@@ -102,8 +102,8 @@ export async function checkReportFits(userRecords: UserRecords, { name, title, s
 }
 
 /**
- * Stores a report together with its latest run. Stores nothing if `isRewrite` is true but the report has been removed
- * meanwhile.
+ * Stores a report together with its latest run. If `isRewrite` is true, stores nothing when the report has been removed
+ * in the meantime.
  */
 export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isRewrite: boolean) {
   return userRecords.update('report', (records) => ({

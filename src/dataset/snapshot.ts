@@ -19,8 +19,8 @@ import {
 } from './tables.ts';
 
 /**
- * Runs SQL over the datasets of all tenants (API keys). The SQL engine is loaded on the first statement, because most
- * sessions never use it.
+ * Opens the SQL access to the datasets of all tenants (API keys). The SQL engine is loaded when the first statement
+ * runs, because most sessions run no statement.
  */
 export function openDatasetSql(adRowReaders: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
@@ -37,7 +37,7 @@ export function openDatasetSql(adRowReaders: AdRowReaders) {
       return {
         query: async (contents: DatasetContents, query: SqlQuery) =>
           (await openPool()).query(createTenantSnapshot(contents), query),
-        /** Passes all rows of an SQL statement to `readRows`, in batches and with unshortened cells. */
+        /** Runs an SQL statement and passes all its rows to `readRows` in batches, without shortening the cells. */
         export: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
@@ -49,11 +49,12 @@ export function openDatasetSql(adRowReaders: AdRowReaders) {
   };
 }
 
-/** Runs SQL over the dataset of one tenant (one API key). */
+/** The SQL access to the dataset of one tenant (API key). */
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
 /**
- * Creates a snapshot of a dataset for SQL. Its version changes whenever SQL statements may return different results.
+ * Creates a snapshot of a dataset for SQL. The version of the snapshot changes whenever SQL statements may return
+ * different results.
  */
 export function createSnapshot(adRowReader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
   return {
@@ -112,7 +113,7 @@ function* listOtherTables(
   };
 }
 
-/** Yields the table rows of items one by one, because all rows together would take too much memory. */
+/** Yields the table rows of the items one by one, because all rows together would take too much memory. */
 function* buildRowsLazily<Item, Row>(items: Iterable<Item>, buildRows: (item: Item) => readonly Row[]): Generator<Row> {
   for (const item of items) yield* buildRows(item);
 }
@@ -131,7 +132,7 @@ const buildVersionRows = (item: StoredItem, includeJson: boolean): Row<'ad_versi
 /**
  * Builds the table row of a gathering, i.e. of the stored ads of one search.
  * @param isCurrent true if the ads of the gathering belong to the SQL view `current_ads`
- * @param lastSeenRange when the ads of the gathering were last seen
+ * @param lastSeenRange the first and the last date on which any ad of the gathering was seen running
  */
 function buildGatheringRow(
   gathering: Gathering,
@@ -154,8 +155,8 @@ function buildGatheringRow(
 }
 
 /**
- * Builds the table row of an advertiser page. The row contains the API fields, the times at which the page was read,
- * and its JSON.
+ * Builds the table row of an advertiser page. The row contains the API fields, the times at which the page was first
+ * and last read, and the JSON of the page.
  */
 export function buildPageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
   return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, readApiPageCells(page), {

@@ -1,6 +1,6 @@
 import { AdLibraryError } from '../api/errors.ts';
 
-/** The reasons for which a tool that makes several API calls may stop before the next call. */
+/** The reasons why a tool that makes several API calls may stop before it has made all of them. */
 export const stopReasons = [
   'end',
   'maxAds',
@@ -14,21 +14,24 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
-/** Explains why a tool call stopped reading ads. */
+/** Explains why a tool call stopped reading ads from the service. */
 export interface StopInfo {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
-  /** Set if the search cannot be continued, because the service repeats its pages or rejects the request. */
+  /**
+   * Why the search cannot be continued: the service repeats its pages or rejects the request. Undefined if the search
+   * can be continued.
+   */
   deadEndReason?: 'repeats' | 'rejected';
   /**
-   * The limit on the number of ads that stopped the call. For `maxAds`, an ad counts once. For `maxAdsInParts`, it
-   * counts once for each part (smaller search) that lists it.
+   * The limit on the number of ads that stopped the call. `maxAds` counts each ad once. `maxAdsInParts` counts an ad
+   * once for each part (smaller search) that lists it.
    */
   maxAds?: number;
   maxAdsInParts?: number;
 }
 
-/** Signals that can end a tool call early. `isDraining` returns true while the server shuts down. */
+/** Signals that can end a tool call early. `isDraining` returns true while the server is shutting down. */
 export interface StopSignals {
   signal: AbortSignal;
   isDraining(): boolean;
@@ -37,13 +40,16 @@ export interface StopSignals {
 const isPastDeadline = ({ reason }: AbortSignal): boolean =>
   reason instanceof DOMException && reason.name === 'TimeoutError';
 
-/** Returns true if the caller has disconnected. A call that was aborted at its deadline still returns a result. */
+/**
+ * Returns true if the caller of a tool call has disconnected. Returns false for a call that was aborted at its
+ * deadline, because such a call still returns a result.
+ */
 export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isPastDeadline(signal);
 
 /**
  * Converts the error of a failed API call to the reason why the tool call stops.
- * @throws the error itself if the caller has disconnected or the service rejected the API key, because the tool call
- * then cannot return a result
+ * @throws the error itself if the tool call cannot return a result, because the caller has disconnected or the service
+ * has rejected the API key
  */
 export function classifyFailure(error: unknown, { signal, isDraining }: StopSignals): StopInfo {
   if (!(error instanceof AdLibraryError)) throw error;
@@ -60,11 +66,14 @@ export function classifyFailure(error: unknown, { signal, isDraining }: StopSign
   return { reason: kind === 'usage_limit' ? 'usage_limit' : 'error', error };
 }
 
-/** Returns true if the service refused a request because of its arguments, e.g. because the page size is too large. */
+/**
+ * Returns true if the service refused a request because of its arguments, e.g. because the requested page size is too
+ * large.
+ */
 export const isRejectedRequest = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
-/** Creates the error for a search whose further pages only repeat ads. */
+/** Creates the error for a search whose further pages only repeat ads of earlier pages. */
 export const createRepeatedPagesError = () =>
   new AdLibraryError({
     kind: 'unexpected_response',

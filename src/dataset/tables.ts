@@ -2,12 +2,15 @@ import { parseTime } from '../views/dates.ts';
 import { type ApiField, adFields, type NamesWith, pageFields } from '../views/fields.ts';
 import { readNumber } from '../views/view.ts';
 
-/** The column type of each API field that is a table column: `numeric` for numbers and flags, `text` for all others. */
+/**
+ * The column type of each API field that is stored in a table column: `numeric` for numbers and flags, and `text` for
+ * all other fields.
+ */
 type ApiColumnTypes<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
 
-/** Returns the column type of each API field that is a table column, e.g. `numeric` for a number. */
+/** Returns the column type of each API field that is stored in a table column, e.g. `numeric` for a number. */
 const selectApiColumnTypes = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
@@ -16,8 +19,8 @@ const selectApiColumnTypes = <Fields extends Record<string, ApiField>>(fields: F
   ) as ApiColumnTypes<Fields>;
 
 /**
- * The tables of the dataset and their column types. Dates are ISO texts, flags are 0 or 1, and missing values are null.
- * Texts are never empty.
+ * The tables of the dataset with their columns and column types. Dates are ISO texts, flags are 0 or 1, and missing
+ * values are null. Texts are never empty.
  */
 export const tables = {
   ads: {
@@ -82,16 +85,17 @@ export const tables = {
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /**
- * SQL views of the table `ads`, each with the condition that selects its rows. `current_ads` contains the ads that each
- * search returned when it was last read completely. `ads` also contains ads that no search returns any longer.
+ * SQL views of the table `ads`, each with the condition that selects its rows. The view `current_ads` contains the ads
+ * that each search returned when it was last read completely. The table `ads` also contains ads that no search returns
+ * any longer.
  */
 export const views = {
   current_ads: 'id IN (SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)',
 } as const;
 
 /**
- * Explanations of the columns that this server computes. The description of `query_ads` and the method note of exports
- * show them.
+ * Explanations of the columns that this server computes. The description of the tool `query_ads` and the method note of
+ * exports show these explanations.
  */
 const columnMeanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'without tracking parameters',
@@ -114,55 +118,58 @@ type ColumnType = 'text' | 'numeric';
 export type TableName = keyof typeof tables;
 /** The name of a view. */
 export type ViewName = keyof typeof views;
-/** A cell of a table or of a query result. */
+/** The value of a cell in a table or in a query result. */
 export type Cell = string | number | null;
 
 type CellOf<Type> = Type extends 'numeric' ? number | null : string | null;
-/** A row of a table, with null for missing values. */
+/** A row of a table. Missing values are null. */
 export type Row<Table extends TableName> = {
   -readonly [Name in keyof (typeof tables)[Table]]: CellOf<(typeof tables)[Table][Name]>;
 };
-/** A row of `ads`. Its `id` is never null. */
+/** A row of the table `ads`. Its `id` is never null. */
 export type AdRow = Row<'ads'> & { id: string };
-/** A row of `pages`. Its `pageId` is never null. */
+/** A row of the table `pages`. Its `pageId` is never null. */
 export type PageRow = Row<'pages'> & { pageId: string };
 
 /** The names of all tables. */
 export const tableNames = Object.keys(tables) as TableName[];
 /** The names of all views. */
 export const viewNames = Object.keys(views) as ViewName[];
-/** Returns the names of a table's columns in order. */
+/** Returns the names of the columns of a table, in the order of the columns. */
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 
-/** Returns the computed columns of `ads`, i.e. those that are not API fields, with their explanations. */
+/**
+ * Returns the columns of the table `ads` that this server computes, i.e. that are not API fields, with their
+ * explanations.
+ */
 export function describeComputedColumns(): { name: string; meaning: string | undefined }[] {
   const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
   return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: columnMeanings[name] }));
 }
 
 /**
- * Converts a value to a text cell. Returns null for an empty text or another type, because the service may omit a field
- * or send another type than the API document defines.
+ * Converts the value of an API field to a text cell. Returns null for a blank text or another type, because the service
+ * may omit a field or send a type that the API document does not define.
  */
 export const toTextCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
 /**
- * Maximum length of a text cell, in characters. Texts of real ads are shorter. Without this limit, a very long text
- * would exceed SQLite's limits, and every statement that reads it would fail.
+ * The maximum length of a text cell, in characters. Real ads have shorter texts. Without this limit, a very long text
+ * could exceed SQLite's size limit, and every statement that reads the text would fail.
  */
 const maxTextChars = 50_000;
 
-/** Cuts a text to the maximum length of a text cell. */
+/** Shortens a text to the maximum length of a text cell. */
 export const clipText = (text: string): string => clipToLength(text, maxTextChars);
 
-/** Returns the approximate size of cells in characters. Numbers and nulls count as 8 characters. */
+/** Returns the approximate total size of table cells in characters. Each number or null counts as 8 characters. */
 export const countCellChars = (cells: readonly Cell[]): number =>
   cells.reduce<number>((charCount, cell) => charCount + (typeof cell === 'string' ? cell.length : 8), 0);
 
 /**
- * Cuts a text to `maxChars` characters and appends how many characters are missing. Never splits a surrogate pair.
- * @param unreadChars number of characters after `text` that were not read
+ * Shortens a text to `maxChars` characters and appends the number of omitted characters. Never splits a surrogate pair.
+ * @param unreadChars number of characters that follow `text` in its source and were not read; they count as omitted
  */
 export function clipToLength(text: string, maxChars: number, unreadChars = 0): string {
   if (text.length <= maxChars && unreadChars === 0) return text;
@@ -171,30 +178,30 @@ export function clipToLength(text: string, maxChars: number, unreadChars = 0): s
 }
 
 /**
- * Converts JSON to a cell. Returns null for JSON that is far longer than any object from a service, because shortened
- * JSON could not be parsed.
+ * Returns a JSON text as a table cell, or null if the text is far longer than any object from the service. Such a text
+ * cannot be shortened, because shortened JSON could not be parsed.
  */
 export const toJsonCell = (json: string): string | null => (json.length <= maxJsonChars ? json : null);
 
 const maxJsonChars = 500_000;
 
-/** Converts an id to a text cell, even if the id is a number. */
+/** Converts an id to a text cell. A numeric id becomes a text. */
 export const toIdCell = (value: unknown): string | null =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : toTextCell(value);
 
-/** Converts a finite number to a cell. Returns null for any other value. */
+/** Converts the value of an API field to a number cell. Returns null unless the value is a finite number. */
 export const toNumberCell = (value: unknown): number | null => readNumber(value) ?? null;
 
-/** Converts a boolean to 0 or 1. Returns null for any other value. */
+/** Converts a boolean to 0 or 1, because SQLite has no booleans. Returns null for any other type. */
 export const toFlagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
 
-/** Converts a date of any format to ISO text, e.g. `2026-06-01T00:00:00.000Z`. ISO dates sort correctly as text. */
+/** Converts a date to ISO text, e.g. `2026-06-01T00:00:00.000Z`, because ISO dates sort chronologically as text. */
 export function toDateCell(value: unknown): string | null {
   const time = parseTime(value);
   return time === undefined ? null : formatIsoTime(time);
 }
 
-/** Formats milliseconds since the Unix epoch as an ISO date and time. */
+/** Formats a time in milliseconds since the Unix epoch as an ISO date and time. */
 export const formatIsoTime = (time: number): string => new Date(time).toISOString();
 
 const maxMonthRows = 240;
@@ -227,7 +234,7 @@ export function buildMonthRows(
   return rows;
 }
 
-/** Returns the non-empty texts of a list without duplicates, ignoring case. */
+/** Returns the distinct texts of a list. Of texts that differ only in case, returns the first. Skips blank texts. */
 export function readDistinctTexts(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
   const texts = new Map<string, string>();
@@ -236,13 +243,13 @@ export function readDistinctTexts(value: unknown): string[] {
   return [...texts.values()];
 }
 
-/** Converts a list of texts to JSON. Returns null for an empty list. */
+/** Converts a list of texts to a JSON array in a table cell. Returns null if the list contains no text. */
 function toListCell(value: unknown): string | null {
   const texts = readDistinctTexts(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
-/** Creates a function that converts the API fields of an object to table cells. */
+/** Creates a function that converts the fields of an API object to table cells. Fields without a column are skipped. */
 export function createCellReader<Fields extends Record<string, ApiField>>(
   fields: Fields,
 ): (apiObject: object) => ApiCells<Fields> {

@@ -8,8 +8,8 @@ import { type Row, toIdCell, toTextCell } from './tables.ts';
  */
 
 /**
- * Returns who paid for an ad and who benefits from it. In `beneficiaryPayers`, the current entry takes precedence over
- * the first one. `bylines` is the disclaimer of a political ad, which names the payer.
+ * Returns who paid for an ad and who benefits from it. If no entry in `beneficiaryPayers` is current, uses the first
+ * entry. `bylines` is the disclaimer of a political ad and names the payer.
  */
 export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: Fields) {
   const payerEntries = readObjects(beneficiaryPayers);
@@ -21,8 +21,8 @@ export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: F
 }
 
 /**
- * Returns the URL at which anyone can look up an imported ad in a public ad library. For the Meta Ad Library, the URL
- * is built from the archive id. For other libraries, it is part of the imported data.
+ * Returns the URL at which anyone can look up an imported ad in its public ad library. For the Meta Ad Library, the URL
+ * is built from the ad's archive id. For other libraries, the imported ad contains the URL.
  */
 export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl }: Fields): string | null {
   const archiveId = toIdCell(adArchiveId) ?? '';
@@ -35,20 +35,23 @@ export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl
 const maxUrlChars = 2000;
 
 /**
- * Parses an https URL. Rejects a URL with a user name, such as `https://meta.com@evil.example`, because it looks as if
- * it belonged to another host.
+ * Returns a valid https URL in normalized form. Returns undefined for a URL with a user name, such as
+ * `https://meta.com@evil.example`, because the URL looks as if it belonged to another host.
  */
 function parsePublicUrl(publicUrl: unknown): string | undefined {
   const url = typeof publicUrl === 'string' && publicUrl.length <= maxUrlChars ? parseUrl(publicUrl) : undefined;
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** Maximum number of rows per ad. About 250 countries, 7 age ranges and 3 genders are possible. */
+/**
+ * The maximum number of `ad_reach` rows per ad. It is close to the number of combinations of about 250 countries, 7 age
+ * ranges and 3 genders.
+ */
 const maxReachRows = 5000;
 
 /**
- * Returns how many people an ad reached, by country, age range and gender. A country for which only the total is known
- * has one row without age and gender. A country never has both kinds of rows, so the rows can be summed.
+ * Returns how many people an ad reached, by country, age range and gender. If only the total of a country is known, the
+ * country has a single row without age and gender. No country has both kinds of rows, so the rows can be summed.
  */
 export function listReach(id: string, ad: Fields): Row<'ad_reach'>[] {
   const rows: Row<'ad_reach'>[] = [];

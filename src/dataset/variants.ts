@@ -13,16 +13,16 @@ import { computeFnv1a, sanitize } from '../views/safe-text.ts';
  * the caller must rebuild the index of its page.
  */
 export class VariantIndex {
-  /** The shingles (sequences of three characters) of the earliest ad in each variant, by variant id. */
+  /** For each variant id, the shingles (sequences of three characters) of the earliest ad in the variant. */
   readonly #earliestShingles = new Map<string, Uint32Array>();
-  /** The variant ids by MinHash band. Similar texts probably have a band in common. */
+  /** Variant ids by MinHash band, a hash of a sample of the shingles. Similar texts probably have a band in common. */
   readonly #variantIdsByBand = new Map<number, string[]>();
-  /** The variant ids by the hash of the whole text. This lookup is enough for the many ads with identical texts. */
+  /** Variant ids by the hash of the whole ad text. For the many ads with identical texts, no other lookup is needed. */
   readonly #variantIdsByTextHash = new Map<string, string>();
 
   /**
-   * Adds an ad and returns the id of its variant (group of nearly equal texts). Returns null for a text without visible
-   * characters.
+   * Adds an ad and returns the id of its variant, a group of ads with nearly the same text. Returns null for a text
+   * without visible characters.
    */
   add(id: string, adText: string | null): string | null {
     const textHash = hash('sha256', adText ?? '', 'base64url');
@@ -59,28 +59,32 @@ export class VariantIndex {
   }
 }
 
-/** Two texts are nearly the same if they share at least 60 % of their shingles (sequences of three characters). */
+/**
+ * The lowest similarity at which two texts count as nearly the same. Of all shingles (sequences of three characters) in
+ * the two texts, at least 60 % must occur in both.
+ */
 const minSimilarity = 0.6;
 /**
- * Number of MinHash bands. Texts that share 60 % of their shingles have a common band with a probability of 98 %. For
- * texts that share 30 %, the probability is 35 %.
+ * The number of MinHash bands. Two texts that share 60 % of their shingles have a common band with a probability of 98
+ * %. For two texts that share 30 %, the probability is 35 %.
  */
 const bandCount = 16;
 const rowsPerBand = 3;
 /**
- * Maximum number of variant ids to store per band. A band that more variants share comes from a common phrase, so it
- * does not help to find similar texts.
+ * The maximum number of variant ids to store per MinHash band. If more variants share a band, the band comes from a
+ * common phrase and does not help to find similar texts.
  */
 const maxIdsPerBand = 50;
 const maxComparedChars = 2000;
 const shingleLength = 3;
 
 /**
- * Returns the sorted hashes of a text's shingles (sequences of three characters). A shorter text counts as one shingle.
+ * Returns the sorted hashes of a text's shingles, that is, of all its sequences of three characters. A text of fewer
+ * than three characters is hashed as a whole.
  */
 function hashShingles(adText: string): Uint32Array {
   const visibleText = sanitize(adText).trim().slice(0, maxComparedChars);
-  // `normalizeText` removes everything but letters and digits. A text such as an emoji is compared unchanged.
+  // Compare the unchanged text if it has no letters or digits, e.g. only emojis, because its normalized form is empty.
   const comparedText = normalizeText(visibleText) || visibleText;
   const comparedLength = Math.min(shingleLength, comparedText.length);
   const hashes = new Set<number>();
@@ -90,8 +94,8 @@ function hashShingles(adText: string): Uint32Array {
 }
 
 /**
- * Normalizes a text for comparison, e.g. `Only $9.99 – today!` to `only 0 0 today`. Each number becomes 0, and other
- * characters that are not letters become single spaces.
+ * Normalizes a text for comparison, e.g. `Only $9.99 – today!` to `only 0 0 today`. Each number becomes 0. URLs and all
+ * characters that are neither letters nor digits become single spaces.
  */
 const normalizeText = (text: string): string =>
   text
@@ -132,7 +136,7 @@ const mixHash = (hash: number): number => {
   return (mixedHash ^ (mixedHash >>> 15)) >>> 0;
 };
 
-/** Mixes all hashes with a seed and returns the smallest result, as in MinHash. */
+/** Mixes each shingle hash with a seed and returns the smallest mixed hash, as in MinHash. */
 function findSmallestHash(shingles: Uint32Array, seed: number): number {
   const salt = Math.imul(seed + 1, 0x85ebca6b);
   let smallestHash = 0xffffffff;

@@ -3,23 +3,27 @@ import { crc32, createDeflateRaw } from 'node:zlib';
 import { invalidRequest } from '../api/errors.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
-/** A sheet of an Excel workbook (ECMA-376). Texts are never interpreted as formulas. */
+/**
+ * A sheet of an Excel workbook (ECMA-376). `rows` yields batches of rows. Excel never treats a text cell as a formula.
+ */
 export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
   rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
-  /** True to freeze the header row and to add a filter to each column. */
+  /** True to write a header row that stays visible, with a filter for each column. */
   isTable: boolean;
 }
 
-/** A column of a sheet. `width` is in characters. */
+/** A column of a sheet. `width` is in characters. `style` is the format of the numbers in the column. */
 interface SheetColumn {
   title: string;
   width: number;
   style: keyof typeof styleIndexes;
 }
 
-/** A cell of a sheet. A date is a number of days since the beginning of 1900, as in Excel. An object is a bold text. */
+/**
+ * A cell of a sheet. A date is the number of days since the beginning of 1900, as in Excel. An object is a bold text.
+ */
 export type SheetCell = string | number | null | { bold: string };
 
 type WriteBytes = (bytes: Uint8Array) => Promise<void>;
@@ -32,7 +36,7 @@ function wrapXml(name: string, content: string): string {
   return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${officeNamespace}">${content}</${name}>`;
 }
 
-/** The index of each cell style in `styleSheet`. */
+/** The index of each cell style in the list of formats that `styleSheet` contains. */
 const styleIndexes = { plain: 0, bold: 1, day: 2, time: 3 } as const;
 
 const styleSheet = wrapXml(
@@ -45,8 +49,8 @@ const styleSheet = wrapXml(
 );
 
 /**
- * Creates an Excel workbook. Its bytes are written while sheets are added, so that only one chunk of a sheet is in
- * memory.
+ * Creates a writer for an Excel workbook. `addSheet` writes each sheet while its rows arrive, so that only one chunk of
+ * the sheet is in memory.
  */
 export function openWorkbook(writeBytes: WriteBytes) {
   const zip = createZipWriter(writeBytes);
@@ -135,11 +139,11 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
 }
 
 /**
- * The length of a short cell, in characters. After a longer cell, the event loop gets a turn, so that other calls can
- * run.
+ * The maximum length of a short cell, in characters. After formatting a longer cell, the writer yields to the event
+ * loop, so that other tool calls can run.
  */
 const maxShortCellChars = 1000;
-/** XML is compressed in chunks of about this many characters. */
+/** The approximate number of XML characters to compress at a time. */
 const charsPerChunk = 200_000;
 
 function formatCell(cell: SheetCell, reference: string, style: number): string {
@@ -156,14 +160,14 @@ const formatColumnLetters = (index: number): string =>
   (index >= 26 ? formatColumnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 
 /**
- * Escapes a text for XML and removes characters that XML does not allow. Also escapes a text such as `_x0041_`, because
- * Excel would show it as the letter A.
+ * Escapes a text for XML and removes characters that XML does not allow. Also escapes a sequence such as `_x0041_`,
+ * because Excel would show the letter A instead.
  */
 const escapeXml = (text: string): string =>
   text
     .replace(invalidXmlCharacters, '')
     .replace(escapeLookalikePattern, '_x005F_')
-    // Five replacements of single characters are ten times as fast as one pattern with a replacer function.
+    // Five `replaceAll` calls are ten times as fast as a single pattern with a replacer function.
     .replaceAll('&', '&#38;')
     .replaceAll('<', '&#60;')
     .replaceAll('>', '&#62;')
@@ -174,7 +178,7 @@ const escapeXml = (text: string): string =>
 const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 const escapeLookalikePattern = /_(?=x[0-9a-f]{4}_)/gi;
 
-/** Creates a ZIP file (APPNOTE 6.3). Each entry is compressed and written while its content is being produced. */
+/** Creates a writer for a ZIP file (APPNOTE 6.3). Each entry is compressed and written while its content arrives. */
 function createZipWriter(writeBytes: WriteBytes) {
   const entries: Buffer[] = [];
   let offset = 0;
@@ -187,7 +191,8 @@ function createZipWriter(writeBytes: WriteBytes) {
     async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
       const entryStart = offset;
       const name = Buffer.from(path);
-      // Flag bit 3: the checksum and the sizes follow the content. Flag bit 11: file names are in UTF-8.
+      // The flags 0x0808 say that the checksum and the sizes follow the content (bit 3) and that names are in UTF-8
+      // (bit 11).
       const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
       await writeParts(
         buildRecord(

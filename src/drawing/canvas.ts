@@ -11,7 +11,7 @@ export interface Rect {
 /** A color with red, green and blue values from 0 to 255. */
 export type Color = readonly [red: number, green: number, blue: number];
 
-/** An opaque bitmap to draw on. Parts of a shape outside the bitmap are not drawn. */
+/** An opaque bitmap to draw on. The parts of a shape that lie outside the bitmap are not drawn. */
 export class Canvas implements Raster {
   readonly width: number;
   readonly height: number;
@@ -56,8 +56,8 @@ export class Canvas implements Raster {
   }
 
   /**
-   * Blends a row of pixels into the bitmap, starting at column `left`. `coverage` is the share of each pixel that the
-   * shape covers, from 0 to 1. Without it, all pixels are fully covered.
+   * Blends a row of pixels into the bitmap, starting at `leftColumn`. `coverage` is the share of each pixel that the
+   * shape covers, from 0 to 1. If `coverage` is omitted, the shape covers all pixels completely.
    */
   #blendRow(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
@@ -76,7 +76,7 @@ export class Canvas implements Raster {
   }
 }
 
-/** Creates a row of opaque pixels in one color. */
+/** Creates a row of opaque pixels in the same color, with four numbers per pixel. */
 const createRowOfColor = ([red, green, blue]: Color, width: number): Float32Array =>
   Float32Array.from({ length: width * 4 }, (_, index) => [red, green, blue, 255][index % 4] as number);
 
@@ -93,11 +93,12 @@ export type GlyphCommand =
   | { type: 'Z' };
 
 /**
- * Number of line segments that replace each curve of a letter. Ten segments look smooth at the font sizes used here.
+ * The number of line segments that replace each curve of a letter. Ten segments look smooth at the font sizes that the
+ * server uses.
  */
 const curveSegments = 10;
 
-/** Builds a path from the outline of a glyph. Curves are replaced by short line segments. */
+/** Converts the outline of a glyph (the shape of a letter) to a path. Replaces curves with short line segments. */
 export function buildPath(commands: Iterable<GlyphCommand>): Path {
   const path: Point[][] = [];
   let lastPoint: Point = [0, 0];
@@ -149,14 +150,15 @@ export function buildStroke(line: readonly Point[], width: number): Path {
 }
 
 /**
- * Computes which share of each pixel a path covers, from 0 to 1, for smooth edges. Returns values for the bounding box
- * of the path, or undefined if the path is outside the bitmap or has a coordinate that is not finite.
+ * Computes the share of each pixel that a path covers, from 0 to 1, so that edges look smooth. Returns the shares for
+ * the bounding box of the path. Returns undefined if the path is outside the bitmap or has a coordinate that is not
+ * finite.
  */
 function computeCoverage(path: Path, width: number, height: number) {
   const bounds = computeBounds(path, width, height);
   if (bounds === undefined) return;
-  // `coverageChanges` stores by how much the coverage of each pixel differs from the pixel to its left. The coverage of
-  // a pixel is therefore the sum of all changes in its row up to this pixel.
+  // For each pixel, `coverageChanges` stores the difference from the coverage of the pixel to its left. The coverage of
+  // a pixel is therefore the sum of all changes from the start of its row.
   const coverageChanges = new Float32Array(bounds.width * bounds.height);
   for (const outline of path)
     outline.forEach((point, index) => {
@@ -196,8 +198,8 @@ function computeBounds(path: Path, width: number, height: number): Rect | undefi
 }
 
 /**
- * Adds an edge of a path to `coverageChanges`. A downward edge starts the covered area to its right, and an upward edge
- * ends it.
+ * Adds an edge of a path to `coverageChanges`, which stores how the coverage changes from each pixel to the next. A
+ * downward edge starts the covered area to its right, and an upward edge ends that area.
  */
 function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
   const direction = start[1] < end[1] ? 1 : -1;
@@ -212,7 +214,7 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
     const crossingAtBottom = topX + (rowBottom - topY) * slope;
     const [left, right] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
-    // Pixels that the edge crosses in this row are only partly covered.
+    // In this row, the edge only partly covers the pixels between these columns.
     const firstColumn = Math.max(0, Math.floor(left));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
     let [previousArea, areaSoFar] = [0, computeAreaLeftOf(firstColumn, left, right)];
@@ -228,8 +230,8 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
 }
 
 /**
- * Computes an area within a row of height 1. The area is to the right of a slanted edge and to the left of the vertical
- * line at `x`. The edge runs from `left` at one end of the row to `right` at the other end.
+ * Computes the area between a slanted edge and the vertical line at `x` to its right, within a row of height 1. The
+ * edge runs from `leftX` at one side of the row to `rightX` at the other side.
  */
 function computeAreaLeftOf(x: number, left: number, right: number): number {
   if (x <= left) return 0;
@@ -271,9 +273,8 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
 }
 
 /**
- * Computes how to resample `sourceCount` pixels to `targetCount` pixels. For each new pixel, returns the index of the
- * first original pixel (`from`) and the weights of the original pixels. The weights are higher near the center of the
- * new pixel.
+ * Computes how to resample a row or column of pixels to another number of pixels. For each new pixel, returns the index
+ * of the first original pixel (`from`) and the weights of the original pixels, which are highest near the center.
  */
 function computeWeights(sourceCount: number, targetCount: number) {
   const scale = sourceCount / targetCount;

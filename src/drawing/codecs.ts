@@ -9,7 +9,10 @@ export interface Raster {
   data: Uint8ClampedArray;
 }
 
-/** WebAssembly files in npm packages. Each file is read on first use. The build copies the files next to the bundle. */
+/**
+ * The paths of WebAssembly files in npm packages. The server reads each file on first use. The build copies the files
+ * next to the bundled server.
+ */
 export const packagedFiles = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
@@ -18,8 +21,8 @@ export const packagedFiles = {
 } as const;
 
 /**
- * Returns the location of a file in an npm package. With the TypeScript sources, it is the file in `node_modules`. With
- * the bundle, it is the copy next to the bundle.
+ * Returns the location of a file in an npm package. A server that runs from its TypeScript sources uses the file in
+ * `node_modules`. A bundled server uses the copy next to the bundle.
  */
 export function locatePackagedFile(path: string): string | URL {
   const runsFromSources = import.meta.url.endsWith('.ts');
@@ -29,8 +32,8 @@ export function locatePackagedFile(path: string): string | URL {
 type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
 
 /**
- * Loads the options for an Emscripten module. Its output is suppressed, because the modules print warnings about
- * pictures, and standard output is reserved for MCP messages.
+ * Loads the options for an Emscripten module. The options suppress the module's output, because the module prints
+ * warnings about pictures, and standard output is reserved for MCP messages.
  */
 const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
   wasmBinary: await readFile(locatePackagedFile(packagedFiles[name])),
@@ -39,8 +42,8 @@ const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
 });
 
 /**
- * Creates a decoder, which loads its WebAssembly module on first use. If a picture cannot be decoded, the next picture
- * gets a new module, because a failed call does not release the memory of its module.
+ * Creates a decoder, which loads its WebAssembly module on first use. After a failure, the decoder loads a new module
+ * for the next picture, because a failed call does not release the memory of its module.
  */
 function createDecoder(loadModule: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
   let decoderPromise: Promise<DecodePicture> | undefined;
@@ -87,7 +90,7 @@ async function loadEncoder() {
 }
 
 /**
- * Encodes a picture as a baseline JPEG. A progressive JPEG would take twice as long and be only 5% smaller.
+ * Encodes a picture as a baseline JPEG. A progressive JPEG would take twice as long and be only 5 % smaller.
  * @param quality number from 0 to 100
  */
 export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {

@@ -12,12 +12,12 @@ interface FontStyle {
 
 interface TextPosition extends FontStyle {
   x: number;
-  /** y coordinate of the baseline (the line on which the letters stand), in pixels. */
+  /** The y coordinate of the baseline (the line on which the letters stand), in pixels. */
   y: number;
   color: Color;
-  /** Which point of the text is at `x`: its start, middle or end. Default: `start`. */
+  /** The point of the text that is drawn at `x`: its start, middle or end. The default is `start`. */
   anchor?: 'start' | 'middle' | 'end';
-  /** Maximum width in pixels. A longer text ends with an ellipsis. */
+  /** The maximum width in pixels. A longer text is shortened and ends with an ellipsis. */
   maxWidth?: number;
 }
 
@@ -25,8 +25,8 @@ const getInterPath = (subset: string, weight = 400) => `@fontsource/inter/files/
 const getNotoPath = (name: string, subset: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${subset}-400-normal.woff`;
 /**
- * Lists the last files of a large font, e.g. for Chinese. Such a font consists of numbered files, and the files with
- * the highest numbers contain the most common letters.
+ * Lists the most useful files of a large font, e.g. a Chinese one. Such a font is split into numbered files, and the
+ * files with the highest numbers contain the most common letters.
  */
 const listFontFiles = (name: string, firstNumber: number, lastNumber = 119) =>
   Array.from({ length: lastNumber - firstNumber + 1 }, (_, index) => getNotoPath(name, lastNumber - index));
@@ -34,7 +34,7 @@ const listFontFiles = (name: string, firstNumber: number, lastNumber = 119) =>
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
 const japaneseFonts = listFontFiles('jp', 104);
-/** Font files by script. The first pattern that matches a letter determines the files that may contain the letter. */
+/** Font files by script. To draw a letter, the files of the first pattern that matches the letter are searched. */
 const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japaneseFonts],
   [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chineseFonts, ...japaneseFonts]],
@@ -48,7 +48,7 @@ const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   ],
 ];
 
-/** All font files. The build copies them next to the bundle. */
+/** The paths of all font files. The build copies the files next to the bundled server. */
 export const fontFiles = [...new Set([...Object.values(latinFonts), ...fontsByScript.flatMap(([, files]) => files)])];
 
 const fontsByFile = new Map<string, Font>();
@@ -65,8 +65,8 @@ const readGlyph = (font: Font, letter: string) => {
 };
 
 /**
- * Cached glyphs (outlines of letters). An entry is undefined if no font contains the letter. The cache needs no size
- * limit, because the number of Unicode characters is limited.
+ * Cached glyphs (outlines of letters) by letter. The glyph is undefined if no font contains the letter. The cache needs
+ * no size limit, because the number of Unicode characters is limited.
  */
 const cachedGlyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
@@ -87,14 +87,14 @@ const measureLetter = (letter: string, { size, bold }: FontStyle): number => {
   return glyph ? (glyph.advanceWidth * size) / glyph.unitsPerEm : 0;
 };
 
-/** Combines letters with their accents, e.g. `e` and `´` to `é`, because fonts contain few separate accents. */
+/** Combines letters with their accents, e.g. `e` and `´` to `é`, because the fonts contain few separate accents. */
 const composeLetters = (text: string) => text.normalize('NFC');
 
 /** Returns the width of a text in pixels when it is drawn on one line. */
 export const measureText = (text: string, fontStyle: FontStyle): number =>
   orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, fontStyle), 0);
 
-/** Returns true if the fonts contain at least one letter of the text. Missing letters are not drawn. */
+/** Returns true if the fonts contain at least one letter of the text. Letters that no font contains are not drawn. */
 export const canDraw = (text: string): boolean =>
   [...composeLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
 
@@ -143,8 +143,8 @@ function shortenWithEllipsis(text: string, fontStyle: FontStyle, maxWidth: numbe
 }
 
 /**
- * Returns the longest prefix of a text that fits the width. Arabic letters are measured unjoined, which is at least as
- * wide as joined.
+ * Returns the longest prefix of a text that fits the width. Arabic letters are measured in their unjoined form, which
+ * is at least as wide as their joined form, so that the drawn text fits too.
  */
 function fitLetters(text: string, fontStyle: FontStyle, maxWidth: number) {
   let [fittingText, width] = ['', 0];
@@ -163,15 +163,15 @@ const vowelSignPattern = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
 const bidi = createBidi();
 
 /**
- * Returns the letters of a text in the order in which they are drawn from left to right. Uses the Unicode Bidirectional
- * Algorithm; the first letter with a direction sets the direction of the text. Replaces Arabic letters with their
- * joined forms and mirrors brackets in right-to-left text.
+ * Returns the letters of a text in the order in which they are drawn from left to right. Applies the Unicode
+ * Bidirectional Algorithm, joins Arabic letters, and mirrors brackets in right-to-left text. The first letter with a
+ * direction determines the direction of the text.
  */
 export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeftPattern.test(text)) return [...text];
   const letters = joinArabicLetters([...text].filter((letter) => !vowelSignPattern.test(letter)));
-  // `bidi` returns indices of UTF-16 code units. Replace each letter of two code units by a single code unit without a
-  // direction, so that the indices also apply to `letters`.
+  // `bidi` returns indices of UTF-16 code units. Replace each letter that has two code units with a single neutral code
+  // unit, so that the same indices apply to `letters`.
   const codeUnits = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
   const levels = bidi.getEmbeddingLevels(codeUnits, 'auto');
   return bidi.getReorderedIndices(codeUnits, levels).map((index) => {
@@ -182,8 +182,8 @@ export function orderLettersForDrawing(text: string): string[] {
 }
 
 /**
- * The shapes of each Arabic letter at different places of a word, in the order of Unicode: isolated, final, initial,
- * medial.
+ * The forms of each Arabic letter, in the order of Unicode: isolated, final, initial and medial. The place of a letter
+ * in its word determines the form.
  */
 const arabicForms = new Map<string, string[]>();
 for (const [firstCode, lastCode] of [

@@ -1,5 +1,5 @@
 /**
- * The public interface of this folder. Other folders open a library here, and then use its method `fetch`. Most other
+ * The public interface of this folder. Other folders open a library here, and then call its `fetch` method. Most other
  * modules of this folder are loaded only when a library is opened.
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
@@ -10,13 +10,13 @@ import type { LibraryOptions, OpenLibrary } from './service/service.ts';
 export { libraryFilters } from './search/filters.ts';
 export type { Library } from './service/service.ts';
 
-/** Opens a local library. See `openLibrary` in `service/service.ts`. */
+/** Opens a local library. Loads the modules of the library on the first call. */
 export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary> =>
   (await import('./service/service.ts')).openLibrary(options);
 
 /**
- * Creates a library with demo data. The first request loads the data, because many sessions only list the tools and
- * never need it.
+ * Creates a library with demo data. The data is loaded at the first request, because many sessions only list the tools
+ * and never need the data.
  */
 export function createDemoLibrary(options: DemoOptions) {
   let openedLibrary: ReturnType<typeof openDemoLibrary> | undefined;

@@ -1,17 +1,20 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * The minimum length of an API key that is masked, in characters. A shorter one is not a real secret and may be a word
+ * The minimum length of an API key that is masked, in characters. A shorter key is not a real secret and may be a word
  * in an ad.
  */
 const minKeyLength = 12;
 
 const maskText = '***';
 
-/** Returns the value with the API key replaced by `***`, or the same value if it does not contain the key. */
+/** Replaces the API key in a value with `***`. Returns the same value if it does not contain the key. */
 type MaskKey = <Value>(value: Value, json?: string) => Value;
 
-/** Caches the masking function of each API key. Creating one takes about as long as searching a response. */
+/**
+ * The masking functions of recently used API keys. They are cached, because creating a function takes about as long as
+ * searching a response for the key.
+ */
 const cachedMaskers = new LRUCache<string, MaskKey>({ max: 1000 });
 
 /**
@@ -33,16 +36,16 @@ function createMasker(key: string): MaskKey {
   const hasKey = (text: string) => forms.some((form) => text.includes(form));
   const replaceKey = (text: string) => forms.reduce((masked, form) => masked.replaceAll(form, maskText), text);
   return (value, json) => {
-    // A Unicode escape such as `\u0061` may hide the key in `json`. If there is one, search the serialized value
-    // instead.
+    // A Unicode escape such as `\u0061` may hide the key in `json`. In this case, search a fresh serialization of the
+    // value.
     const searchableText = json === undefined || json.includes('\\u') ? (JSON.stringify(value) ?? '') : json;
     return hasKey(searchableText) ? mapTexts(value, replaceKey) : value;
   };
 }
 
 /**
- * Returns the forms in which the key may appear in plain text, URLs, JSON and HTML, with hexadecimal digits in both
- * cases.
+ * Lists the forms in which the key may appear in plain text, URLs, JSON and HTML. Includes forms with hexadecimal
+ * digits in upper and lower case.
  */
 function listEncodedForms(key: string): string[] {
   const formatCodes = (formatCode: (code: string) => string) =>
@@ -59,7 +62,7 @@ function listEncodedForms(key: string): string[] {
     key.replace(/[&<>"']/g, (character) => htmlReferences[character] ?? character),
     ...withHexDigits.flatMap((form) => [form, changeDigitCase(form, 'lower'), changeDigitCase(form, 'upper')]),
   ];
-  // Add each form with doubled backslashes, because JSON doubles the backslashes of a form inside a string.
+  // Also add each form with doubled backslashes, because a JSON string inside JSON doubles them.
   return [...new Set(encodedForms.flatMap((form) => [form, form.replaceAll('\\', '\\\\')]))];
 }
 
@@ -72,12 +75,12 @@ const changeDigitCase = (form: string, digitCase: 'lower' | 'upper') =>
   );
 
 /**
- * Values that are nested more deeply become `***`. Masking must not exhaust the stack, because the user has paid for
- * the response.
+ * The maximum nesting depth of a value that is masked. Deeper values become `***`, so that masking cannot exhaust the
+ * stack and lose a response that the user has paid for.
  */
 const maxMaskingDepth = 1000;
 
-/** Applies `replaceText` to every text and field name in a value. Returns the same value if nothing changes. */
+/** Applies `replaceText` to every text and field name in a value. Returns the same value if nothing has changed. */
 function mapTexts<Value>(value: Value, replaceText: (text: string) => string, depth = 0): Value {
   if (typeof value === 'string') return replaceText(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
@@ -94,6 +97,7 @@ function mapTexts<Value>(value: Value, replaceText: (text: string) => string, de
 const prefixedKeyPattern = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;\\]+/gi;
 
 /**
- * Masks API keys in a log line: words that begin with the key prefix of the service (`svc_…_`) or that follow `Bearer`.
+ * Replaces each API key in a log line with `***`. An API key is a word that starts with the service's key prefix
+ * (`svc_…_`) or follows `Bearer`.
  */
 export const maskPrefixedKeys = (line: string): string => line.replace(prefixedKeyPattern, '$1***');

@@ -5,24 +5,24 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
 /**
- * Returns true if a log with the minimum level `minLevel` contains events of `level`. For example, a log with `warn`
- * contains `error` events but no `info` events.
+ * Returns true if a log whose minimum level is `minLevel` records events of `level`. For example, a `warn` log records
+ * `error` events but no `info` events.
  */
 export const isLogged = (level: keyof Log, minLevel: LogLevel): boolean =>
   logLevels.indexOf(level) >= logLevels.indexOf(minLevel);
 
-/** A log with one method per level. Each call logs one event with a message and optional fields. */
+/** A log with one method per level. A method call logs one event, which has a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
-/** Prints a status message, e.g. the URL of a started server. The log level does not apply to it. */
+/** Prints a status message, e.g. the URL of a started server. Status messages are printed at every log level. */
 export type PrintStatus = (level: 'error' | 'warn' | 'info', message: string) => void;
 
-/** Formats a log event as one line, without a line feed. */
+/** Formats a log event as one line, without the final line feed. */
 type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
 /**
- * Creates a log that writes each event at or above `minLevel` as one line. `write` must not write to standard output,
- * which carries MCP messages.
+ * Creates a log that writes each event at or above `minLevel` as one line. `writeLine` must not write to standard
+ * output, because standard output carries MCP messages.
  */
 function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
   const createLogMethod = (method: keyof Log): Log[keyof Log] =>
@@ -41,7 +41,7 @@ function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, fo
 export const logFormats = ['text', 'json'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
-/** Formats a line for people, e.g. `ad-library-mcp: warn: message field="value"`. Leaves out undefined fields. */
+/** Formats a log event for people, e.g. `ad-library-mcp: warn: message field="value"`. Leaves out undefined fields. */
 const formatText: FormatLine = (level, message, fields) => {
   const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
   const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
@@ -52,15 +52,13 @@ interface LogOptions {
   /** The format of the log lines. Default: `text`. */
   format?: LogFormat | undefined;
   /**
-   * Returns the time for the timestamps of JSON lines, in milliseconds since 1970. Without it, lines have no timestamp.
+   * Returns the time in milliseconds since 1970, for the timestamps of JSON lines. Without this function, lines have no
+   * timestamp.
    */
   now?: () => number;
 }
 
-/**
- * Creates a log. Each event is a line for people (format `text`), or a line of JSON for programs that collect logs
- * (format `json`).
- */
+/** Creates a log that writes each event as one line: as text for people, or as JSON for programs that collect logs. */
 export const createLog = (minLevel: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
   createFilteredLog(minLevel, write, format === 'json' ? createJsonFormat(now) : formatText);
 
@@ -75,42 +73,45 @@ const createJsonFormat =
       msg,
     });
 
-/** Describes a finished tool call, for the log and the metrics. */
+/** A finished tool call, as it is reported to the log and the metrics. */
 export interface CallEvent {
-  /** The name of the tool. An unknown name becomes `unknown`, because the caller may have chosen any text. */
+  /** The name of the tool. An unknown name is replaced with `unknown`, because the caller may have sent any text. */
   tool: string;
-  /** The id of the tenant (API key) that made the call. The log shows only a hash of it. */
+  /** The id of the tenant, i.e. of the API key, that made the call. The log contains only a hash of this id. */
   tenantId: string;
-  /** The id of the sign-in connection, if the caller has signed in. Never logged. */
+  /** The id of the connection that the user created by signing in, if any. This id is never logged. */
   connection?: string | undefined;
   /** How long the tool call took, in milliseconds. */
   ms: number;
-  /** The reason why the call failed, e.g. `timeout`, or `cancelled` if the caller cancelled it. */
+  /** The reason why the call failed, e.g. `timeout`, or `cancelled` if the caller cancelled the call. */
   kind?: string | undefined;
   /**
-   * The part of this server's own storage that failed, e.g. `data`. If it is set, the service did not cause the
+   * The part of this server's storage that failed, e.g. `data`. Set only if this server, not the service, caused the
    * failure.
    */
   storage?: string | undefined;
-  /** True if the response of the service has no documented error body. Another server may have sent it. */
+  /**
+   * True if an error response does not match the API documentation of the service. A proxy may have sent this response.
+   */
   isUndocumented?: true | undefined;
   /** The HTTP status of the service's response, if there was one. */
   status?: number | undefined;
   requestId?: string | null | undefined;
-  /** The charged credits. Null if the service did not report them. */
+  /** The credits that the service charged for the call. Null if the service did not report the charge. */
   charged?: number | null | undefined;
   remaining?: number | null | undefined;
   cached?: boolean | undefined;
 }
 
-/** The tool name under which the sign-in page reports that it has checked an API key. */
+/** The tool name that the sign-in page reports after it has checked an API key, as if the check were a tool call. */
 export const signInToolName = 'sign_in';
 
-/** Called after each tool call, e.g. to log or count it. */
+/** Handles a finished tool call, e.g. logs or counts the call. */
 export type OnCall = (event: CallEvent) => void;
 
 /**
- * Creates a handler that logs each tool call without the ids of the tenant (API key) and of the sign-in connection.
+ * Creates a handler that logs each tool call, but leaves out the ids of the tenant (API key) and of the sign-in
+ * connection.
  * @param hashTenant returns the hash that is logged instead of the tenant id; without it, no hash is logged
  */
 export const createCallLogger =
@@ -118,7 +119,9 @@ export const createCallLogger =
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
-/** The kinds of failures that the caller of a tool did not cause. The log warns the server's operator about them. */
+/**
+ * The kinds of failures that are not the caller's fault. The log warns the operator of this server about such failures.
+ */
 const operatorFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
 const isOperatorFailure = ({ kind, isUndocumented }: CallEvent): boolean =>
   isUndocumented === true || (kind !== undefined && operatorFailures.has(kind));
@@ -126,8 +129,8 @@ const isOperatorFailure = ({ kind, isUndocumented }: CallEvent): boolean =>
 const warningIntervalMs = 60_000;
 
 /**
- * Creates a function that logs a warning at most once a minute, however often it is called.
- * @param monotonicNow a monotonic clock, in milliseconds
+ * Creates a function that logs a warning at most once a minute, however often the function is called.
+ * @param monotonicNow returns the time of a clock that is never set back, in milliseconds
  * @returns a function to call at each occurrence; `getFields` receives the number of occurrences since the last warning
  */
 export function createRareWarning(log: Log, monotonicNow: () => number, message: string) {
@@ -143,8 +146,8 @@ export function createRareWarning(log: Log, monotonicNow: () => number, message:
 }
 
 /**
- * Creates a handler that warns if a call fails because of the service or because of this server's storage. Each of the
- * two warnings is logged at most once a minute.
+ * Creates a handler that warns if a tool call fails because of the service or because of this server's storage. Each of
+ * these two warnings is logged at most once a minute.
  */
 export function createFailureWarnings(log: Log, monotonicNow: () => number): OnCall {
   const warnOfServiceFailure = createRareWarning(
@@ -166,8 +169,9 @@ export function createFailureWarnings(log: Log, monotonicNow: () => number): OnC
 }
 
 /**
- * Creates a handler that remembers whether the service responded to the latest call.
- * @returns `getServiceState` returns `up` if it responded, `away` if it did not, and undefined before the first call
+ * Creates a handler that records whether the service responded to the latest tool call.
+ * @returns the handler and `getServiceState`, which returns `up` if the service responded, `away` if it did not, and
+ * undefined before the first call
  */
 export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
   let serviceState: 'up' | 'away' | undefined;
@@ -184,13 +188,13 @@ export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' |
 
 /**
  * Matches control characters and invisible characters, except line feeds, tabs, and a carriage return at the start of a
- * progress line.
+ * text. Progress messages start with a carriage return to overwrite the previous message.
  */
 const controlCharacters = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
  * Replaces characters that could control a terminal with JSON escapes, e.g. `\u001b`. JSON text keeps its meaning,
- * because a parser turns the escape back into the character.
+ * because a JSON parser converts the escapes back.
  */
 export const escapeControlCharacters = (text: string): string =>
   text.replace(controlCharacters, (character) =>

@@ -5,8 +5,8 @@ import { quoteId } from '../views/tokens.ts';
 import { isObject } from '../views/view.ts';
 
 /**
- * Validates the arguments of a tool call. Parses values that arrive as JSON strings, because some hosts send every
- * value in this form. An empty string or null counts as a missing optional argument.
+ * Validates the arguments of a tool call. Some hosts send every value as a JSON string, so such strings are parsed. An
+ * empty string or null counts as a missing optional argument.
  * @throws AdLibraryError `invalid_request` with one line per problem
  */
 export function readArguments<Input extends z.ZodObject>(inputSchema: Input, rawArguments: unknown): z.output<Input> {
@@ -26,14 +26,14 @@ const createArgumentsError = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), wasSent: false });
 
 /**
- * Maximum nesting depth of arguments. Search filters need fewer levels, and recursive code would overflow the stack at
- * a few thousand.
+ * The maximum nesting depth of arguments. Search filters need fewer levels. A few thousand levels would overflow the
+ * stack of a recursive function.
  */
 const maxDepth = 32;
 
 /**
- * Finds values that cannot be sent to the service, e.g. infinite numbers. Loops over the nesting levels, because
- * recursion could overflow the stack.
+ * Describes a value in an argument that cannot be sent to the service, e.g. an infinite number. Returns an empty list
+ * if there is no such value. Loops over the nesting levels, because recursion could overflow the stack.
  */
 function findUnsendableValue(name: string, value: unknown): string[] {
   let nestedValues = [value];
@@ -75,7 +75,8 @@ function describeIssue(issue: z.core.$ZodIssue, names: string[]): string {
   const name = issue.path.join('.') || 'arguments';
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
-  // Zod's message repeats every unknown key. The keys come from the caller and can be numerous, long or malicious.
+  // Do not use Zod's message, because it repeats every unknown key. The keys come from the caller and can be numerous,
+  // long or malicious.
   const unknownNames = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
   const argumentsText = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
   return `Unknown argument: ${unknownNames.join(', ')}. ${argumentsText}.`;

@@ -25,26 +25,27 @@ import { type CallCost, Receipts, receiptBytes, receiptTokens } from './receipts
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
-  /** Returns milliseconds from a clock that is never set back, for measuring durations. */
+  /** Returns the time of a clock that is never set back, in milliseconds. Used to measure durations. */
   monotonicNow: () => number;
   log: Log;
   onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
   cacheMs: number;
-  /** Number of credits above which the user must confirm a call. Undefined if no call needs confirmation. */
+  /** The number of credits above which the user must confirm a call. Undefined if no call needs confirmation. */
   confirmCredits?: number | undefined;
   output: OutputSetting;
-  /** A sentence in the text and the data of every result, e.g. that all ads are demo data. */
+  /** A sentence that every result contains, both in its text and in its data, e.g. that all ads are demo data. */
   notice?: string | undefined;
   /**
-   * Aborts when the process begins to shut down. Long calls then stop early and return the data that they have so far.
+   * Aborts when the process begins to shut down. Long calls then stop early and return the data that they have read so
+   * far.
    */
   draining: AbortSignal;
   closing: AbortSignal;
 }
 
-/** A tool result, with those fields of MCP's `CallToolResult` that both supported SDK versions have. */
+/** A tool result, limited to the fields of MCP's `CallToolResult` that both supported SDK versions have. */
 export type ToolResult = {
   content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
   structuredContent?: Record<string, unknown>;
@@ -56,21 +57,23 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   client?: ClientIdentity | undefined;
-  /** Which parts the result contains: text, data or both. Overrides the server's setting. */
+  /** Which parts the result contains: text, data or both. Overrides the server's output setting. */
   output?: OutputSetting | undefined;
   signal: AbortSignal;
-  /** Resolves after the response was written to the client. */
+  /** Resolves when the response to this call has been written to the client. */
   responseSent?: Promise<void> | undefined;
-  /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
+  /**
+   * The origin of the URLs of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links.
+   */
   linkOrigin?: string | undefined;
   /**
-   * How long the call has waited for a free slot, in milliseconds, because the number of concurrent calls is limited.
+   * How long the call waited before it could start, in milliseconds, because the number of concurrent calls is limited.
    * The waiting time counts against the call's deadline.
    */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
   /**
-   * Called when the call has created a file, before its result is returned. Tells the client to reload the list of
+   * Called when the call has created a file, before the result is returned. Tells the client to reload its list of
    * resources.
    */
   onFileCreated?: (() => void) | undefined;
@@ -83,7 +86,8 @@ export interface ToolCall extends Credentials {
 type CallOutcome = { result: ToolResult; logFields: Partial<CallEvent> };
 
 /**
- * The resources that tool calls need. Most are created on the first call, because many sessions only list the tools.
+ * The settings and resources that tool calls need. Most resources are created on the first call, because many sessions
+ * only list the tools.
  */
 export interface CallingContext extends ServerContext, CallResources {
   adFilters(): Promise<readonly SearchFilter[]>;
@@ -93,8 +97,8 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const startedAt = server.monotonicNow();
   const receipts = new Receipts();
   const { result, logFields } = await executeCall(server, call, receipts, form).catch((thrown) => {
-    // `FormNeeded` is not a failure. No request was sent, because the user must confirm the price first. The client
-    // then repeats the call.
+    // Do not report `FormNeeded` as a failure. Nothing was sent to the service, because the user must confirm the price
+    // first. The client shows the form and then repeats the call.
     if (thrown instanceof FormNeeded) throw thrown;
     return buildErrorOutcome({ server, call, form }, receipts, thrown);
   });
@@ -108,8 +112,8 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
     ms: durationMs,
     ...maskKey(logFields),
   });
-  // Errors can contain text from many sources, so mask the caller's API key here. Other results need no masking: the
-  // HTTP client masks responses, and arguments that contain the key are rejected.
+  // Mask the caller's API key in errors, because they can contain text from many sources. Other results need no
+  // masking: the HTTP client masks responses, and arguments that contain the key are rejected.
   return result.isError ? maskKey(result) : result;
 }
 
@@ -151,8 +155,8 @@ interface RunningCall {
 }
 
 /**
- * Runs `work` and aborts it at the deadline of the tool call. The time for which the call has waited for a free slot
- * counts.
+ * Runs `work` and aborts it at the deadline of the tool call. The time that the call waited for a free slot counts
+ * against this deadline.
  */
 function withCallDeadline<Result>(
   { server, call, tool }: RunningCall,
@@ -172,15 +176,18 @@ const getRemainingMs = (server: ServerContext, call: ToolCall): number => server
 interface ContextOptions {
   signal: AbortSignal;
   receipts: Receipts;
-  /** True if the tool may use only stored data, so that it sends no paid request. See `Caller.storedOnly`. */
+  /**
+   * True if the tool may use only stored data and must not send a paid request, e.g. while the price of a call is
+   * estimated.
+   */
   storedOnly?: boolean;
-  /** True if the user confirmed only the first result page. The call then requests no further page. */
+  /** True if the user agreed to pay only for the first page of results. The call then requests no further page. */
   isFirstPageOnly?: boolean;
 }
 
 /**
- * Creates the context of a tool call. If the call uses stored data before the service has confirmed the caller's API
- * key, `notes.unconfirmedNote` is set to a note for the result.
+ * Creates the context of a tool call. If the call uses stored data although the service has not yet confirmed the
+ * caller's API key, sets `notes.unconfirmedNote` to a note for the result.
  */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
@@ -233,8 +240,8 @@ async function createToolContext(
 }
 
 /**
- * Estimates the cost of a call, and asks the user if it exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time until the user
- * answers does not count against the deadline.
+ * Estimates the price of a call. If the price exceeds the setting `AD_LIBRARY_CONFIRM_CREDITS`, asks the user to
+ * confirm the call. The time until the user answers does not count against the call's deadline.
  * @returns whether the user has accepted the whole call or only its first result page
  */
 async function confirmCall(runningCall: RunningCall, input: Record<string, unknown>): Promise<Confirmation> {
@@ -257,8 +264,8 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
-  // `price` is undefined if even the lowest price exceeds the server's budget. The call then fails without costing
-  // anything, so do not ask the user.
+  // If `price` is undefined, even the lowest price exceeds the server's budget. Do not ask the user, because the call
+  // will fail without costing anything.
   if (price === undefined || price.atMost <= confirmCredits) return { isFirstPageOnly: false };
   return confirmSpend(
     { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
@@ -273,8 +280,8 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
 }
 
 /**
- * Limits a price to the remaining credits of the server and of the connection. Returns undefined if even the lowest
- * price exceeds them.
+ * Limits a price to the credits that remain in the budgets of the server and of the sign-in connection. Returns
+ * undefined if even the lowest price exceeds these credits.
  */
 function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server }: Spending): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((account) =>
@@ -285,8 +292,8 @@ function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server
 }
 
 /**
- * Requests the number of credits in the account, which is free. Returns undefined if the request fails or the service
- * reports no number.
+ * Requests the number of credits in the caller's account. The request is free. Returns undefined if the request fails
+ * or the service reports no number.
  */
 const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
   api.getCredits().then(
@@ -302,12 +309,12 @@ const removeLinks = ({ attachments = [], ...result }: FinishedResult): FinishedR
   attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
 
-/** The result of a tool whose data has been formatted as text. */
+/** A tool result whose data has been formatted as text. */
 type FinishedResult = ToolOutput & { text: string };
 
 /**
- * Runs a tool. If it returns only data, formats the data as text. Shortens every text to the number of tokens and bytes
- * that the host accepts.
+ * Runs a tool. If the tool returns only data, formats the data as text. Shortens the text to the number of tokens and
+ * bytes that the host accepts.
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const result = await tool.run(input, context);
@@ -316,10 +323,10 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 }
 
 /**
- * Builds the MCP result from the tool's text and data, the receipt (what the call cost) and the notice.
+ * Builds the MCP result from the tool's text and data, the notice, and the receipt, which states what the call cost.
  *
- * The data for the board (the interactive view of ads) is always included. It contains only ids and numbers, because
- * some clients show it to their model too. Tools that only the board calls return full data.
+ * The data for the board (the interactive view of ads) is always included. The board data contains only ids and
+ * numbers, because some clients show it to their model too. Tools that only the board calls return full data.
  */
 function buildToolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
@@ -370,7 +377,8 @@ function buildErrorOutcome(
     resultTokens: form.resultTokens,
   });
   const { status, requestId } = error;
-  // An aborted request fails with a network error. Its real cause is the cancellation, so report that.
+  // If the caller cancels the call, the aborted request fails with a network error. Report the cancellation instead,
+  // because it is the real cause.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
   const { storage, isUndocumented } = isExpected ? thrown.failure : {};
   return {

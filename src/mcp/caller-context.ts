@@ -24,28 +24,30 @@ interface CallerContextOptions {
   pictures(): Promise<OpenPictures>;
   baseUrl: string | undefined;
   version: string;
-  /** Returns the current time in milliseconds since the Unix epoch. */
+  /** Returns the current time, in milliseconds since 1970. */
   now: () => number;
 }
 
 /**
- * Time limit for asking the service whether it accepts a caller's API key, in milliseconds. Callers can read files only
- * after that.
+ * The time limit, in milliseconds, for asking the service whether it accepts a caller's API key. The caller can read
+ * files only if the service accepts the key.
  */
 const maxConfirmMs = 5000;
 
 /** The resources that all tool calls of this process share. They are created on the first call. */
 export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close'> & {
-  /** Asks the service to which account the caller's API key belongs. */
+  /** Asks the service which account the caller's API key belongs to. */
   whoami(caller: Caller): Promise<ApiResponse<'whoami'>>;
   /**
-   * Closes the resources. Waits up to `drainMs` milliseconds for paid requests that were already sent, and aborts all
-   * other requests at once.
+   * Closes the resources. Waits up to `drainMs` milliseconds for paid requests that have already been sent, and aborts
+   * all other requests immediately.
    */
   close(drainMs: number): Promise<void>;
 };
 
-/** Opens the resources that all callers share. Returns functions that create the context of one caller. */
+/**
+ * Opens the resources that all callers share, and returns functions that use these resources on behalf of one caller.
+ */
 export function createCallerContexts(options: CallerContextOptions) {
   const { createCallerApi, callCache, keys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);
@@ -80,17 +82,20 @@ export function createCallerContexts(options: CallerContextOptions) {
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },
       };
     },
-    /** Returns the lowest and the highest price of a request, according to earlier charges. */
+    /** Returns the lowest and the highest price that a request can have, according to earlier charges. */
     getRequestPrice: async (tenantId: string, request: ServiceRequest) =>
       computeRequestBounds(await meter.readPrices(tenantId), request),
     useOnce: state.useOnce,
     /**
-     * Runs a CPU-intensive call after the same caller's other CPU-intensive calls. Yields to the event loop first, so
-     * that requests of other callers are not delayed.
+     * Runs a CPU-intensive call when the same caller's other CPU-intensive calls have ended. Yields to the event loop
+     * first, so that requests of other callers are not delayed.
      */
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
       heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
-    /** Returns the files of a caller. They can be read only while the service accepts the caller's API key. */
+    /**
+     * Returns the files that a caller has exported. The caller can read the files only while the service accepts the
+     * caller's API key.
+     */
     getExports(caller: Credentials): TenantExports {
       const { tenantId } = caller;
       const exports = state.exports.forTenant(tenantId);
@@ -105,15 +110,16 @@ export function createCallerContexts(options: CallerContextOptions) {
       };
       return {
         ...exports,
-        // Hosts request the list of files often, so use the stored result of the last key check.
+        // Use the stored result of the last key check instead of asking the service, because hosts request this list
+        // often.
         list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
         find: async (uri) => ((await isKeyAccepted()) ? exports.find(uri) : undefined),
       };
     },
     findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
     /**
-     * Extends how long the server remembers the credits that a connection has spent. Called when the connection is
-     * renewed, so that they still count against its budget.
+     * Extends how long the server remembers the credits that a sign-in connection has spent. Called when the connection
+     * is renewed, so that earlier spending still counts against the connection's budget.
      */
     extendSpendingRetention: meter.extendSpendingRetention,
     close: sql.close,

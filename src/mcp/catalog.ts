@@ -16,24 +16,24 @@ import type { Resource, ResourceRequest } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
 export interface Session extends Credentials {
-  /** Resolves after the response to a request was written to the client. */
+  /** Resolves when the response to the request with this id has been written to the client. */
   waitUntilSent?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
-  /**
-   * Aborts when the client has closed the input stream (stdin) of the server, because it can then no longer answer a
-   * form.
-   */
+  /** Aborts when the client closes the server's standard input, because the client can then no longer answer a form. */
   inputEnded?: AbortSignal;
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /** True if the server object handles only one request, as over HTTP, so that it can send no notifications later. */
+  /**
+   * True if the server object handles only one request, as it does over HTTP. Such an object cannot send notifications
+   * after the response.
+   */
   servesOneRequest?: true;
 }
 
 /**
- * The functions that the adapters for both SDK versions call, e.g. to list the tools. Created once per process and
- * shared by all callers.
+ * The functions and values that the adapters for both MCP SDK versions use, e.g. to list the tools. Created once per
+ * process and shared by all callers.
  */
 export type Catalog = ReturnType<typeof createCatalog>;
 
@@ -42,8 +42,8 @@ interface CatalogOptions {
   version: string;
   openCallResources(): Promise<CallResources>;
   /**
-   * Returns the search filters that are known so far. Returns the same object until more filters become known, so
-   * callers can detect a change with `!==`.
+   * Returns the service's search filters that are known so far. Returns the same object until more filters become
+   * known, so that callers can detect a change with `!==`.
    */
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
@@ -93,8 +93,8 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     /**
-     * Returns the capabilities that the server announces to a client. Only the list of resources can change, because a
-     * call can create a file.
+     * Returns the capabilities that the server announces to a client. Of all lists, only the list of resources can
+     * change, because a tool call can create a file.
      */
     capabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
       tools: {},
@@ -122,14 +122,14 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       return tools;
     },
     prompts: listPrompts(prompts),
-    /** The skills that this server offers. Empty if a tool that the skill needs is disabled. */
+    /** The skills that this server offers. The list is empty if a tool that the skill needs is disabled. */
     skills,
     getSkill: (uri: string, createError: CreateError) => {
       const matchingSkill = skills.find((servedSkill) => servedSkill.uri === uri);
       if (matchingSkill) return { skill: matchingSkill };
       throw createError('No skill is served at that address: skills/list names those that are.');
     },
-    /** Time limit of a tool call, in milliseconds. Includes the time for which the call waits for a free slot. */
+    /** The time limit of a tool call, in milliseconds. Includes the time that the call waits for a free slot. */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,

@@ -10,7 +10,10 @@ import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
 import { formatRounded } from '../views/numbers.ts';
 
-/** A form that the host shows to the user, in the format of `elicitation/create` in MCP. */
+/**
+ * A form in which the user confirms a price, in the format of MCP's `elicitation/create` request. The host shows the
+ * form.
+ */
 export interface ConfirmationForm {
   message: string;
   requestedSchema: {
@@ -28,21 +31,24 @@ export interface FormAnswer {
 
 /**
  * Shows forms to the user. Before protocol revision 2026-07-28, the server sends a form while the call is running
- * (`duringCall`). Since then, the call ends with a request for input, and the client repeats the call with the answer
- * (`betweenCalls`).
+ * (`duringCall`). From this revision on, the call ends with a request for input, and the client repeats the call with
+ * the user's answer (`betweenCalls`).
  */
 export type FormPresenter =
   | { timing: 'duringCall'; show(form: ConfirmationForm, signal: AbortSignal): Promise<FormAnswer> }
   | { timing: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
 
 /**
- * Thrown if the client must show a form and repeat the call with the answer. The call then returns `input_required`
- * (protocol revision 2026-07-28).
+ * Thrown if the client must show a form and repeat the call with the user's answer. The server then returns
+ * `input_required` as the result of the call (protocol revision 2026-07-28).
  */
 export class FormNeeded extends Error {
   override readonly name = 'FormNeeded';
   readonly form: ConfirmationForm;
-  /** A text that the client sends back with the answer. Signed, because the client could change it. */
+  /**
+   * A text that the client sends back with the user's answer. The server signs this text, because the client could
+   * change it.
+   */
   readonly state: string;
 
   constructor(form: ConfirmationForm, state: string) {
@@ -52,10 +58,14 @@ export class FormNeeded extends Error {
   }
 }
 
-/** How long a call waits for the user's answer, in milliseconds. Several hosts end a call after 60 seconds. */
+/**
+ * How long a call waits for the user's answer, in milliseconds. The limit is below 60 seconds, because several hosts
+ * end a call after that time.
+ */
 const maxAnswerMs = 50_000;
 /**
- * How long an answer is valid if the client repeats the call with it (protocol revision 2026-07-28), in milliseconds.
+ * How long the user's answer remains valid, in milliseconds. Applies if the client repeats the call with the answer
+ * (protocol revision 2026-07-28).
  */
 const maxStateAgeMs = 5 * 60_000;
 
@@ -67,7 +77,7 @@ interface SpendRequest {
   owner: Pick<CallOwner, 'apiKey' | 'tenantId'>;
   /** The estimated price of the call, in credits. */
   price: PriceBounds;
-  /** The number of credits in the account. Undefined if unknown. */
+  /** The number of credits in the user's account. Undefined if this number is unknown. */
   balance: number | undefined;
   /** True if the call may read several result pages. The user can then also choose to read a single page. */
   canReadSeveralPages: boolean;
@@ -75,15 +85,15 @@ interface SpendRequest {
 
 interface ConfirmOptions {
   formPresenter: FormPresenter;
-  /** Signals that end the waiting for the user's answer when they abort. */
+  /** The server stops waiting for the user's answer when one of these signals aborts. */
   signals: readonly AbortSignal[];
-  /** The current time in milliseconds since the Unix epoch. */
+  /** The current time, in milliseconds since 1970. */
   now: number;
   createId(): string;
   useOnce: UseOnce;
 }
 
-/** Whether the user has accepted the whole call or only its first result page. */
+/** What the user has accepted: the whole call, or only its first page of results. */
 export interface Confirmation {
   isFirstPageOnly: boolean;
 }
@@ -123,7 +133,7 @@ function createForm(spendRequest: SpendRequest): ConfirmationForm {
   };
 }
 
-/** Formats the price of a tool call, e.g. `Search ads (search_ads) costs 3 credits.` */
+/** Describes the price of a tool call in a sentence, e.g. `Search ads (search_ads) costs 3 credits.` */
 function describeCost({ tool, price }: Pick<SpendRequest, 'tool' | 'price'>): string {
   const costText = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
   return `${tool.title} (${tool.name}) ${costText}.`;
@@ -146,8 +156,8 @@ function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undef
 }
 
 /**
- * The signed content of the text that the client sends back with the user's answer. It belongs to one call and to the
- * price that the form showed.
+ * The content of the signed text that the client sends back with the user's answer. The text is valid only for one
+ * call, and only up to the price that the form showed.
  */
 const SpendState = z.object({
   id: z.string(),
@@ -174,16 +184,19 @@ const hashCall = ({ tool, input }: SpendRequest): string =>
     .digest('base64url');
 
 /**
- * Signs a state with the caller's API key. Every replica can check the signature, and a state of another caller is
- * rejected.
+ * Signs the text that the client sends back with the user's answer. The signing key is the caller's API key, so every
+ * replica can check the signature, and the text of another caller is rejected.
  */
 const signState = (stateText: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${stateText}`).digest();
 
-/** Maximum length of a state, in characters. A longer state is rejected unread. */
+/** The maximum length of a signed state, in characters. A longer state is rejected before it is parsed. */
 const maxStateLength = 1000;
 
-/** Returns true if a state belongs to this call, has not expired, and was not used before. */
+/**
+ * Returns true if the signed state belongs to this caller and call, has not expired, covers the current price, and was
+ * not used before.
+ */
 async function isValidAnswer(
   state: string,
   spendRequest: SpendRequest,
@@ -195,7 +208,7 @@ async function isValidAnswer(
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;
   const { success, data } = SpendState.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
-  // The caller knows the key and can sign any text. Validate the text even though its signature is valid.
+  // Validate the text although its signature is valid. The caller knows the API key and can sign any text.
   if (!success) return false;
   const { id, expiresAt, atMost, callHash } = data;
   const isSameCall = callHash === hashCall(spendRequest);
@@ -206,15 +219,15 @@ async function isValidAnswer(
 interface EstimateOptions {
   tool: Tool;
   input: Record<string, unknown>;
-  /** Runs the tool with stored and cached data only, so that it costs nothing. */
+  /** Runs the tool with stored and cached data only, so that running it costs nothing. */
   run(input: Record<string, unknown>): Promise<{ data: object }>;
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
 /**
- * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns its own estimate
- * for `maxCredits: 0`, and never spends more than `maxCredits`. Any other tool makes at most one paid request, whose
- * price is the price of the call.
+ * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns an estimate if
+ * called with `maxCredits: 0`, and never spends more than `maxCredits`. Any other tool makes at most one paid request,
+ * whose price is the price of the call.
  */
 export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
@@ -230,12 +243,12 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
     };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
-    // The tool cannot estimate its price without a paid request, e.g. a search that counts the matching ads. A tool
-    // without `maxCredits` sends only this request. For all others, `maxCredits` is the only known upper bound.
+    // The tool needs a paid request to estimate its price, e.g. a search that counts the matching ads. A tool without
+    // `maxCredits` sends only this request. For all other tools, `maxCredits` is the only known upper bound.
     const price = await getRequestPrice(error.request);
     if (!hasCreditLimit) return price;
-    // With `maxCredits: 0`, the caller wants an estimate, which can take paid searches. If their price is unknown, do
-    // not ask the user, who could not decide.
+    // With `maxCredits: 0`, the caller wants an estimate, which can require paid searches. If the price of these
+    // searches is unknown, do not ask the user, who could not decide without a price.
     if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePrice;
     return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit };
   }

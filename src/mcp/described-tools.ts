@@ -15,7 +15,7 @@ const ReceiptView = z
     unusable: z.number().optional().describe('Number of paid items that are left out, because they have no id.'),
   })
   .meta({ title: 'Receipt' });
-/** The receipt in the data of a result: what the call cost. */
+/** The receipt in the data of a tool result. The receipt states what the call cost. */
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
 /** Fields that the server adds to the data of every tool result. */
@@ -24,8 +24,8 @@ const commonResultFields = { receipt: ReceiptView.describe('What the call cost.'
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
 /**
- * The description of a tool without its code. The server needs only the description to list the tool and to check
- * calls.
+ * The description of a tool, without the tool's code. The server needs only the description to list the tool and to
+ * check whether a call is allowed.
  */
 export interface DescribedTool extends ToolDescription {
   inputSchema: ObjectSchema;
@@ -52,22 +52,23 @@ export function describeTool({
 export const formatDescription = (tool: ToolDescription): string =>
   `${tool.description} ${canCostCredits(tool) ? 'Costs credits.' : 'Free.'}`;
 
-/** Converts a Zod schema to JSON Schema, with only the features that every host accepts. */
+/** Converts a Zod schema to a JSON Schema that uses only features that every host accepts. */
 function toJsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listedSchema } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
     override: ({ jsonSchema }) => {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      // Bounds of 0 and 1 would cost tokens in every conversation. The server validates arguments anyway.
+      // Remove bounds of 0 and 1, because they would cost tokens in every conversation. The server validates the
+      // arguments anyway.
       if (jsonSchema.minItems === 1) delete jsonSchema.minItems;
       if (jsonSchema.minLength === 1) delete jsonSchema.minLength;
       if (jsonSchema.minimum === 0 || jsonSchema.minimum === 1) delete jsonSchema.minimum;
       if (typeof jsonSchema.additionalProperties === 'object') {
         delete jsonSchema.additionalProperties;
         if (jsonSchema.properties && Object.keys(jsonSchema.properties).length === 0) {
-          // Some hosts treat an object without named properties as always empty. `additionalProperties` tells them that
-          // any property is allowed.
+          // Some hosts treat an object schema without named properties as an empty object. Setting
+          // `additionalProperties` tells these hosts that any property is allowed.
           delete jsonSchema.properties;
           jsonSchema.additionalProperties = true;
         }
@@ -75,7 +76,7 @@ function toJsonSchema(schema: z.ZodObject): ObjectSchema {
       const types = (jsonSchema.anyOf ?? []).map(({ type }) => type);
       if (types.length > 0 && types.every((type) => typeof type === 'string')) {
         // Merge the alternatives of a nullable field into one schema, e.g. `type: ['string', 'null']`. No keyword is
-        // lost, because at most one alternative has others than `type`.
+        // lost, because at most one alternative has keywords other than `type`.
         Object.assign(jsonSchema, ...(jsonSchema.anyOf ?? []), { type: types });
         delete jsonSchema.anyOf;
       }
@@ -85,7 +86,7 @@ function toJsonSchema(schema: z.ZodObject): ObjectSchema {
 }
 
 /**
- * The descriptions of all tools. The build replaces this module with the computed values, so that the tools can be
- * listed without loading their code.
+ * The descriptions of all tools. The build replaces this module with the computed descriptions, so that the server can
+ * list the tools without loading their code.
  */
 export const describedTools: readonly DescribedTool[] = allTools.map(describeTool);

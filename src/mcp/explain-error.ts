@@ -14,7 +14,7 @@ import { formatRounded } from '../views/numbers.ts';
 import { joinNames } from '../views/safe-text.ts';
 import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
-/** The content of `_meta["ad-library/error"]` in a failed result. Unknown fields are omitted. */
+/** The content of `_meta["ad-library/error"]` in a failed result. Fields without a value are omitted. */
 interface ErrorMeta extends Record<string, unknown> {
   kind: ErrorKind;
   retryable: boolean;
@@ -23,10 +23,11 @@ interface ErrorMeta extends Record<string, unknown> {
 }
 
 /**
- * Explains an error to a model. Quotes text from the service, so that the model treats it as data. Never shows details
- * of internal errors.
+ * Explains an error to a model. Quotes text from the service, so that the model treats the text as data. Never shows
+ * details of internal errors.
  * @param wasSent true if the tool call had sent a request before it failed
- * @param resultTokens maximum number of tokens of a result. Texts from the service get at most an eighth of it each.
+ * @param resultTokens the maximum number of tokens of a result; each text from the service gets at most an eighth of
+ * them
  */
 export function explainError(
   thrown: unknown,
@@ -152,7 +153,7 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       return failure.wasSent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { isTooLarge, baseUrlProblem } = failure;
-      // A request to a wrong base URL always fails. Do not suggest a retry, even if the call was charged.
+      // Do not suggest a retry, even if the call was charged, because every request to a wrong base URL fails.
       if (baseUrlProblem) return { ...generalExplanation, ...explainAddress(baseUrlProblem) };
       return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeAnswer) });
     }
@@ -191,7 +192,7 @@ function explainAddress(wrongAddress: BaseUrlProblem) {
   };
 }
 
-/** Returns true if the service seems to reject the caller or the caller's key, rather than the arguments of the call. */
+/** Returns true if the service rejected the caller or the API key, rather than the arguments of the call. */
 const isRejection = ({ kind }: Failure) => kind === 'unauthorized' || kind === 'forbidden' || kind === 'usage_limit';
 
 const undocumentedRejection = {
@@ -203,7 +204,7 @@ const wrongSettings = {
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
-/** Explanations of errors in the storage of this server, as opposed to errors of the ad service. */
+/** Explanations of errors in the storage of this server, by the part of the storage that failed. */
 const storageExplanations = {
   data: {
     retry: 'now',
@@ -274,7 +275,9 @@ function listWorkingTools({ kind }: Failure, offeredTools: readonly ToolDescript
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
-/** Formats the details of an error as text. Returns an empty string if the message already contains them. */
+/**
+ * Formats the details of an error as text. Returns an empty string if the error message already contains all details.
+ */
 function formatDetails({ details, serviceMessage = '', problem = '' }: Failure, maxTokens: number): string {
   const detailValues: string[] = [];
   const detailsJson = JSON.stringify(sanitizeValue(details, maxTokens), (_, value) => {
@@ -325,8 +328,8 @@ function formatWindows(limit: ParsedUsageLimit): string {
 }
 
 /**
- * Formats when an hourly or daily usage limit should end. The text calls this an estimate, because the API document
- * does not define when an hour or a day begins.
+ * Formats when an hourly or daily usage limit should end. The returned text calls this an estimate, because the API
+ * document does not define when an hour or a day begins.
  */
 function formatUsageLimitEnd(limitType: string | undefined): string {
   if (limitType !== 'hourly' && limitType !== 'daily') return '';
@@ -339,7 +342,8 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function formatCharge(failure: Failure, hasSentRequests: boolean): string {
   const { charged, isPaid, changesData, wasSent, storage } = failure;
   if (charged) return `The service says it charged ${formatRounded(charged)} credits for this call.`;
-  // If the tool call sent earlier requests, the receipt (what the call cost) states their charges.
+  // If the tool call sent earlier requests, return nothing here, because the receipt (what the call cost) states their
+  // charges.
   if (wasSent === false || storage) return hasSentRequests ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return isPaid ? 'The service stated no charge.' : '';
   if (changesData && isPaid)

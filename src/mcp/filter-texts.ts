@@ -5,9 +5,9 @@ import type { DescribedTool } from './described-tools.ts';
 import { isPlainObject } from './protocol.ts';
 
 /**
- * Converts strings in filters to the type that the service describes, e.g. `"true"` to `true`, because some clients
- * send every value as a string. Converts only booleans, numbers and lists, and only without loss. Other values are sent
- * unchanged, because the service decides what a filter means.
+ * Converts strings in search filters to the type that the service specifies, e.g. `"true"` to `true`, because some
+ * clients send every value as a string. Converts only booleans, numbers and lists, and only without loss. Other values
+ * are sent unchanged, because the service decides what a filter means.
  */
 export async function convertFilterTexts(
   tool: DescribedTool | undefined,
@@ -30,8 +30,8 @@ export async function convertFilterTexts(
 }
 
 /**
- * Parses filters that arrive as a JSON string. Returns any other string unchanged, so that the validation rejects it
- * later.
+ * Parses filters that arrive as a JSON string. Returns any other string unchanged, so that the later validation rejects
+ * it.
  */
 function parseJsonText(filters: unknown): unknown {
   const parsedFilters = typeof filters === 'string' ? parseJson(filters) : undefined;
@@ -41,7 +41,9 @@ function parseJsonText(filters: unknown): unknown {
 const hasTextValue = (filters: unknown): boolean =>
   isPlainObject(filters) && Object.values(filters).some((value) => typeof value === 'string' || isPlainObject(value));
 
-/** Filters can contain filters. Values that are nested more deeply are not converted. */
+/**
+ * The maximum nesting depth of filters, which can contain other filters. More deeply nested values are not converted.
+ */
 const maxDepth = 4;
 
 function convertFilters(filters: unknown, describedFilters: readonly SearchFilter[], depth = 0): unknown {
@@ -59,7 +61,7 @@ function convertText(text: string, type: SearchFilter['type']): unknown {
   const isLossless = (
     {
       boolean: typeof value === 'boolean',
-      // Convert a number only if no digit is lost, unlike in `12345678901234567890`.
+      // Convert a number only if no digit is lost. For example, `12345678901234567890` would lose digits.
       number: typeof value === 'number' && String(value) === text.trim(),
       integer: Number.isSafeInteger(value) && String(value) === text.trim(),
       strings: Array.isArray(value) && value.every((item) => typeof item === 'string'),

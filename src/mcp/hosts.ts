@@ -8,66 +8,71 @@ export type OutputSetting = (typeof outputSettings)[number];
 export type OutputForm = 'both' | 'text' | 'structured';
 
 /**
- * The client that sent a request. It can choose any name, so the name may affect the form of results, but never
+ * The client that sent a request. A client can claim any name, so its name may affect the form of results, but never
  * permissions.
  */
 export interface ClientIdentity {
   name?: string | undefined;
-  /** True if the client announced support for MCP Apps. Undefined if its capabilities are unknown. */
+  /** True if the client announced that it supports MCP Apps. Undefined if its capabilities are unknown. */
   announcesBoard?: boolean | undefined;
 }
 
-/** Which parts the results for a client may contain, and their maximum size. */
+/** The form of the results for a client: which parts they may contain, and their maximum size. */
 export interface ResultForm {
   output: OutputForm;
   allowsLinks: boolean;
   allowsPictures: boolean;
   /**
-   * True if the client can show the board (the interactive view of ads). Only then, the tool list includes the board's
-   * tools, and results include the board's data.
+   * True if the client may be able to show the board (the interactive view of ads). Otherwise, the tool list omits the
+   * board's tools, and results omit the board's data.
    */
   showsBoard: boolean;
-  /** Maximum number of tokens in the text of a result. The data may have twice as many. */
+  /** The maximum number of tokens in the text of a result. The structured data may have twice as many tokens. */
   resultTokens: number;
   /**
-   * Maximum number of UTF-8 bytes in the text of a result. The data may have twice as many. Infinity for hosts without
-   * such a limit.
+   * The maximum number of UTF-8 bytes in the text of a result. The structured data may have twice as many bytes.
+   * Infinity for hosts without a byte limit.
    */
   resultBytes: number;
 }
 
 /**
- * How a host (e.g. a chat application) treats tool lists and results. MCP defines no way for hosts to announce this, so
- * each entry states its evidence.
+ * How a host (e.g. a chat application) treats tool lists and results. MCP defines no way for a host to announce this
+ * behavior, so each entry names the evidence for it.
  */
 interface Host {
   title: string;
   /** The client names that the host sends when it connects. */
   names: readonly string[];
-  /** Beginnings of client names, for hosts that append a name chosen by the user. */
+  /** The beginnings of the client names of a host that appends a name chosen by the user. */
   prefixes?: readonly string[];
   output: OutputForm;
   reads: string;
-  /** Set if the host accepts resource links in results. Other hosts may reject a result with a link. */
+  /** Set if the host accepts resource links in results. Other hosts may reject a result that contains a link. */
   links?: true;
   /** Set if the host can show the board (the interactive view of ads, an MCP App). */
   board?: true;
   /** False if the host drops pictures, or passes them to its model as base64 text. */
   pictures?: false;
-  /** Maximum number of tokens in a result, for hosts that cut longer results or replace them with files. */
+  /**
+   * The maximum number of tokens in a result. Set for hosts that truncate longer results or replace them with files.
+   */
   maxResultTokens?: number;
-  /** Maximum number of UTF-8 bytes in a result, for hosts that cut longer results or replace them with files. */
+  /**
+   * The maximum number of UTF-8 bytes in a result. Set for hosts that truncate longer results or replace them with
+   * files.
+   */
   maxResultBytes?: number;
-  /** URL of public evidence for this entry. Required unless `tried` is set. */
+  /** The URL of public evidence for the behavior of this host. Required unless `tried` is set. */
   source?: string;
   /** The host version in which the behavior was tested. Required unless `source` is set. */
   tried?: string;
-  /** Day on which the evidence was collected. Old entries may be wrong, because hosts change. */
+  /** The day on which the evidence was collected. An old entry may be wrong, because hosts change. */
   day: string;
 }
 
 /**
- * All known hosts. Client names without a `source` of their own come from the npm package mcp-client-capabilities
+ * All known hosts. If an entry has no `source`, its client names come from the npm package mcp-client-capabilities
  * 0.0.14.
  */
 export const hosts = hostRows as readonly Host[];
@@ -82,11 +87,11 @@ function findHost(client = ''): Host | undefined {
   return hostsByName.get(name) ?? hosts.find(({ prefixes = [] }) => prefixes.some((prefix) => name.startsWith(prefix)));
 }
 
-/** The extension that clients list in their capabilities if they can show MCP Apps. */
+/** The name of the extension that clients list in their capabilities if they can show MCP Apps. */
 const boardExtension = 'io.modelcontextprotocol/ui';
 
 interface StatedIdentity {
-  /** The client name from the `initialize` request, or from the `_meta` field of this request. */
+  /** The client name from the `initialize` request, or from the `_meta` field of the current request. */
   name: string | undefined;
   capabilities: object | undefined;
   /** The `User-Agent` header of an HTTP request. */
@@ -95,11 +100,12 @@ interface StatedIdentity {
 
 /**
  * Identifies the client of a request. Before protocol revision 2026-07-28, HTTP requests contain neither a client name
- * nor capabilities. The product in the `User-Agent` header is then used, if it is a known host.
+ * nor capabilities. For such requests, the client name is the product in the `User-Agent` header, if this product is a
+ * known host.
  */
 export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
-  // A product can contain a slash, e.g. `@cline/core` in `@cline/core/3.0.65`. Try the text before the first slash,
-  // then before the second.
+  // A product name can contain a slash, e.g. `@cline/core` in `@cline/core/3.0.65`. Try the text before the first
+  // slash, then the text before the second slash.
   const [scope = '', remainder = ''] = userAgent?.split('/') ?? [];
   const product = [scope, `${scope}/${remainder}`].find(findHost);
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
@@ -110,12 +116,15 @@ export function identifyClient({ name, capabilities, userAgent }: StatedIdentity
 }
 
 /**
- * Share of a host's size limit that the text of a result may use. The data may be twice as long as the text, so with
- * `both` they use the whole limit together.
+ * The share of a host's size limit that the text of a result may use. The data may be twice as long as the text, so
+ * with `both`, text and data together use the whole limit.
  */
 const textShares: Record<OutputForm, number> = { text: 1, structured: 1 / 2, both: 1 / 3 };
 
-/** Chooses the parts and the maximum size of the results for a client. The size limits of its host always apply. */
+/**
+ * Chooses the parts and the maximum size of the results for a client. The size limits of the client's host always
+ * apply.
+ */
 export function chooseResultForm(
   { name, announcesBoard }: ClientIdentity,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },

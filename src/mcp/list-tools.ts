@@ -16,9 +16,12 @@ export interface ListedTool {
 }
 
 export interface ListOptions {
-  /** False if results contain no structured data, so that the tool list needs no output schemas. */
+  /** False if results contain no structured data. The tool list then needs no output schemas. */
   includesOutputSchemas: boolean;
-  /** False if the client cannot show the board (the interactive view of ads). Defaults to true. */
+  /**
+   * False if the client cannot show the board (the interactive view of ads). The list then omits the board's tools and
+   * metadata. Defaults to true.
+   */
   withBoard?: boolean;
   filters?: SearchFilters | undefined;
 }
@@ -39,7 +42,7 @@ export function listTools(
   );
   /**
    * Returns the hints on the arguments of a tool. To save tokens, only the first tool that filters ads lists the filter
-   * keys. The others refer to it.
+   * keys, and the other tools refer to that tool.
    */
   const getArgumentHints = (tool: DescribedTool) => {
     if (hasFiltersOf(tool, 'searchPages')) return pageHints;
@@ -51,7 +54,8 @@ export function listTools(
     title: tool.title,
     description: tool.description,
     inputSchema: addHints(tool.inputSchema, getArgumentHints(tool), countableKeys),
-    // Tools that only the board calls return their data in `_meta`, so they need no output schema.
+    // Omit the output schema of tools that only the board (the interactive view of ads) calls, because these tools
+    // return their data in `_meta`.
     ...(includesOutputSchemas && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...(withBoard && buildBoardMeta(tool)),
@@ -60,7 +64,7 @@ export function listTools(
 
 /**
  * Returns the metadata that tells a host to show a tool's results on the board (the interactive view of ads). The
- * metadata is in the format of MCP Apps and in an older format.
+ * metadata has the format of MCP Apps and also an older format.
  */
 function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
@@ -113,7 +117,7 @@ function formatRules(
   return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...otherRules].join('; ')}.`;
 }
 
-/** Formats the filter keys. Keys of the same type form a group, e.g. `advertiser, bylines (words)`. */
+/** Lists the filter keys and their types. Keys of the same type form a group, e.g. `advertiser, bylines (words)`. */
 function formatFilterKeys(filters: readonly SearchFilter[]): string {
   const rangeNamesByKey = findRangeNames(filters);
   const groups = new Map<string, string[]>();
@@ -138,8 +142,8 @@ function formatGroup(form: string, [first = '', ...otherKeys]: string[]): string
 }
 
 /**
- * Maps the filter keys that form a range to the name of the range. For example, maps `startedAtFrom` and
- * `startedAtTo` to `startedAt`.
+ * Maps each filter key that belongs to a range to the name of the range. For example, `startedAtFrom` and `startedAtTo`
+ * both map to `startedAt`.
  */
 function findRangeNames(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
@@ -182,8 +186,8 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
 }
 
 /**
- * Formats the allowed values of a filter key. If the values are the names of all list keys, the phrase `any list key`
- * replaces them. Likewise, `any name before From/To` replaces the names of all ranges.
+ * Formats the allowed values of a filter key. If these values include the names of all list keys, the phrase `any list
+ * key` replaces the names. Likewise, `any name before From/To` replaces the names of all ranges.
  */
 function formatAllowedValues(
   { key, values, open }: SearchFilter,
@@ -205,5 +209,7 @@ function formatAllowedValues(
   return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
 }
 
-/** Minimum number of names that a phrase such as `any list key` replaces. Fewer names are shorter than the phrase. */
+/**
+ * The minimum number of names that a phrase such as `any list key` replaces. Fewer names are shorter than the phrase.
+ */
 const minNamesForPhrase = 4;

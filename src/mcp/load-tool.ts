@@ -11,7 +11,7 @@ import type { Tool } from '../tools/tool.ts';
 import { whoami } from '../tools/whoami.ts';
 import { describedTools } from './described-tools.ts';
 
-/** The tools that correspond to a single API operation. They are loaded together with this module. */
+/** The tools that call a single API operation each. Their code is loaded together with this module. */
 const operationTools: readonly Tool[] = [
   searchAds,
   getAd,
@@ -26,8 +26,8 @@ const operationTools: readonly Tool[] = [
 ];
 
 /**
- * Returns the tool with the given name, or undefined. The tools for research and for the board (the interactive view of
- * ads) contain most of the code. They are loaded on demand, because many sessions only search.
+ * Returns the tool with the given name, or undefined. Loads the tools for research and for the board (the interactive
+ * view of ads) only on demand. They contain most of the code, and many sessions only search.
  */
 export async function loadTool(name: string): Promise<Tool | undefined> {
   const operationTool = operationTools.find((tool) => tool.name === name);
@@ -37,8 +37,8 @@ export async function loadTool(name: string): Promise<Tool | undefined> {
 }
 
 /**
- * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Models know tools, but
- * not the operations.
+ * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Used in texts for
+ * models, which know the tools but not the API operations.
  */
 export const getToolName = (operation: string): string =>
   describedTools.find(

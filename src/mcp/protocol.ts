@@ -1,6 +1,8 @@
 import type { Progress } from '../dataset/gather.ts';
 
-/** The fields of a JSON-RPC message that are needed to route it. The SDKs validate the others. */
+/**
+ * The fields of a JSON-RPC message that the server needs to route the message. The MCP SDKs validate the other fields.
+ */
 export interface JsonRpcMessage {
   method: string;
   id?: unknown;
@@ -10,7 +12,7 @@ export interface JsonRpcMessage {
 export const isMessage = (value: unknown): value is JsonRpcMessage =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
-/** Returns true for a valid request id. JSON-RPC 2.0 also allows null, but MCP does not. */
+/** Returns true for a request id that MCP allows. JSON-RPC 2.0 also allows null, but MCP does not. */
 export const isRequestId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
 export const isCancelNotification = ({ method, id }: JsonRpcMessage): boolean =>
@@ -22,8 +24,8 @@ export const isLongRequest = (message: JsonRpcMessage): boolean =>
   isToolCall(message) || message.method === 'resources/read';
 
 /**
- * The `_meta` key that contains the protocol revision of a message since revision 2026-07-28. The SDK exports the same
- * constant, but importing the SDK would slow down the start.
+ * The `_meta` key of the protocol revision. Messages contain this key since revision 2026-07-28. The SDK exports the
+ * same constant, but importing the SDK would slow down the start.
  */
 export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 
@@ -33,8 +35,8 @@ export function isLatestRevision(message: unknown): boolean {
 }
 
 /**
- * Converts a message to the form that the SDKs expect. Removes null parameters, which many clients send. Replaces empty
- * lists with empty objects, because PHP clients encode an empty object as a list.
+ * Converts a message to the form that the MCP SDKs expect. Removes null parameters, which many clients send. Replaces
+ * empty lists with empty objects, because PHP clients encode an empty object as a list.
  */
 export function normalizeMessage<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
@@ -56,14 +58,14 @@ function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, un
 }
 
 /**
- * The `_meta` key to which the server moves a progress token with a fraction, e.g. 1.5. MCP allows any number, but the
- * schemas of the SDKs accept only integers and would reject the request.
+ * The `_meta` key to which the server moves a fractional progress token, e.g. 1.5. MCP allows any number as a token,
+ * but the schemas of the SDKs accept only integers and would reject the request.
  */
 const fractionTokenKey = 'ad-library/progressToken';
 
 /**
  * Reads the progress token of a request. Returns undefined if the client does not want progress notifications.
- * @param meta `_meta` of the normalized request
+ * @param meta `_meta` of the request, as returned by `normalizeMessage`
  */
 export function readProgressToken(meta: object | undefined): string | number | undefined {
   const { progressToken, [fractionTokenKey]: fractionToken } = (meta ?? {}) as Record<string, unknown>;
@@ -72,7 +74,8 @@ export function readProgressToken(meta: object | undefined): string | number | u
 }
 
 /**
- * Returns a request without its progress token, for clients that accept no event stream and therefore no notifications.
+ * Returns a request without its progress token. Used for clients that accept no event stream and therefore cannot
+ * receive progress notifications.
  */
 export function removeProgressToken<Value>(message: Value): Value {
   const receivedMeta = isMessage(message) ? message.params?._meta : undefined;
@@ -90,8 +93,8 @@ const removeNullEntries = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
 /**
- * Replaces empty lists with empty objects, because PHP clients encode an empty object as `[]`. No request parameter of
- * this server is a list.
+ * Replaces empty lists with empty objects, because PHP clients encode an empty object as `[]`. This cannot change a
+ * real list, because no request parameter of this server is a list.
  */
 const replaceEmptyLists = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
@@ -108,13 +111,15 @@ export interface RequestError {
 }
 
 /**
- * Error code of a resource that cannot be read at the moment: the first code that JSON-RPC reserves for server errors.
+ * The error code for a resource that cannot be read at the moment. It is the first code that JSON-RPC reserves for
+ * server errors.
  */
 export const refusedReadCode = -32_000;
 
 /**
- * Validates a request. Describes the first problem in one line, whereas the SDKs would return all problems or send no
- * response at all.
+ * Validates a request and describes the first problem in one line. The SDKs would instead return all problems, or send
+ * no response at all.
+ * @returns undefined if the request is valid
  */
 export function findRequestError(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
@@ -135,9 +140,9 @@ interface Validated {
 type ProgressParams = Progress & { progressToken: string | number };
 
 /**
- * Creates a progress reporter for a request. Returns undefined if the client does not want progress notifications.
- * While one notification is being sent, only the newest report waits, so that a slow client does not delay the call.
- * @param meta `_meta` of the normalized request
+ * Creates a progress reporter for a request. Returns undefined if the client does not want progress notifications. A
+ * slow client does not delay the call: while one notification is being sent, only the newest report waits.
+ * @param meta `_meta` of the request, as returned by `normalizeMessage`
  */
 export function createProgressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
   const progressToken = readProgressToken(meta);
@@ -150,7 +155,7 @@ export function createProgressReporter(meta: object | undefined, notify: (params
     if (waitingReport === undefined) return;
     const sending = notify({ progressToken, ...waitingReport });
     waitingReport = undefined;
-    // Ignore failed notifications. If the client has disconnected, the signal of the call aborts it.
+    // Ignore failed notifications. If the client has disconnected, the call is aborted through its abort signal anyway.
     void sending.then(sendNextReport, sendNextReport);
   };
   return {
@@ -162,8 +167,8 @@ export function createProgressReporter(meta: object | undefined, notify: (params
       if (!isSending) sendNextReport();
     },
     /**
-     * Stops the progress notifications. Call it before the response is sent, because the protocol forbids notifications
-     * after that.
+     * Stops the progress notifications. Must be called before the response is sent, because the protocol forbids
+     * progress notifications after the response.
      */
     end: () => {
       waitingReport = undefined;

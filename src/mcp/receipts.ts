@@ -9,11 +9,11 @@ import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
 /**
- * Number of tokens that are reserved in every result for the line about credits and for the notice, e.g. that the ads
- * are demo data.
+ * The number of tokens that every result reserves for the line about credits and for the notice, e.g. that the ads are
+ * demo data.
  */
 export const receiptTokens = 160;
-/** Number of UTF-8 bytes that are reserved in every result for the line about credits and for the notice. */
+/** The number of UTF-8 bytes that every result reserves for the line about credits and for the notice. */
 export const receiptBytes = 1000;
 
 export interface CallCost {
@@ -27,8 +27,8 @@ export class Receipts {
   readonly add = (receipt: Receipt): void => void this.#receipts.push(receipt);
 
   /**
-   * Records the cost of a failed API call: the reported charge, null (unknown) if the call may have been charged, or
-   * else 0.
+   * Records the charge of a failed API call. The charge is the one that the service reported. Otherwise, it is null
+   * (unknown) if the call may have been charged, and 0 if not.
    */
   readonly addFailure = (failure: Failure): void => {
     const { charged, requestId = null, isPaid, wasSent, storage } = failure;
@@ -44,7 +44,7 @@ export class Receipts {
     return buildSingleCost(isFree ? unsentReceipt : last);
   }
 
-  /** Returns the sum of the known charges of this tool call, in credits. */
+  /** Returns the sum of the known charges for this tool call, in credits. */
   sumKnownCharges(): number {
     const knownCharges = this.#listSentReceipts().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return roundCredits(knownCharges);
@@ -55,7 +55,10 @@ export class Receipts {
     return this.#listSentReceipts().length > 0;
   }
 
-  /** Formats the charges of a failed tool call. Returns an empty string if the error message already states them. */
+  /**
+   * Formats the charges of a failed tool call. Returns an empty string if the call cost nothing or if the error message
+   * already states the charge.
+   */
   formatEarlierCharges(failure: Failure | undefined): string {
     const sentReceipts = this.#listSentReceipts();
     const statesOwnCharge = failure !== undefined && failure.wasSent !== false && !failure.storage;
@@ -101,7 +104,10 @@ function formatCreditsLine(spent: string, { remaining, requestId, unusable }: Re
   return unusable === undefined ? line : `${formatUnusableItems(unusable)}\n${line}`;
 }
 
-/** Formats a note about items without an id. It is needed because the service charges for the whole page. */
+/**
+ * Formats a note about items without an id, which are left out of the result. Users need the note because the service
+ * charges for the whole page.
+ */
 const formatUnusableItems = (unusableCount: number) =>
   unusableCount === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'

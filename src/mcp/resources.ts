@@ -7,14 +7,17 @@ import { skill } from './skill.ts';
 export interface ResourceRequest extends Credentials {
   uri: string;
   signal: AbortSignal;
-  /** Resolves after the response was written to the client. */
+  /** Resolves when the response to this request has been written to the client. */
   responseSent?: Promise<void> | undefined;
-  /** Creates errors of the classes that the SDK in use expects. The two SDK versions have different classes. */
+  /**
+   * Create errors of the classes that the current MCP SDK expects. The server supports two SDK versions with different
+   * error classes.
+   */
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
 export interface Resource {
-  /** True for a large file. To limit memory use, only a few large files are in memory at the same time. */
+  /** True for a large file. The server limits how many large files are in memory at the same time. */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
 }
@@ -35,8 +38,8 @@ export function findSkillFile(uri: string): Resource | undefined {
 }
 
 /**
- * Maximum size of a file that a host can read, in bytes. The host receives the file in one response, which could
- * exhaust its memory.
+ * The maximum size, in bytes, of a file that a host can read. The host receives the whole file in one response, so a
+ * larger file could exhaust the host's memory.
  */
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
@@ -53,7 +56,7 @@ export async function findExport(exports: TenantExports, { uri, errors: { notFou
       `${name} has ${size} bytes, too many to send. ${path ? `It is at ${path}.` : 'Export fewer rows or columns.'}`,
     );
   if (bytes > maxFileBytes) throw createTooLargeError(bytes);
-  // In JSON, a quotation mark or a line break takes two bytes. The JSON may therefore be twice as large as the file.
+  // In JSON, a quotation mark or a line break takes two bytes, so the JSON may be twice as large as the file.
   const maxJsonBytes = 2 * bytes;
   return {
     isLarge: bytes > largeFileBytes,
@@ -63,7 +66,7 @@ export async function findExport(exports: TenantExports, { uri, errors: { notFou
       });
       const content = Buffer.from(fileBytes);
       if (!textTypePattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
-      // Building the JSON needs several times as much memory, so check the size first.
+      // Check the size of the JSON before building it, because building it needs several times as much memory.
       const jsonBytes = countBytesInJson(content);
       if (jsonBytes > maxJsonBytes) throw createTooLargeError(jsonBytes);
       return { contents: [{ uri, mimeType, text: content.toString() }] };
@@ -71,7 +74,7 @@ export async function findExport(exports: TenantExports, { uri, errors: { notFou
   };
 }
 
-/** Matches the media types that are sent as text. All other files are sent as base64. */
+/** Matches the media types of files that are sent as text. All other files are sent as base64. */
 const textTypePattern = /^text\/|jsonl$/;
 
 function countBytesInJson(content: Uint8Array): number {

@@ -27,11 +27,12 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: acceptAllValidator });
-  // The client sends its name and capabilities in the handshake. Over HTTP, there is no handshake, so both are
-  // undefined.
+  // The client sends its name and capabilities in the handshake. Over HTTP there is no handshake, so `name` and
+  // `capabilities` are undefined.
   const getClientIdentity = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
-  // Send the notification before the response, so that the client knows the new file when its model asks for it.
+  // Notify the client of a new file before the response is sent, so that the client can already read the file when the
+  // model asks for it.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
@@ -81,19 +82,19 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/** The request schemas of skills, an MCP extension (SEP-2640) that this SDK does not include. */
+/** The schemas of requests for skills. Skills are an MCP extension (SEP-2640) that this SDK does not include. */
 const ListSkillsRequestSchema = z.looseObject({ method: z.literal('skills/list') });
 const GetSkillRequestSchema = z.looseObject({
   method: z.literal('skills/get'),
   params: z.looseObject({ uri: z.string() }),
 });
 
-/** Error code of a missing resource in protocol revisions up to 2025-11-25. The SDK does not export it. */
+/** The error code for a missing resource in protocol revisions up to 2025-11-25. The SDK does not export this code. */
 const resourceNotFoundCode = -32_002;
 
 /**
- * Returns the object that shows forms to the user during a call. Returns undefined if the client has not announced
- * support for forms.
+ * Returns an object that shows forms to the user during a call. Returns undefined if the client has not announced that
+ * it supports forms.
  * @param inputEnded aborts when the client can no longer send an answer
  */
 function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined): FormPresenter | undefined {
@@ -108,13 +109,13 @@ function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined):
 }
 
 /**
- * Time limit of a form for the SDK, in milliseconds; the default is 60 seconds. It is longer than the server's own
- * limit, so that the SDK never ends a form with its own error.
+ * The time limit for a form in the SDK, in milliseconds. This limit is longer than the server's own limit, so that the
+ * SDK never ends a form with an error of the SDK. The SDK's default is 60 seconds.
  */
 const maxFormMs = 120_000;
 
 /**
- * A validator that accepts every answer to a form, because `confirm-spend.ts` validates the answers. The SDK's own
+ * A validator that accepts every answer to a form. `confirm-spend.ts` validates the answers, and the SDK's default
  * validator is slow to load.
  */
 const acceptAllValidator: jsonSchemaValidator = {

@@ -16,8 +16,8 @@ import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
 /**
- * Allows clients to cache lists for an hour. A list is the same for every caller and does not change while the process
- * runs.
+ * Tells clients that they may cache lists for an hour. Every caller gets the same lists, which do not change while the
+ * process runs.
  */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
@@ -27,7 +27,8 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
-  // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`, so read both from the request.
+  // Read the client's name and capabilities from the request, because over stdio, the SDK does not set
+  // `getClientVersion()` and `getClientCapabilities()`.
   const getClientIdentity = (envelope: RequestMeta = {}) => {
     const { [CLIENT_INFO_META_KEY]: clientInfo, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
     return identifyClient({ name: clientInfo?.name, capabilities, userAgent });
@@ -84,18 +85,22 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/** Key of the form in the result of a call that asks the user. A call shows at most one form, so the key is fixed. */
+/**
+ * The key of the form in a result that asks the client to show a form. Such a result contains only one form, so the key
+ * is constant.
+ */
 const formName = 'confirm';
 
 /**
- * Returns the object with which a call asks the user. It contains the user's answer if the client repeats the call
- * after showing a form. Returns undefined if the client has not announced support for forms.
+ * Returns the object with which a call asks the user to confirm a price. If the client repeats the call after showing
+ * the form, this object contains the user's answer. Returns undefined if the client has not announced that it supports
+ * forms.
  */
 function findFormPresenter({ envelope, inputResponses, requestState }: RequestOfClient): FormPresenter | undefined {
   const capabilities: { elicitation?: { form?: object; url?: object } } =
     envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
   const { elicitation } = capabilities;
-  // A client that announces elicitation without a mode supports forms (MCP specification, *Elicitation*,
+  // A client that announces elicitation without naming a mode supports forms (MCP specification, *Elicitation*,
   // *Capabilities*).
   if (elicitation === undefined || (elicitation.url && !elicitation.form)) return undefined;
   const state = requestState();
@@ -111,8 +116,8 @@ interface RequestOfClient {
 }
 
 /**
- * Returns a result that asks the client to show a form and repeat the call with the answer.
- * @throws the error itself if it is not a `FormNeeded`
+ * Returns a result that asks the client to show a form and to repeat the call with the user's answer.
+ * @throws `error` itself if it is not a `FormNeeded` error
  */
 function buildInputRequest(error: unknown) {
   if (!(error instanceof FormNeeded)) throw error;
@@ -120,15 +125,15 @@ function buildInputRequest(error: unknown) {
   return inputRequired({ inputRequests: { [formName]: inputRequired.elicit(form) }, requestState: state });
 }
 
-/** The keys in a request's `_meta` that identify the client. The SDK's types do not declare them. */
+/** The fields of a request's `_meta` that identify the client. The SDK's types do not declare these fields. */
 interface RequestMeta {
   [CLIENT_INFO_META_KEY]?: { name?: string };
   [CLIENT_CAPABILITIES_META_KEY]?: object;
 }
 
 /**
- * The request schemas of skills, an MCP extension (SEP-2640) that this SDK does not include. They are constants,
- * because each request creates a new server object.
+ * The schemas of requests for skills, an MCP extension (SEP-2640) that this SDK does not include. Created only once,
+ * because the server creates a new `Server` object for each HTTP request.
  */
 const listSkillsSchemas = { params: z.looseObject({}) };
 const getSkillSchemas = { params: z.looseObject({ uri: z.string() }) };

@@ -11,18 +11,19 @@ interface FilterSource {
 }
 
 /**
- * Time limit for fetching the filter descriptions, in milliseconds. Short, because the user waits for the tool list.
+ * The time limit for fetching the filter descriptions, in milliseconds. The limit is short, because the user waits for
+ * the tool list.
  */
 const requestTimeoutMs = 1000;
 /**
- * Maximum size of the filter descriptions of a library, in characters. The descriptions in this version have a quarter
- * of that.
+ * The maximum size, in characters, of the filter descriptions that a local library may send. The descriptions of this
+ * version have a quarter of this size.
  */
 const maxDescriptionChars = 64 * 1024;
 
 /**
- * Fetches the descriptions of search filters from a local library (an API server on the user's machine). Does not send
- * the API key.
+ * Fetches the descriptions of search filters from a local library (an API server on the user's machine). The request
+ * does not contain the API key.
  * @returns undefined if the service is not a local library
  * @throws if the service fails or does not respond in time
  */
@@ -56,13 +57,13 @@ export async function fetchServedFilters({
 }
 
 /**
- * Sends a request with Node's own HTTP client. It loads ten times as fast as the client for API calls, which sessions
- * without API calls do not need.
+ * Sends a request with Node's own HTTP client, which loads ten times as fast as the client that is used for API calls.
+ * Sessions without API calls therefore start faster.
  */
 const fetchByNode: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    // An idle connection would keep the process alive, so do not reuse connections.
+    // Do not reuse connections, because an idle connection would keep the process alive.
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });
   const readText = async () => {
@@ -77,8 +78,8 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 };
 
 /**
- * Returns true for a single word, e.g. `startedAtFrom`. Words from another server are shown to a model, and a single
- * word cannot be an instruction.
+ * Returns true for a single word, e.g. `startedAtFrom`. Another server may choose words that a model reads, but a
+ * single word cannot contain an instruction.
  */
 const isSingleWord = (word: string): boolean =>
   word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
@@ -87,8 +88,8 @@ const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: 
   [key, ...values, ...fields, ...(typeof defaultValue === 'string' ? [defaultValue] : [])].every(isSingleWord);
 
 /**
- * Replaces the notes and examples in another server's filters with those of this version, because sentences from
- * another server must not reach the model.
+ * Replaces the notes and examples in the filters of another server with those of the built-in filters, because
+ * sentences from another server must not reach the model.
  */
 const replaceNotes = (servedFilters: SearchFilter[], builtInFilters: SearchFilter[]): SearchFilter[] =>
   servedFilters.map(({ description: _, note: __, example: ___, ...filter }) => {

@@ -6,9 +6,9 @@ const names = ['SKILL.md', 'vocabulary.md'];
 const texts = names.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')] as const);
 
 /**
- * The skill (instructions in Markdown) that teaches a model how to research ads with these tools. `entry` is its item
- * in the response to `skills/list` (SEP-2640). `texts` contains the text of each file by URL. The build replaces this
- * module with the computed values, so that the server does not read `docs/skill`.
+ * The skill (instructions in Markdown) that teaches a model how to research ads with these tools. `entry` describes the
+ * skill in the response to `skills/list` (SEP-2640). `texts` maps the URL of each file to its text. The build replaces
+ * this module with the computed object, so that the server does not read `docs/skill`.
  */
 export const skill = {
   entry: await skillEntry('ad-research', Object.fromEntries(texts)),

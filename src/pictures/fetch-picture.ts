@@ -4,30 +4,30 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from 'undici';
 import { raceAbort, withDeadline } from '../api/abort.ts';
 
-/** Pictures that this process serves itself, e.g. in demo mode. They are read without network access. */
+/** Pictures that this process itself serves, e.g. in demo mode. Such pictures are read without network access. */
 export interface ServedPictures {
-  /** URLs that start with this prefix belong to these pictures. */
+  /** The prefix of the URLs of all pictures that this process serves. */
   urlPrefix: string;
   respond(request: Request): Promise<Response>;
 }
 
-/** The bytes of a picture, or the reason why it could not be fetched. */
+/** The bytes of a picture, or the reason why the picture could not be fetched. */
 type FetchResult = { bytes: Uint8Array } | { reason: string };
 
 interface FetchLimits {
   maxBytes: number;
-  /** Time limit for fetching one picture, including all redirects, in milliseconds. */
+  /** The time limit for fetching one picture, including all redirects, in milliseconds. */
   fetchTimeoutMs: number;
   /**
-   * Time after which a request to a missing or private host fails, in milliseconds. It is constant, so that callers
-   * cannot use the timing to find out which private hosts exist.
+   * The time after which a request to a missing or private host fails, in milliseconds. This time is constant, so that
+   * callers cannot tell from the response time which private hosts exist.
    */
   nonPublicFailureMs: number;
 }
 
 interface FetchOptions {
   hosts: MediaHosts;
-  /** Returns the HTTP agent, which is created for the first request. */
+  /** Returns the HTTP agent. The agent is created when it is first needed. */
   getAgent(): Promise<GuardedAgent>;
   servedPictures: ServedPictures | undefined;
   userAgent: string;
@@ -38,8 +38,8 @@ const maxRedirects = 3;
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Fetches a picture. Resolves to its bytes, or to the reason why it could not be fetched. Rejects only if the signal
- * aborts.
+ * Fetches a picture. Resolves to the bytes of the picture, or to the reason why the picture could not be fetched.
+ * Rejects only if `signal` aborts.
  */
 export async function fetchPicture(
   pictureUrl: string,
@@ -60,7 +60,7 @@ export async function fetchPicture(
   });
 }
 
-/** Fetches a picture and follows redirects. Checks every URL before requesting it. */
+/** Fetches a picture and follows redirects. Every URL is checked before it is requested. */
 async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
   let currentUrl = firstUrl;
   for (let redirectCount = 0; redirectCount <= maxRedirects; redirectCount++) {
@@ -92,8 +92,8 @@ interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
 }
 
 /**
- * Sends a request. If the host does not exist or is private, the request always fails after the same time. The time
- * therefore reveals nothing about private hosts.
+ * Sends a request. If the host does not exist or is private, the request always fails after the same delay, so that the
+ * delay does not reveal which private hosts exist.
  */
 export async function requestWithUniformDelay(
   url: URL,
@@ -124,7 +124,7 @@ export async function readBody({ body, headers }: PictureResponse, maxBytes: num
   let receivedBytes = 0;
   try {
     if (Number(headers['content-length']) > maxBytes) throw new PictureTooLargeError();
-    // `for await` closes the connection if the loop throws an error, so no further cleanup is needed.
+    // If the loop throws an error, `for await` closes the connection, so no further cleanup is needed.
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       receivedBytes += chunk.length;
       if (receivedBytes > maxBytes) throw new PictureTooLargeError();
@@ -146,11 +146,11 @@ function explainFetchError(error: unknown, { maxBytes, fetchTimeoutMs }: FetchLi
   return 'its host could not be reached, or broke off';
 }
 
-/** An HTTP agent that connects only to allowed hosts. See `openGuardedAgent`. */
+/** An HTTP agent that connects only to allowed hosts. Created by `openGuardedAgent`. */
 export type GuardedAgent = Agent;
 
 /**
- * Thrown for a host that does not exist or has a private IP address. Both cases use the same error, so that callers
+ * Thrown for a host that does not exist or has a private IP address. Both cases throw the same error, so that callers
  * cannot find out which private hosts exist.
  */
 class NonPublicHostError extends Error {
@@ -160,17 +160,18 @@ class NonPublicHostError extends Error {
 interface GuardOptions {
   hosts: MediaHosts;
   resolveHost: ResolveHost;
-  /** Time limit for looking up the IP addresses of a host, in milliseconds. */
+  /** The time limit for looking up the IP addresses of a host, in milliseconds. */
   dnsTimeoutMs: number;
 }
 
 /**
- * Creates an HTTP agent that connects only to public IP addresses and to hosts that `AD_LIBRARY_MEDIA_HOSTS` lists by
- * name. The IP address is checked when the connection is made, so a host name cannot resolve to a different address
- * after the check.
+ * Creates an HTTP agent that connects only to public IP addresses and to hosts that the setting
+ * `AD_LIBRARY_MEDIA_HOSTS` lists by name. The agent checks an IP address when it connects, so that a host name cannot
+ * resolve to a different address after the check.
  */
 export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
-  // `undici` is a CommonJS package. Only its default export works both in the sources and in the bundle.
+  // Import the default export, because `undici` is a CommonJS package. No other export works both in the source files
+  // and in the bundle.
   const { Agent, buildConnector } = (await import('undici')).default;
   const connectToListedHost = buildConnector({});
   const connectToPublicHost = buildConnector({ lookup: createPublicLookup(options) });
@@ -178,12 +179,12 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
       if (isListedHost(hosts, { host, port: getPort(target) })) return connectToListedHost(target, callback);
-      // Node looks up only host names, so `createPublicLookup` never sees a host that is already an IP address. Check
-      // the address here.
+      // Check hosts that are already IP addresses here. Node looks up only host names, so `createPublicLookup` never
+      // sees these hosts.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectToPublicHost(target, callback);
     },
-    // Turn the timeouts of `undici` off, because its timers are imprecise. Each request has its own time limit.
+    // Turn off the timeouts of `undici`, because its timers are imprecise. Each request has a time limit of its own.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -209,26 +210,28 @@ const createPublicLookup =
     void lookUp();
   };
 
-/** The hosts from which pictures may be fetched, as configured in `AD_LIBRARY_MEDIA_HOSTS`. */
+/** The hosts from which pictures may be fetched, as specified by the setting `AD_LIBRARY_MEDIA_HOSTS`. */
 export interface MediaHosts {
-  /** True if all public hosts are allowed over https. */
+  /** True if pictures may be fetched from all public hosts over https. */
   public: boolean;
   /**
-   * Hosts that are allowed by name, even in a private network or without https. An entry without a port allows all
-   * ports.
+   * The hosts that the setting allows by name, even in a private network or without https. An entry without a port
+   * allows all ports of the host.
    */
   listed: readonly { host: string; port?: number }[];
 }
 
-/** Returns true if `AD_LIBRARY_MEDIA_HOSTS` lists the host by name. Such a host may be in a private network. */
+/**
+ * Returns true if the setting `AD_LIBRARY_MEDIA_HOSTS` lists the host by name. Such a host may be in a private network.
+ */
 const isListedHost = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
   listed.some(
     (listedHost) => removeBrackets(listedHost.host) === removeBrackets(host) && (listedHost.port ?? port) === port,
   );
 
 /**
- * Returns the reason why a URL must not be fetched, or undefined if it may be. The agent checks the IP address of the
- * host later, when it connects.
+ * Returns the reason why a URL must not be fetched, or undefined if it may be fetched. The HTTP agent checks the host's
+ * IP address later, when it connects.
  */
 function explainForbiddenUrl(url: URL, hosts: MediaHosts): string | undefined {
   const { protocol, hostname, username, password } = url;
@@ -247,7 +250,7 @@ const getPort = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number =>
 /** Removes the brackets around an IPv6 address. URLs contain these brackets, but `isIP` does not accept them. */
 const removeBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
-/** IPv4 networks without public hosts (RFC 6890 and the IANA registry of special-purpose addresses). */
+/** IPv4 networks that contain no public hosts (RFC 6890 and the IANA registry of special-purpose addresses). */
 const reservedNetworks: readonly (readonly [network: string, prefix: number])[] = [
   ['0.0.0.0', 8], // this network, and the unspecified address
   ['10.0.0.0', 8], // private
@@ -269,7 +272,7 @@ const reservedNetworks: readonly (readonly [network: string, prefix: number])[] 
 const reservedAddresses = new BlockList();
 for (const [network, prefixLength] of reservedNetworks) {
   reservedAddresses.addSubnet(network, prefixLength, 'ipv4');
-  // Also block these networks as IPv4-mapped IPv6 addresses and as addresses behind NAT64.
+  // Also block the IPv6 forms of these networks: IPv4-mapped addresses and addresses behind NAT64.
   for (const addressPrefix of ['::ffff:', '64:ff9b::'])
     reservedAddresses.addSubnet(`${addressPrefix}${network}`, 96 + prefixLength, 'ipv6');
 }
@@ -284,22 +287,22 @@ publicIpv6Addresses.addSubnet('2000::', 3, 'ipv6');
 publicIpv6Addresses.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');
 publicIpv6Addresses.addSubnet('64:ff9b::', 96, 'ipv6');
 
-/** Returns true unless the IP address can belong to a public host. Malformed addresses count as private. */
+/** Returns true if an IP address cannot belong to a public host. A malformed address counts as private. */
 export function isPrivateAddress(address: string): boolean {
   const family = isIP(address);
-  // An IPv6 address with a zone, such as `fe80::1%eth0`, is link-local.
+  // An IPv6 address with a zone, such as `fe80::1%eth0`, is link-local and therefore private.
   if (family === 0 || address.includes('%')) return true;
   if (family === 4) return reservedAddresses.check(address, 'ipv4');
   return !publicIpv6Addresses.check(address, 'ipv6') || reservedAddresses.check(address, 'ipv6');
 }
 
-/** Resolves a host name to its IP addresses. Returns an empty list if it has none. */
+/** Resolves a host name to its IP addresses. Returns an empty list if the host has no address. */
 export type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
  * Resolves a host name with DNS queries. Ignores the hosts file, because URLs in ads must not reach hosts that only
- * this computer knows. Unlike `dns.lookup`, a DNS query can be canceled and does not occupy a thread, so a slow name
- * server cannot delay other work.
+ * this computer knows. Unlike `dns.lookup`, a DNS query can be canceled and occupies no thread, so that a slow name
+ * server does not delay other work.
  */
 export const resolveInDns: ResolveHost = async (host, signal) => {
   signal.throwIfAborted();
@@ -309,18 +312,21 @@ export const resolveInDns: ResolveHost = async (host, signal) => {
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
 };
 
-/** The picture formats that can be decoded. All others are rejected with a reason. */
+/** The picture formats that this server can decode. Pictures in other formats are rejected with a reason. */
 export type PictureFormat = 'jpeg' | 'png' | 'webp';
 
-/** The format and size of a picture, read without decoding it, or the reason why it cannot be shown. */
+/**
+ * The format and size of a picture, or the reason why the picture cannot be shown. Both are read without decoding the
+ * picture.
+ */
 type PictureHeader = { format: PictureFormat; width: number; height: number } | { reason: string };
 
 const maxPixels = 16_000_000;
 const maxSide = 20_000;
 
 /**
- * Reads the format and size of a picture from its bytes. Returns a reason if the file is incomplete, damaged, too large
- * or not supported.
+ * Reads the format and size of a picture from its bytes. Returns a reason instead if the file is incomplete, damaged,
+ * too large or not supported.
  */
 export function readPictureHeader(bytes: Uint8Array): PictureHeader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -359,7 +365,7 @@ function explainUnsupportedFormat(bytes: Buffer): string {
   return firstChars.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
-/** The size of a picture, or the reason why the picture cannot be shown. Undefined if its file is damaged. */
+/** The size of a picture, or the reason why the picture cannot be shown. Undefined if the picture file is damaged. */
 type SizeReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
 const sizeReaders: Record<PictureFormat, (bytes: Buffer) => SizeReading> = {
@@ -370,7 +376,7 @@ const sizeReaders: Record<PictureFormat, (bytes: Buffer) => SizeReading> = {
 
 /**
  * Reads the size of a JPEG. Scans all segments to check that the file is complete, because a decoder would fill missing
- * parts with gray.
+ * areas with gray.
  */
 function readJpegSize(bytes: Buffer): SizeReading {
   let size: SizeReading;
@@ -386,7 +392,7 @@ function readJpegSize(bytes: Buffer): SizeReading {
     if (marker === 0xd9) return size;
     const hasLength = marker !== 0 && marker !== 0xff && marker !== 0x01 && !(marker >= 0xd0 && marker <= 0xd8);
     if (isFrameMarker(marker) && offset + 9 <= bytes.length) {
-      // Reject a JPEG with a second frame, because its size would not be checked.
+      // Reject a JPEG with a second frame, because the size of that frame would not be checked.
       if (size !== undefined) return undefined;
       size = { height: bytes.readUInt16BE(offset + 5), width: bytes.readUInt16BE(offset + 7) };
     }
@@ -395,7 +401,7 @@ function readJpegSize(bytes: Buffer): SizeReading {
   return offset + 2 <= bytes.length && bytes.readUInt16BE(offset) === 0xffd9 ? size : 'cut off';
 }
 
-/** Returns true if a JPEG marker starts a frame. The excluded markers of the range belong to tables and extensions. */
+/** Returns true if a JPEG marker starts a frame. The three excluded markers belong to tables and extensions. */
 const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 

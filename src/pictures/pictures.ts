@@ -17,77 +17,83 @@ import {
 } from './fetch-picture.ts';
 
 interface ThumbnailOptions {
-  /** Maximum width and height of the thumbnail, in pixels. */
+  /** The maximum width and height of the thumbnail, in pixels. */
   maxSide: number;
   signal: AbortSignal;
   /**
-   * Aborts at the same time as `signal` or earlier. If it aborts earlier, the call returns a reason instead of the
-   * picture. If `signal` aborts, the call rejects.
+   * Aborts when the time for this picture is over, at the latest when `signal` aborts. The call then returns a reason
+   * instead of the picture. If `signal` aborts, the call rejects.
    */
   timeUpSignal?: AbortSignal;
 }
 
 /**
  * A thumbnail and its perceptual hash, or the reason why there is no thumbnail. `isLate` is set if the picture did not
- * arrive in time, so that another request may succeed.
+ * arrive in time. A later request may then succeed.
  */
 type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
 /**
- * One tile of a picture sheet (a single image that shows the pictures of several ads). Contains the URL of an ad's
- * picture, or the reason why the picture is missing.
+ * A tile of a picture sheet (one image that shows the pictures of several ads). Contains the URL of an ad's picture, or
+ * the reason why the picture is missing.
  */
 export type SheetTile = TileCaption & ({ pictureUrl: string } | { reason: string });
 
-/** The texts on a tile of a picture sheet: the number of the ad, a label and the headline. */
+/** The texts on a tile of a picture sheet: the number of the tile, a label, and the headline of the ad. */
 interface TileCaption {
   number: number;
   label?: string | undefined;
-  /** Headline of the ad. It is shown together with the reason if the tile has no picture. */
+  /** The headline of the ad. If the tile has no picture, the headline is drawn together with the reason. */
   headline?: string | undefined;
 }
 
 interface DrawingOptions {
   signal: AbortSignal;
-  /** Returns how many milliseconds remain for drawing, including the wait for a worker. */
+  /** Returns how many milliseconds remain for drawing. The time spent waiting for a worker counts. */
   getRemainingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
-  /** Maximum time to wait for pictures, in milliseconds. Pictures that have not arrived by then are left out. */
+  /** The maximum time to wait for pictures, in milliseconds. Pictures that arrive later are left out. */
   waitMs: number;
-  /** True if each tile has the size of a picture of `loadPreview`, so that cached previews can be reused. */
+  /** True if every picture is drawn in the size that `loadPreview` uses, so that cached previews can be reused. */
   usesPreviewSize?: boolean;
 }
 
-/** Default limits. All times are in milliseconds. */
+/** The default limits for fetching and drawing pictures. All times are in milliseconds. */
 const defaultLimits = {
   maxBytes: 10_000_000,
   fetchTimeoutMs: 8000,
   nonPublicFailureMs: 2000,
   maxWorkers: 2,
-  /** Time limit for decoding one picture. The limit for drawing a picture sheet or a chart is three times as long. */
+  /**
+   * The time limit for decoding one picture. The time limit for drawing a picture sheet or a chart is three times as
+   * long.
+   */
   drawTimeoutMs: 5000,
-  /** Time after which an idle worker is stopped. */
+  /** The time after which an idle worker is stopped. */
   idleMs: 120_000,
   /**
-   * Maximum number of pictures in memory at the same time, for all tenants together. A picture counts from its request
-   * until it is decoded.
+   * The maximum number of pictures in memory at the same time, for all tenants together. A picture counts from the time
+   * it is requested until it is decoded.
    */
   maxFetches: 24,
-  /** Maximum number of pictures in memory at the same time for one tenant (API key). */
+  /** The maximum number of pictures in memory at the same time for one tenant (one API key). */
   maxFetchesPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
   cacheTtlMs: 15 * 60_000,
 };
 
 /**
- * Maximum number of pictures that wait to be fetched. One call may wait for all pictures of its result, e.g. for the
- * 240 pictures of a report.
+ * The maximum number of pictures that wait to be fetched. A single call may request many pictures, e.g. the 240
+ * pictures of a report.
  */
 const maxWaitingPictures = 4096;
 
-/** Options of `openPictures`. `now` is the clock, and `random` is the random number generator. */
+/**
+ * Options of `openPictures`. `now` returns the current time in milliseconds, and `random` returns a random number from
+ * 0 to 1.
+ */
 export interface PictureOptions {
   hosts: MediaHosts;
   servedPictures?: ServedPictures | undefined;
@@ -99,8 +105,8 @@ export interface PictureOptions {
 }
 
 /**
- * The pictures of all tenants. `forTenant` returns the functions for one tenant, and `close` closes the shared
- * resources.
+ * Fetches and draws pictures for all tenants. `forTenant` returns the functions for one tenant (one API key), and
+ * `close` closes the shared resources.
  */
 export type OpenPictures = ReturnType<typeof openPictures>;
 /** The functions that fetch and draw pictures for one tenant (one API key). */
@@ -122,8 +128,8 @@ const drawProblems = {
 } as const;
 
 /**
- * Opens the resources that all tenants share: workers, cache and HTTP agent. Pictures are fetched only from hosts that
- * `AD_LIBRARY_MEDIA_HOSTS` allows.
+ * Opens the resources that all tenants share for pictures: worker threads, a cache and an HTTP agent. Pictures are
+ * fetched only from hosts that the setting `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
   const { hosts, servedPictures, userAgent, now, random } = options;
@@ -131,14 +137,14 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   const { maxWorkers, idleMs, drawTimeoutMs, maxFetches: maxRunning, maxFetchesPerTenant: maxRunningPerKey } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
   const getAgent = () => {
-    // The time limit for DNS is slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
+    // Make the time limit for DNS slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
     // the same time as a missing host.
     agentPromise ??= openGuardedAgent({ hosts, resolveHost: resolve, dnsTimeoutMs: limits.nonPublicFailureMs * 0.9 });
     return agentPromise;
   };
-  // The pool lets each tenant use at most one worker at a time, so that one tenant cannot occupy all workers.
+  // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.
   const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
-  /** Limits the number of pictures in memory. Each fetch occupies a slot until its picture is decoded. */
+  /** Limits the number of pictures in memory. Each picture occupies a slot from its request until it is decoded. */
   const fetchSlots = new Semaphore({
     maxRunning,
     maxRunningPerKey,
@@ -147,19 +153,20 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   });
   const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
   /**
-   * Thumbnails that are being created. Calls for the same thumbnail share one result, so that the picture is fetched
-   * only once.
+   * The thumbnails that are being created. Concurrent calls for the same thumbnail share one promise, so that the
+   * picture is fetched only once.
    */
   const sharedWorkByKey = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const timeoutMs = request.type === 'thumbnail' ? drawTimeoutMs : 3 * drawTimeoutMs;
-    // An abort ends only the wait for the drawing. The worker continues, and its slot is released when it has finished.
+    // If `signal` aborts, only the wait for the drawing ends. The worker finishes the drawing first, and only then
+    // releases its slot.
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { timeoutMs });
-        // A picture that cannot be decoded may have corrupted the worker's memory, so stop the worker.
+        // Stop a worker that could not decode a picture, because the picture may have corrupted the worker's memory.
         if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };
       } catch (error) {
@@ -172,8 +179,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Draws a picture sheet or a chart. If drawing fails or exceeds `getRemainingMs`, resolves to the reason, so that a tool
-   * can return its result without the picture. Rejects only if the signal aborts or an unexpected error occurs.
+   * Draws a picture sheet or a chart. If drawing fails or takes too long, resolves to the reason, so that a tool can
+   * return its result without the picture. Rejects only if the signal aborts or an unexpected error occurs.
    */
   async function drawOrExplain(
     tenantId: string,
@@ -195,8 +202,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Fetches and decodes a picture. Resolves to its bytes and thumbnail, or to the reason why it cannot be shown.
-   * `undecodable` is set if the picture could be fetched but not decoded, so that another attempt is useless.
+   * Fetches and decodes a picture. Resolves to the picture's bytes and thumbnail, or to the reason why the picture
+   * cannot be shown. `undecodable` is set if the picture could be fetched but not decoded, so that a retry is useless.
    */
   const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
     fetchSlots.run(tenantId, signal, async () => {
@@ -215,7 +222,10 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
 
-  /** Creates a thumbnail and caches it. The reason for a failure is cached only if another attempt would also fail. */
+  /**
+   * Creates a thumbnail and caches it. If no thumbnail can be created, the reason is cached only if a retry would also
+   * fail.
+   */
   async function loadThumbnail(
     tenantId: string,
     pictureUrl: string,
@@ -233,10 +243,11 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
   function forTenant(tenantId: string) {
     /**
-     * Returns a picture as a JPEG that fits a square of `maxSide` pixels, or the reason why it cannot be shown. Rejects
-     * only if the signal aborts or too many pictures are waiting.
+     * Returns a picture as a JPEG that fits a square of `maxSide` pixels, or the reason why the picture cannot be
+     * shown. Rejects only if `signal` aborts or too many pictures are waiting.
      *
-     * Calls for the same picture at the same time share the work. It is aborted when no call waits for it anymore.
+     * Concurrent calls for the same picture share one fetch, which is aborted when no call waits for the picture
+     * anymore.
      */
     async function getThumbnail(
       pictureUrl: string,
@@ -272,14 +283,14 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
     return {
       thumbnail: getThumbnail,
-      /** Returns the picture in the size that it has on a full picture sheet. */
+      /** Returns the picture in the size in which a full picture sheet shows it. */
       loadPreview: (pictureUrl: string, thumbnailOptions: Omit<ThumbnailOptions, 'maxSide'>) =>
         getThumbnail(pictureUrl, { ...thumbnailOptions, maxSide: previewSide }),
-      /** Returns the original bytes of a picture, or the reason why it cannot be decoded within the limits. */
+      /** Returns the original bytes of a picture, or the reason why the picture cannot be fetched or decoded. */
       fetchOriginal: (pictureUrl: string, signal: AbortSignal) =>
         fetchAndDecode(tenantId, pictureUrl, previewSide, signal),
       /**
-       * Draws a sheet of numbered pictures as JPEG. Draws no sheet if no picture is available, because an empty sheet
+       * Draws a sheet of numbered pictures as a JPEG. Draws nothing if no picture is available, because an empty sheet
        * would only cost tokens. If drawing fails, the result contains the reason.
        */
       async drawSheet(
@@ -317,25 +328,28 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
-/** A request to the worker thread that decodes and draws pictures. */
+/** A request to the worker thread, which decodes and draws pictures. */
 export type DrawRequest =
-  /** Shrinks a picture to fit a square of `maxSide` pixels. */
+  /** Shrinks a picture to fit into a square with sides of `maxSide` pixels. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; maxSide: number }
   | { type: 'sheet'; proofWord: string; grid: Grid; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };
 
-/** A tile of a picture sheet with its thumbnail, or with the reason why there is none. */
+/** A tile of a picture sheet with its thumbnail, or with the reason why there is no thumbnail. */
 export type FetchedTile = TileCaption & ({ jpeg: Uint8Array; perceptualHash?: string } | { reason: string });
 
-/** The reply of the worker thread. Undefined if the picture cannot be decoded. */
+/** The reply of the worker thread to a request. Undefined if a picture cannot be decoded or drawn. */
 export type DrawReply = Drawing | undefined;
 
-/** A picture that the worker thread has drawn or shrunk. */
+/** A picture that the worker thread has drawn or reduced in size. */
 export interface Drawing {
   jpeg: Uint8Array;
   /** The perceptual hash of a thumbnail. Similar pictures have similar hashes. */
   perceptualHash?: string;
-  /** Set for a chart. True if row or column numbers replace some names, because the font lacks their letters. */
+  /**
+   * Set only for charts. True if numbers replace some names in the chart, because the font lacks the letters of these
+   * names.
+   */
   isNumbered?: boolean;
 }
 
@@ -345,10 +359,16 @@ export type Grid = ReturnType<typeof computeGrid>;
 /** The number of tiles on a full picture sheet (an image with the pictures of several ads). */
 const maxTiles = 12;
 
-/** The number of columns for 0 to 12 tiles. The sheet is then roughly square and has few empty places. */
+/**
+ * The number of columns of a picture sheet, for 0 to 12 tiles. These numbers make the sheet roughly square and leave
+ * few places empty.
+ */
 const columnsByTileCount = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
-/** Computes the layout of a picture sheet. `side` is the maximum width and height of each picture, in pixels. */
+/**
+ * Computes the layout of a picture sheet. In the returned layout, `side` is the maximum width and height of each
+ * picture, in pixels.
+ */
 export function computeGrid(tileCount: number) {
   const columns = columnsByTileCount[tileCount] ?? 4;
   const [width, gap] = [1100, 14];
@@ -357,15 +377,15 @@ export function computeGrid(tileCount: number) {
 }
 
 /**
- * The maximum width and height of a preview, in pixels. Pictures are always hashed in this size, because the hash
- * depends on the size.
+ * The maximum width and height of a preview, in pixels. Perceptual hashes are always computed from previews, because a
+ * hash depends on the size of the picture.
  */
 const previewSide = computeGrid(maxTiles).side;
 
 /**
- * Generates a random word of six letters, which is drawn on the picture sheet. If a model can repeat the word, it has
- * seen the picture.
- * @param random number from 0 (inclusive) to 1 (exclusive)
+ * Generates a random word of six letters, which is drawn on a picture sheet. A model that can repeat the word must have
+ * seen the sheet.
+ * @param random a number from 0 (inclusive) to 1 (exclusive)
  */
 function generateProofWord(random: number): string {
   let fraction = random;

@@ -27,20 +27,17 @@ async function handleRequest(request: DrawRequest): Promise<DrawReply> {
 }
 
 /**
- * Minimum difference in brightness between neighboring cells, on a scale from 0 to 255. Smaller differences do not
- * count, because they may disappear when a picture is encoded again.
+ * The minimum difference in brightness between neighboring cells, on a scale from 0 to 255. Smaller differences are
+ * ignored, because they may disappear when a picture is encoded again.
  */
 const minBrightnessStep = 3;
-/**
- * A picture counts as nearly plain if fewer than this many of its 64 pairs of neighboring cells differ visibly in
- * brightness.
- */
+/** The number of visible brightness differences, out of 64, below which a picture counts as nearly plain. */
 const minVisibleSteps = 14;
 
 /**
- * Computes the difference hash of a picture. The picture is divided into 8 rows of 9 cells. Each of the 64 bits is set
- * if a cell is brighter than the cell to its right. Returns 16 hexadecimal digits, followed by `-` for a nearly plain
- * picture, because the hashes of nearly plain pictures are all similar.
+ * Computes the difference hash of a picture, which is divided into 8 rows of 9 cells. Each of the 64 bits tells whether
+ * a cell is brighter than the cell to its right. Returns 16 hexadecimal digits. Appends `-` for a nearly plain picture,
+ * because the hashes of such pictures are all similar.
  */
 function computePerceptualHash(raster: Raster): string {
   const { data } = resize(raster, 9, 8);
@@ -59,7 +56,7 @@ function computePerceptualHash(raster: Raster): string {
   return `${bits.toString(16).padStart(16, '0')}${visibleSteps < minVisibleSteps ? '-' : ''}`;
 }
 
-/** Shrinks a picture to fit a square. A smaller picture is not enlarged. */
+/** Shrinks a picture to fit into a square. Does not enlarge a smaller picture. */
 function shrinkToFit(raster: Raster, maxSide: number): Raster {
   const scale = Math.min(1, maxSide / Math.max(raster.width, raster.height));
   return resize(raster, Math.max(1, Math.round(raster.width * scale)), Math.max(1, Math.round(raster.height * scale)));
@@ -86,14 +83,14 @@ const captionColor = getLightColor('soft');
 const missingPictureColor = getLightColor('line');
 
 const maxBytes = 200_000;
-/** Height of a row without any picture, in pixels. */
+/** The height of a row that contains no picture, in pixels. */
 const missingPictureHeight = 150;
 
 type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
 
 /**
- * Draws the picture sheet: a line with the proof word, followed by rows of numbered pictures. Each row is as high as
- * its tallest picture.
+ * Draws a picture sheet: a line with the proof word, followed by rows of numbered pictures. Each row is as high as its
+ * highest picture.
  */
 async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
   const { columns, side, width, gap, headHeight, labelHeight } = grid;
@@ -123,8 +120,8 @@ async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type
 }
 
 /**
- * Computes the factor by which a picture is scaled to fit its tile. Small pictures are enlarged, but at most to twice
- * their size.
+ * Computes the factor by which a picture is scaled to fit its tile. Small pictures are enlarged to at most twice their
+ * size.
  */
 const computeScale = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
@@ -215,10 +212,10 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   return { jpeg: await encodeWithinLimit(canvas), isNumbered };
 }
 
-/** Returns a lighter version of a color, for bars of unfinished months, weeks or days. */
+/** Returns a lighter version of a color. Used for the bars of months, weeks or days that have not ended. */
 const lightenColor = ([red, green, blue]: Color): Color => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
 
-/** Length of a dash, and of the gap after it, in pixels. */
+/** The length, in pixels, of a dash and of the gap after it. */
 const dashLength = 7;
 
 function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Point[][] {
@@ -233,7 +230,10 @@ function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[
   ]);
 }
 
-/** Encodes a picture as JPEG with the highest quality at which the file has at most `maxBytes` bytes. */
+/**
+ * Encodes a picture as a JPEG, with the highest quality at which the file has at most `maxBytes` bytes. If no quality
+ * is low enough, returns the smallest file.
+ */
 async function encodeWithinLimit(canvas: Canvas): Promise<Uint8Array> {
   let jpeg: Uint8Array = new Uint8Array();
   for (const quality of [82, 68, 52, 36, 20, 8]) {

@@ -4,7 +4,7 @@ import { describeCreative, selectPicture } from '../views/ad-media.ts';
 import { type Fields, readText } from '../views/view.ts';
 
 /**
- * Builds the card (a box with a picture and facts) that shows an ad in a report. Also returns the full ad text, and the
+ * Builds the card of an ad in a report, that is, a box with a picture and facts. Also returns the full ad text, and the
  * URL from which the caller must fetch the picture.
  */
 export function buildReportCard(fields: Fields, { id, at: readAt, now }: { id: string; at: number; now: number }) {

@@ -19,12 +19,12 @@ import { formatColumnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * The content of a report apart from its sections. Its texts may come from ads, so they are sanitized when the report
+ * The content of a report apart from its sections. The texts may come from ads, so they are sanitized when the report
  * is written.
  */
 export interface ReportHead {
   title: string;
-  /** Time at which the report was written, in milliseconds since the Unix epoch. */
+  /** The time at which the report was written, in milliseconds since 1970. */
   writtenAt: number;
   isDemo: boolean;
   version: string;
@@ -39,53 +39,53 @@ export interface ReportSection {
   heading: string;
   text?: string | undefined;
   /**
-   * Time at which the text was written, in milliseconds since the Unix epoch. Set only for a text that is older than
-   * the figures. It is then shown below them, with its date.
+   * The time at which the text was written, in milliseconds since 1970. Set only if the text is older than the figures.
+   * The text is then shown below the figures, with its date.
    */
   textWrittenAt?: number | undefined;
-  /** If the table has one row: the numbers of that row in an earlier report, by column. */
+  /** The numbers that the table had in an earlier report, by column name. Set only for a table with a single row. */
   previousFigures?: { reportWrittenAt: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
   ads?: readonly CardAd[] | undefined;
-  /** Explains what is missing from the section, and why. */
+  /** Explains what the section lacks, and why. */
   problem?: string | undefined;
 }
 
-/** The table of a section: the result of its SQL statement. */
+/** The table of a section. The table shows the result of the section's SQL statement. */
 export interface ReportTable {
   columns: readonly string[];
-  /** The rows to show. They may be only the first rows of the result. */
+  /** The rows to show, which may be only the first rows of the SQL result. */
   rows: readonly (readonly unknown[])[];
-  /** Number of rows in the whole result. null if there are too many rows to count. */
+  /** The number of rows in the whole SQL result. Null if the result has too many rows to count. */
   rowCount: number | null;
 }
 
-/** How the ads of a report were read. A gathering is the stored ads of one search. */
+/** Describes how the ads of a report were read. A gathering is the stored list of all ads that match one search. */
 export interface ReportMethod {
   adCount: number;
-  /** Number of ads that `gather_ads` read. The other ads of the dataset come from single searches. */
+  /** The number of ads that the tool `gather_ads` read. The other stored ads come from single searches. */
   gatheredAds: number;
   gatherings: ReturnType<typeof selectPaidGatherings>;
-  /** Number of gatherings that the report does not list. */
+  /** The number of gatherings (stored ad lists of searches) that the report does not list. */
   unlistedGatherings: number;
-  /** The period in which `gather_ads` read the ads. Undefined if it never ran. */
+  /** The period in which the tool `gather_ads` read the ads. Undefined if the tool was never called. */
   period: ReturnType<typeof getReadingPeriod>;
-  /** The cost of all gatherings, including those that are not listed. */
+  /** The cost of all gatherings (stored ad lists of searches), including gatherings that the report does not list. */
   cost: ReturnType<typeof sumGatheringCosts>;
   /**
-   * Returns sentences about missing ads. Called after the last section, because they depend on the SQL statements of
-   * all sections.
+   * Returns sentences about ads that are missing from the report. Called after the last section, because the sentences
+   * depend on the SQL statements of all sections.
    */
   writeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }
 
 /**
- * Writes a report as one HTML file without scripts or external requests. Requests each section from `sections` after
- * the previous one was written.
- * @param loadPictures returns the picture of each ad in order, or the reason why it is missing; called last
- * @returns the page, and the reason for each missing picture
+ * Writes a report as one HTML file without scripts or external requests. Each section is requested from `sections` only
+ * after the previous section has been written.
+ * @param loadPictures returns the picture of each ad in order, or the reason why the picture is missing; called last
+ * @returns the HTML page, and the reason for each missing picture
  * @throws AdLibraryError if the page would be too large
  */
 export async function writeReportPage(
@@ -133,8 +133,8 @@ const maxBytes = 5_000_000;
 const tooLargeReason = 'the report would pass 5 MB';
 
 /**
- * Creates a writer that limits the size of a page. The page is rendered in parts of a few milliseconds. After each
- * part, the server can respond to other callers.
+ * Creates a writer that limits the size of an HTML page. The page is rendered in parts, each of which takes a few
+ * milliseconds. Between two parts, the server can respond to other callers.
  */
 function createPageWriter() {
   const htmlParts = ['<!doctype html>\n'];
@@ -147,13 +147,13 @@ function createPageWriter() {
     );
   }
   return {
-    /** Renders a part and appends it. Returns the index of the part, for `rewrite`. */
+    /** Renders a part of the page and appends it. Returns the index of the part, which `rewrite` needs. */
     async write(part: VNode): Promise<number> {
       const partIndex = appendHtml(renderToString(part));
       await setImmediate();
       return partIndex;
     },
-    /** Writes the opening tags of an element, then the content, then the closing tags. */
+    /** Writes the opening tags of an element, then the content of the element, and then its closing tags. */
     async wrap(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
       const closingIndex = html.search(closingTagsPattern);
@@ -162,7 +162,7 @@ function createPageWriter() {
       await writeContent();
       appendHtml(html.slice(closingIndex));
     },
-    /** Replaces a part of the page. Returns false without a change if the page would become too large. */
+    /** Replaces a part of the page. If the page would become too large, changes nothing and returns false. */
     rewrite(partIndex: number, part: VNode): boolean {
       const html = renderToString(part);
       const newSize = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlParts[partIndex] ?? '');
@@ -175,7 +175,7 @@ function createPageWriter() {
   };
 }
 
-/** Matches the closing tags of nested empty elements, e.g. `</ul></section>`. Content is inserted before them. */
+/** Matches the closing tags of nested empty elements, e.g. `</ul></section>`. Content is inserted before these tags. */
 const closingTagsPattern = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
@@ -205,8 +205,8 @@ function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = []
 }
 
 /**
- * Formats how many ads a report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3 gatherings
- * on 2026-06-14`.
+ * Describes how many ads a report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3
+ * gatherings on 2026-06-14`.
  */
 function formatBasis({ adCount, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
   if (period === undefined) return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
@@ -245,12 +245,12 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
 }
 
 const maxFigures = 8;
-/** Maximum length of a figure, in characters. A figure is a number or short text that is shown in large type. */
+/** The maximum length of a figure, in characters. A figure is a number or a short text that is shown in large type. */
 const maxFigureChars = 60;
 
 /**
- * Builds figures from a table with one row: a title, a number or short text, and its value in an earlier report.
- * Returns undefined for any other table.
+ * Converts a table with a single row into figures. A figure has a title, a number or short text, and the number from an
+ * earlier report, if any. Returns undefined if the table cannot be shown as figures.
  */
 function buildFigures(
   { columns, rows: [row, ...otherRows] }: ReportTable,
@@ -291,7 +291,10 @@ const Figures = ({ figures, lastDay }: FiguresProps) => (
   </dl>
 );
 
-/** Tables are written in parts of about this many cells. After each part, the event loop gets a turn. */
+/**
+ * The approximate number of table cells that are written at a time. After each part of a table, other work in the event
+ * loop can continue.
+ */
 const cellsPerPart = 100;
 
 async function writeTable(
@@ -386,7 +389,8 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
 }
 
 /**
- * Shows a chart as inline SVG in the colors of the page: `wide` on wide screens and paper, `narrow` on narrow screens.
+ * Shows a chart as inline SVG in the colors of the page. `wide` is shown on wide screens and on paper, and `narrow` on
+ * narrow screens.
  */
 export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
   const svgLabel = sanitizeLine(`Chart: ${label}`);

@@ -4,8 +4,8 @@ import type { UseOnce } from './single-use.ts';
 
 /**
  * The data that is stored about API calls: spending, cached responses, reached usage limits, page cursors and used
- * tokens. Each method works on the data of one tenant, i.e. the owner of an API key. The data is kept in memory, in a
- * folder, or in a store that several replicas share.
+ * tokens. Each method works on the data of one tenant (API key). The data is stored in memory, in a folder, or in a
+ * store that several replicas share.
  */
 export interface CallState {
   ledger: CreditLedger;
@@ -22,11 +22,11 @@ export interface StateOptions {
   ttlMs: number;
   /** Returns the current time by the wall clock, in milliseconds since 1970. */
   now: () => number;
-  /** Returns the milliseconds of a monotonic clock, i.e. a clock that never goes back. Used to measure durations. */
+  /** Returns the time of a clock that is never set back, in milliseconds. Used to measure durations. */
   monotonicNow: () => number;
 }
 
-/** A response of the service that is stored in the cache. */
+/** A response of the service, as it is stored in the cache. */
 export interface CachedResponse {
   response: ServiceResponse;
   /** The time at which the response arrived, in milliseconds since 1970. */
@@ -34,54 +34,55 @@ export interface CachedResponse {
 }
 
 /**
- * Caches paid API responses per tenant (API key), with a time limit and a memory limit. Also ensures that only one
- * process at a time sends a given call, so that identical calls are charged once. No method rejects, except `claim`
- * when the call is aborted.
+ * Caches paid API responses for each tenant (API key), with a time limit and a memory limit. Also ensures that only one
+ * process at a time sends a given call, so that identical calls are charged only once. No method rejects, except
+ * `claim` when the call is aborted.
  */
 export interface ResponseCache {
   /**
    * Returns the name under which a response is cached. `forgetGroup` changes the names of all responses in a group, so
-   * that older responses are no longer found. Returns undefined if it is unknown whether the group was forgotten. The
-   * call must then bypass the cache.
+   * that older responses are no longer found. Returns undefined if it cannot be determined whether the group was
+   * forgotten. The call must then bypass the cache.
    */
   resolveName(tenantId: string, response: CachedResponseName): Promise<string | undefined>;
-  /** Returns the cached response, or undefined if there is none or it has expired. */
+  /** Returns the cached response. Returns undefined if there is no such response or if it has expired. */
   get(tenantId: string, name: string): Promise<CachedResponse | undefined>;
   /**
-   * Waits while another process sends the same call. Resolves to the response of that process, or to the right (the
-   * claim) to send the call, or to the notice that the process died.
+   * Waits while another process sends the same call. Resolves to the response that the other process received, to the
+   * right (the claim) to send the call, or to the notice that the other process died.
    */
   claim(call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<ClaimResult>;
   /**
    * Removes all responses of a group from the cache, e.g. the lists of a collection after an item was added. Responses
-   * to calls that are still in progress are not cached either, because they may be outdated.
+   * to calls in progress may be outdated, so they are not cached either.
    */
   forgetGroup(tenantId: string, group: string): Promise<void>;
 }
 
-/** The properties of a call that `ResponseCache.claim` needs to decide whether this process may send the call. */
+/** The properties of an API call that `ResponseCache.claim` needs to decide whether this process may send the call. */
 export type ClaimedCall = Pick<ApiCall, 'request' | 'owner' | 'signal'>;
 
-/** Options for `ResponseCache.claim`, with which a process obtains the right to send a call. */
+/** Options of `ResponseCache.claim`, which gives a process the right to send a call. */
 export interface ClaimRequest {
   /**
-   * Only cached responses that arrived after this time are accepted, in milliseconds since 1970. Default: all
-   * responses.
+   * A cached response is accepted only if it arrived after this time, in milliseconds since 1970. By default, all
+   * responses are accepted.
    */
   after?: number | undefined;
   /**
-   * Called if the process that was sending the same call has died. `id` is the id of that process's claim, i.e. of its
+   * Called if the process that was sending the same call has died. `id` identifies the claim of that process, i.e. its
    * right to send the call.
    */
   onLost(id: string): Promise<void>;
 }
 
 /**
- * The right of this process to send a call. After sending it, the process ends the claim with one of three methods:
+ * The right of this process to send a call. After sending the call, the process ends the claim with one of three
+ * methods:
  *
  * - `put` caches the response.
  * - `forget` removes the cached response.
- * - `end` leaves the cache unchanged. It does nothing if the claim has already ended.
+ * - `end` leaves the cache unchanged. Does nothing if the claim has already ended.
  */
 export interface GrantedClaim {
   kind: 'granted';
@@ -92,17 +93,17 @@ export interface GrantedClaim {
 
 /**
  * The result of `ResponseCache.claim`: the right to send the call, a cached response, or the notice that the process
- * that sent the call has died.
+ * that was sending the call has died.
  */
 export type ClaimResult =
   | GrantedClaim
   /** The response was already in the cache, so the call must not be sent. */
   | { kind: 'cached'; cachedResponse: CachedResponse }
-  /** The process that sent the call died, so the service may have charged for a response that was never received. */
+  /** The process that sent the call has died. The service may have charged for a response that no process received. */
   | { kind: 'lost' };
 
 /**
- * The API keys that the service accepted recently, by tenant id. Only these keys may read stored data, so that a
+ * The API keys that the service accepted recently, by tenant id. Only accepted keys may read stored data, so that a
  * revoked key loses access to the data.
  */
 export interface AcceptedKeys {
@@ -112,8 +113,8 @@ export interface AcceptedKeys {
 }
 
 /**
- * Remembers the searches of a tenant (API key) by page cursor. A page cursor is the text with which a tool call
- * requests the next page of results.
+ * Stores the searches of a tenant (API key) by page cursor. A page cursor is the text with which a tool call requests
+ * the next page of results.
  */
 export interface CursorMemory {
   remember(cursor: string, state: CursorState): Promise<void>;
@@ -121,11 +122,14 @@ export interface CursorMemory {
 }
 
 /**
- * The search that a page cursor belongs to. Because it is stored, a tool call can pass the cursor without repeating the
- * filters.
+ * The search that a page cursor belongs to. This search is stored so that a tool call can pass the cursor without
+ * repeating the filters.
  */
 export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
-  /** The page cursor of the service. Stored only if it is too long to be embedded in the page cursor of this server. */
+  /**
+   * The service's own page cursor. Stored only if it is too long to be embedded in the page cursor that this server
+   * returns.
+   */
   serviceCursor?: string | undefined;
 }

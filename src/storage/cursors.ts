@@ -4,12 +4,12 @@ import type { StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
 /**
- * The lifetime of a remembered page cursor, and the maximum size of all cursors of a tenant. Within the lifetime, a
+ * The lifetime of a stored page cursor, and the maximum size of all stored cursors of a tenant. During this lifetime, a
  * tool call can request the next page of a search without repeating the filters.
  */
 const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 
-/** Returns a function that opens the remembered page cursors of a tenant (API key) in a store. */
+/** Returns a function that opens the stored page cursors of a tenant (API key). */
 export const openCursors =
   (access: StoreAccess) =>
   (tenantId: string): CursorMemory => {

@@ -14,90 +14,91 @@ import {
 import { type ContentRecords, emptyContentRecords, type UserRecords } from './user-records.ts';
 
 /**
- * The dataset of one account: all ads and advertiser pages from paid API responses, and the account's gatherings. A
- * gathering is the stored list of all ads that match one search. The methods are asynchronous, because the dataset may
- * be stored outside this process.
+ * The dataset of one account: all ads and advertiser pages from paid API responses, and all gatherings. A gathering is
+ * the stored list of all ads that match one search. The methods are asynchronous, because the dataset may be stored
+ * outside this process.
  */
 export interface Dataset {
   /**
-   * True if the service could not confirm which account the API key belongs to, e.g. because it is unreachable. This is
-   * then the dataset of the last account that the service confirmed for the key.
+   * True if the service could not confirm which account the API key belongs to, e.g. because the service is
+   * unreachable. This dataset then belongs to the last account that the service confirmed for the key.
    */
   isUnconfirmed?: boolean;
   userRecords: UserRecords;
   /** Adds the ads or advertiser pages of one API response. */
   addItems(batch: ItemBatch): Promise<void>;
-  /** Finds an ad or an advertiser page by its id. Returns undefined if it is not in the dataset. */
+  /** Finds an ad or an advertiser page by its id. Returns undefined if the dataset does not contain the id. */
   findItem(type: ItemType, id: string): Promise<StoredItem | undefined>;
-  /** Returns a snapshot of the whole dataset. Reading a large dataset takes long, so call this once per tool call. */
+  /**
+   * Returns a snapshot of the whole dataset. Call this only once per tool call, because reading a large dataset takes
+   * long.
+   */
   readContents(): Promise<DatasetContents>;
   /**
-   * Returns the sequence number for the next API response. It is higher than all earlier numbers, even if clocks of
-   * different machines differ.
+   * Returns the sequence number for the next API response. This number is higher than all earlier numbers, even if
+   * several machines with different clocks write to the dataset.
    */
   nextSequenceNumber(): Promise<number>;
   /**
-   * Stores one step of a gathering, i.e. the ads of the result pages that `gather_ads` has just read. Storing the same
-   * step again changes nothing.
+   * Stores one step of a gathering, i.e. the ads from the result pages that the tool `gather_ads` has just read.
+   * Storing the same step twice has no further effect.
    */
   saveGathering(gathering: GatheringStep): Promise<void>;
-  /**
-   * Estimates how many ads of average size fit into the dataset. This is the maximum number of ads that one search may
-   * store.
-   */
+  /** Estimates how many ads a single search may store, based on the average size of the stored ads. */
   estimateMaxAds(): Promise<number>;
 }
 
 /** Opens and closes the datasets (the stored ads and advertiser pages) of all accounts. */
 export interface Datasets {
   /**
-   * Opens the dataset of an API key. Other processes may add items to the same dataset.
-   * @param purpose pass `{ toAdd: true }` to add a paid response; the dataset then opens even if stored data cannot be
-   * read
+   * Opens the dataset of an API key. Other processes may add items to the same dataset at the same time.
+   * @param purpose `{ toAdd: true }` if the caller only adds a paid response; the dataset then opens even if the stored
+   * data cannot be read
    */
   open(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
   close(): Promise<void>;
 }
 
-/** The API key whose dataset (stored ads) is opened, and the tenant id under which its data is stored. */
+/** The API key whose dataset (stored ads) is opened, and the tenant id under which the data of this key is stored. */
 export type DatasetCaller = Pick<CallOwner, 'tenantId' | 'apiKey'>;
 
 /** The ads or advertiser pages of one API response. */
 interface ItemBatch extends ItemSource {
   type: ItemType;
   /**
-   * Parses and returns the ads or pages. Called only when a tool reads the dataset, so that paid calls do not wait for
-   * parsing.
+   * Parses and returns the ads or pages. Called only when a tool reads the dataset, so that paid calls need not wait
+   * for the parsing.
    */
   items(): readonly unknown[];
-  /** The text of the response, if the response is kept as text until its items are parsed. */
+  /** The text of the API response. Set if the text is stored until its items are parsed. */
   text?: string | undefined;
   at: number;
-  /** The sequence number of the API response. Later responses have higher numbers. */
+  /** The sequence number of the API response. A later response has a higher number. */
   sequenceNumber: number;
 }
 
-/** A snapshot of a dataset. Later changes of the dataset do not affect it. */
+/** A snapshot of a dataset. Later changes to the dataset do not change the snapshot. */
 export interface DatasetContents extends ContentRecords {
   /**
-   * A version that changes whenever the ads, the advertiser pages or the gatherings change. Readers use it as a cache
-   * key. Labels and picture hashes have their own versions.
+   * A version that changes whenever the ads, the advertiser pages or the gatherings (stored ad lists) change. Readers
+   * use this version as a cache key. Labels and picture hashes have versions of their own.
    */
   version: string;
-  /** All ads, sorted by the latest API response that contained the ad. */
+  /** All ads, sorted by the sequence number of the latest API response that contained each ad. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
-  /** All gatherings (the stored ad lists of searches), with the oldest first. */
+  /** All gatherings (the stored ad lists of searches), sorted from the oldest to the newest. */
   gatherings: readonly Gathering[];
   /**
-   * The numbers of ads, advertiser pages and gatherings that were removed because the dataset reached its size limit.
+   * The numbers of ads, advertiser pages and gatherings (stored ad lists) that were removed because the dataset reached
+   * its size limit.
    */
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
 /**
- * The search and the progress of a gathering. A gathering is the stored list of all ads that match a search, which
- * `gather_ads` reads page by page. This is a stored format, so its field names must not change.
+ * The search and the progress of a gathering. A gathering is the stored list of all ads that match a search, which the
+ * tool `gather_ads` reads page by page. Gatherings are stored in this format, so the field names must not change.
  */
 export interface GatheringState {
   id: string;
@@ -109,33 +110,36 @@ export interface GatheringState {
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * True if a call with the argument `fresh` started this gathering, and another call with `fresh` may continue it. No
-   * call can continue a gathering that is stuck or whose complete result was already returned.
+   * True if a call with the argument `fresh` started this gathering, and another call with `fresh` may continue it.
+   * False for a gathering that is stuck, or whose complete result has already been returned.
    */
   fresh: boolean;
   /**
-   * The ids of the gatherings of the parts, if the argument `split` divided the search into smaller searches (parts).
-   * The parts contain all ads; the gathering of the whole search contains none itself.
+   * The ids of the gatherings of all parts, if the argument `split` divided the search into smaller searches (parts).
+   * The gathering of the whole search then contains no ads, because the gatherings of the parts contain them.
    */
   parts: readonly string[];
-  /** The total number of ads that match the search, according to the service. Null if unknown. */
+  /** The total number of ads that match the search, as reported by the service. Null if this number is unknown. */
   found: number | null;
   /** The number of different ads that the service has listed for this search so far. */
   listed: number;
   /**
-   * The credits charged for the result pages, or null if the service did not report every charge. Charges for a part of
-   * a split search count toward the gathering of the whole search.
+   * The credits that the service charged for the result pages, or null if the service did not report every charge. If a
+   * search is split into parts, the gathering of the whole search includes the charges for the parts.
    */
   charged: number | null;
-  /** True if the service returned the same result pages again. The gathering then cannot continue. */
+  /** True if the service returned the same result pages repeatedly, so that the gathering cannot continue. */
   stuck: boolean;
-  /** True if the last result page was read, so that there is nothing left to read. */
+  /** True if the last result page has been read, so that no page remains. */
   ended: boolean;
-  /** The service's cursor for the next result page. Null if there is none. */
+  /** The service's cursor for the next result page. Null if there is no next page. */
   cursor: string | null;
-  /** A sequence number. Gatherings that started later have higher numbers. */
+  /** The sequence number of the gathering. A gathering that started later has a higher number. */
   sequenceNumber: number;
-  /** The number of the latest step. Each step adds the ads of the result pages that `gather_ads` has just read. */
+  /**
+   * The number of the latest step. Each step adds the ads from the result pages that the tool `gather_ads` has just
+   * read.
+   */
   step: number;
   /** The sequence number of the latest API response whose ads were added to the gathering. */
   responseSequenceNumber: number;
@@ -144,8 +148,7 @@ export interface GatheringState {
 }
 
 /**
- * One step of a gathering (the stored ad list of a search). It contains the state after the step, and the ads that the
- * step added.
+ * One step of a gathering (the stored ad list of a search): the state after the step, and the ads that the step added.
  */
 export interface GatheringStep extends GatheringState {
   /** The ids of the ads that this step added to the gathering. */
@@ -154,43 +157,47 @@ export interface GatheringStep extends GatheringState {
 
 /**
  * A gathering (the stored ad list of one search) with computed fields for readers. If the search was split into smaller
- * searches (parts), the fields combine the parts: they contain the sum of all counts and the time of the oldest part.
+ * searches (parts), the fields combine the parts: each count is the sum of all parts, and the time is that of the
+ * oldest part.
  */
 export interface Gathering extends GatheringState {
-  /** The stored state, from which the next `gather_ads` call continues. */
+  /** The stored state from which the next call of the tool `gather_ads` continues. */
   state: GatheringState;
-  /** The gatherings of the parts, if the search was split into smaller searches (parts). Evicted ones are left out. */
+  /**
+   * The gatherings of the parts, if the search was split into smaller searches (parts). Gatherings that have been
+   * evicted are left out.
+   */
   storedParts: readonly Gathering[];
   /**
-   * The number of matching ads according to the service. Null if unknown, or if the service has listed more ads than
-   * this.
+   * The number of matching ads, as reported by the service. Null if this number is unknown, or if the service has
+   * listed more ads than it reported.
    */
   found: number | null;
-  /** The ids of all ads in the gathering, in lower case (`normalizeAdId`). */
+  /** The ids of all ads in the gathering, in lower case (see `normalizeAdId`). */
   adIds: ReadonlySet<string>;
-  /** The number of ads in `adIds` that are no longer in the dataset, because they were evicted. */
+  /** The number of ads in `adIds` that were evicted from the dataset. */
   missing: number;
-  /** True if the last result page was reached and every listed ad is in the dataset. */
+  /** True if the last result page was read and every ad that the service listed is in the dataset. */
   complete: boolean;
 }
 
 /**
- * A change to a dataset, e.g. a new version of an ad. Because several processes write records, a record may be applied
- * more than once, and in any order.
+ * A change to a dataset, e.g. a new version of an ad. Several processes write records, so the same record may be
+ * applied more than once, and records may be applied in any order.
  */
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
 /**
- * Returns an ad id in lower case. Ad ids are UUIDs, which are case-insensitive. Do not use this for page ids, which are
- * case-sensitive.
+ * Returns an ad id in lower case, because ad ids are UUIDs and therefore case-insensitive. Do not use this function for
+ * page ids, which are case-sensitive.
  */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
 export const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /**
- * Returns the ads with the given ids, as a map from id to ad. `ids` and the keys of the map are in lower case
- * (`normalizeAdId`).
+ * Returns the ads with the given ids, in a map from id to ad. Both `ids` and the keys of the map are in lower case (see
+ * `normalizeAdId`).
  */
 export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: ReadonlySet<string>) =>
   new Map(ads.filter(({ id }) => ids.has(normalizeAdId(id))).map((item) => [normalizeAdId(item.id), item] as const));
@@ -198,19 +205,20 @@ export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: Readonly
 /** The memory limit for one dataset (the stored ads of an account), in bytes. */
 const maxDatasetBytes = 128 * 1024 * 1024;
 /**
- * The fraction of the memory limit that one eviction frees. A full dataset shrinks to 95 % of the limit, because
- * otherwise every new ad would cause another eviction.
+ * The fraction of the memory limit that one eviction frees. If an eviction freed less, the dataset would be full again
+ * after a few new ads.
  */
 const evictedFraction = 0.05;
 /**
- * The fraction of the memory limit that the ads of one search may fill. Without the remaining 20 %, larger ads at the
- * end of a search could evict the first ads of the same search.
+ * The fraction of the memory limit that the ads of one search may use. The other 20 % are reserved, because larger ads
+ * at the end of a search could otherwise evict the first ads of the same search.
  */
 const maxSearchFraction = 0.8;
-/** The estimated memory of a dataset without any ads, in bytes. */
+/** The estimated memory that a dataset uses without any ads, in bytes. */
 const datasetOverheadBytes = 4096;
 /**
- * The assumed size of an ad in bytes. Used until the dataset has `minAdsForAverage` ads, which give a real average.
+ * The assumed average size of an ad, in bytes. Used until the dataset contains `minAdsForAverage` ads, whose real
+ * average is then used instead.
  */
 const typicalAdBytes = 10_000;
 const minAdsForAverage = 50;
@@ -219,7 +227,7 @@ let createdDatasetCount = 0;
 
 /** A dataset (stored ads, advertiser pages and gatherings) in the memory of this process. */
 export class MemoryDataset {
-  /** The entries by kind. Each table evicts its first entry first. */
+  /** The entries of the dataset by kind. Each table evicts its oldest entry first. */
   readonly #tables = {
     ads: new ItemTable(normalizeAdId),
     pages: new ItemTable((id) => id),
@@ -256,8 +264,8 @@ export class MemoryDataset {
   }
 
   /**
-   * Adds a record: a version of an ad or page, or a step of a gathering. Returns false if the dataset already contained
-   * it.
+   * Adds a record, i.e. a version of an ad or page, or a step of a gathering (stored ad list). Returns false if the
+   * dataset already contained the record.
    */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering')
@@ -269,7 +277,8 @@ export class MemoryDataset {
   }
 
   /**
-   * Yields the content of the dataset as records. Applying these records to an empty dataset creates an equal dataset.
+   * Yields the content of the dataset as records. If these records are applied to an empty dataset, the result is an
+   * equal dataset.
    */
   *records(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
@@ -280,8 +289,8 @@ export class MemoryDataset {
   }
 
   /**
-   * Returns a snapshot of the dataset, which later changes do not affect. `records` are the labels and picture hashes
-   * to include.
+   * Returns a snapshot of the dataset, which later changes do not affect. The snapshot includes the labels and picture
+   * hashes in `records`.
    */
   getContents(records = emptyContentRecords): DatasetContents {
     const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
@@ -300,19 +309,22 @@ export class MemoryDataset {
   }
 
   /**
-   * Removes an item that the shared store has evicted. Not counted here, because `evictedFromStore` counts this
-   * eviction.
+   * Removes an item that the shared store has evicted. Does not count the eviction, because `evictedFromStore` already
+   * does.
    */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
   }
 
-  /** Evicts the oldest entries if the dataset exceeds its memory limit. Does nothing otherwise. */
+  /** Evicts the oldest entries if the dataset exceeds its memory limit. */
   shrinkIfTooLarge(): void {
     if (this.bytes > this.#maxBytes) this.shrinkTo((1 - evictedFraction) * this.#maxBytes);
   }
 
-  /** Evicts entries until the dataset has at most `bytes` bytes: first the oldest ads, then pages, then gatherings. */
+  /**
+   * Evicts entries until the dataset has at most `targetBytes` bytes. Evicts all ads first, then pages, then
+   * gatherings, and the oldest entries of each kind first.
+   */
   shrinkTo(bytes: number): void {
     const { ads, pages, gathering } = this.#tables;
     if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();
@@ -330,15 +342,15 @@ export class MemoryDataset {
 }
 
 /**
- * The items of an API response. If consecutive responses are identical, they become one batch, and `first` contains the
- * time and the sequence number of the first response.
+ * The items of an API response. If consecutive responses are identical, they are combined into one batch. `first` then
+ * contains the time and the sequence number of the first of these responses.
  */
 export interface ResponseBatch extends ItemBatch {
   first?: { at: number; sequenceNumber: number };
 }
 
 /**
- * Parses the items of an API response and returns one record per item. Skips invalid items, e.g. those without an id.
+ * Parses the items of an API response and returns one record per item. Skips invalid items, e.g. items without an id.
  */
 export function createItemRecords({ items, text: _, ...source }: ResponseBatch): DatasetRecord[] {
   return items().flatMap((item) => createRecord(item, source) ?? []);
@@ -356,17 +368,17 @@ function createRecord(item: unknown, { type, first, ...source }: RecordSource): 
 }
 
 /**
- * The maximum nesting depth of an item. Deeper items are skipped, because comparing them recursively could exhaust the
+ * The maximum nesting depth of an item. Deeper items are skipped, because comparing them recursively could overflow the
  * stack. Items from the service have about five levels.
  */
 const maxItemDepth = 500;
 
 const maxItemBytes = 1024 * 1024;
-/** The measured memory overhead per item and per version, in bytes, in addition to the JSON. */
+/** The measured memory that an item and a version need in addition to their JSON, in bytes. */
 const itemOverheadBytes = 1024;
 const versionOverheadBytes = 300;
 
-/** A map that tracks the total size of its entries in bytes. `removeOldest` evicts the first entry. */
+/** A map that tracks the total size of its entries in bytes. `removeOldest` evicts the entry that was added first. */
 class SizedTable<Entry> {
   entries = new Map<string, Entry>();
   bytes = 0;
@@ -404,7 +416,7 @@ class SizedTable<Entry> {
   }
 }
 
-/** The ads or advertiser pages of a dataset, roughly sorted by the latest API response that contained the item. */
+/** The ads or advertiser pages of a dataset, roughly sorted by the latest API response that contained each item. */
 class ItemTable extends SizedTable<StoredItem> {
   constructor(getKey: (id: string) => string) {
     super(getKey, estimateBytes);
@@ -415,15 +427,16 @@ class ItemTable extends SizedTable<StoredItem> {
   }
 
   /**
-   * Sorts the entries by sequence number, so that the oldest one is evicted first. Records may be added in any order.
+   * Sorts the entries by sequence number, so that the oldest entry is evicted first. Sorting is necessary because
+   * records may be added in any order.
    */
   sort(): void {
     this.entries = new Map(this.all().map((item) => [this.getKey(item.id), item]));
   }
 
   /**
-   * Adds a version of an ad or page. Returns false if the table already contained this version, or if the item is too
-   * large or its id is invalid.
+   * Adds a version of an ad or page. Returns false if the table already contained this version, if the item is too
+   * large, or if its id is invalid.
    */
   add(record: ItemRecord): boolean {
     const storedItem = this.get(record.id);
@@ -455,8 +468,8 @@ interface GatheringEntry {
 }
 
 /**
- * The first two constants limit the gatherings of a dataset: their number, and their total size in bytes. The last two
- * are the estimated memory overhead per gathering and per ad id, in bytes.
+ * Limits and memory estimates for the gatherings (stored ad lists) of a dataset: the maximum number and total size of
+ * gatherings, and the memory overhead per gathering and per ad id. All sizes are in bytes.
  */
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;
@@ -464,8 +477,8 @@ const gatheringOverheadBytes = 1024;
 const idOverheadBytes = 128;
 
 /**
- * The gatherings of a dataset, i.e. the stored ad lists of its searches. If there are too many, the least recently
- * updated one is evicted first.
+ * The gatherings of a dataset, i.e. the stored ad lists of its searches. If a limit is exceeded, the least recently
+ * updated gathering is evicted first.
  */
 class GatheringTable extends SizedTable<GatheringEntry> {
   constructor() {
@@ -495,8 +508,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
   }
 
   /**
-   * Adds a step of a gathering, i.e. more ads of one search. Steps may arrive in any order. Returns false if the table
-   * already contained the step.
+   * Adds a step of a gathering, i.e. more ads of the same search. Steps may arrive in any order. Returns false if the
+   * table already contained the step.
    */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const storedEntry = this.entries.get(state.id);
@@ -512,8 +525,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
   }
 
   /**
-   * Moves a gathering to the end of the table, so that it is evicted last. If it belongs to a search that was split
-   * into parts, also moves the gatherings of the whole search and of the other parts.
+   * Moves a gathering to the end of the table, so that it is evicted last. If the gathering belongs to a search that
+   * was split into parts, also moves the gatherings of the whole search and of the other parts.
    */
   #moveToEnd({ id, parts }: GatheringState): void {
     const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
@@ -528,8 +541,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
 }
 
 /**
- * Combines the gatherings of a search that was split into smaller searches (parts). The result has the ads of all
- * parts, the sums of their counts, and the time of the oldest part.
+ * Combines the gatherings of a search that was split into smaller searches (parts). The combined gathering has the ads
+ * of all parts, the sums of their counts, and the time of the oldest part.
  */
 function combineParts(gathering: Gathering, allGatherings: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
@@ -542,7 +555,7 @@ function combineParts(gathering: Gathering, allGatherings: readonly Gathering[])
     storedParts,
     found: totals.length === parts.size ? sumNumbers(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
-    // Collect the ad ids only when a caller asks for them. There may be thousands of ids, and most callers need none.
+    // Collect the ad ids only when a caller needs them. There may be thousands of ids, and most callers need none.
     get adIds() {
       combinedAdIds ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return combinedAdIds;
@@ -554,7 +567,7 @@ function combineParts(gathering: Gathering, allGatherings: readonly Gathering[])
 
 /**
  * Returns true if `state` should replace the stored state. If two processes stored the same step at the same time, the
- * state with `ended` wins. Otherwise `gather_ads` could read a completed search again.
+ * state with `ended` takes precedence, so that `gather_ads` does not read a completed search again.
  */
 function isNewerState(state: GatheringState, storedState: GatheringState): boolean {
   if (state.step !== storedState.step) return state.step > storedState.step;

@@ -10,7 +10,7 @@ import { openMemoryStore } from './in-memory.ts';
 import { reduceIfNearlyFull, type StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
-/** An exported file or report, as it is shown in tool results and resource lists. */
+/** An exported file or report, as tool results and resource lists show it. */
 export interface ExportedFile {
   /** The resource URI under which an MCP client can read the file. */
   uri: string;
@@ -20,15 +20,18 @@ export interface ExportedFile {
   bytes: number;
   /** The time at which the file was created, in milliseconds since 1970. */
   at: number;
-  /** The path of the file on this machine. Only set if the file was written to a folder. */
+  /** The path of the file on this machine. Set only if the file was written to a folder. */
   path?: string | undefined;
-  /** How long the file exists, in words, e.g. `for 7 days`. */
+  /** Describes how long the file exists, e.g. `for 7 days`. */
   lifetimeText?: string;
-  /** How long the file can be read as an MCP resource or downloaded through its link, in milliseconds. */
+  /** How long clients can read the file as an MCP resource or download it through its link, in milliseconds. */
   ttlMs: number;
-  /** The path of the download link, e.g. `/files/Zm9v/ads.csv`. The caller puts the origin of the server before it. */
+  /** The path of the download link, e.g. `/files/Zm9v/ads.csv`. The caller must prepend the origin of the server. */
   linkPath?: string;
-  /** The reason why the file could not be written to any folder. Set only if the file is in memory for this reason. */
+  /**
+   * The reason why the file could not be written to any folder and is therefore stored in memory. Not set for other
+   * files.
+   */
   problem?: string | undefined;
   /**
    * Returns the content of the file.
@@ -36,55 +39,62 @@ export interface ExportedFile {
    */
   readContent(): Promise<Uint8Array>;
   /**
-   * Deletes the file. Called if the companion file, which describes how the data was collected, could not be written.
+   * Deletes the file. Called if the companion file could not be written. A companion file describes how the data was
+   * collected.
    */
   discard?(): Promise<void>;
 }
 
-/** An exported file that will be created. */
+/** A file to be exported. */
 interface NewFile {
   name: string;
   /**
-   * The ending of the companion file's name. For example, `-methods.md` gives `ads-methods.md` for `ads.csv`. If either
-   * name is taken, both files get the same number.
+   * The ending of the name of the companion file, which describes how the data was collected. For example, the ending
+   * `-methods.md` gives `ads-methods.md` for `ads.csv`. If either name is taken, both files get the same number.
    */
   companionEnding?: string;
   mimeType: string;
-  /** How long the file can be read, in milliseconds. Default: one hour. */
+  /** How long clients can read the file, in milliseconds. Default: one hour. */
   ttlMs?: number;
   /**
-   * Passes the content to `append` in chunks, and awaits each `append` before the next one. `write` is called again if
-   * the first folder does not accept the file.
-   * @param maxBytes the maximum size; `write` must throw if the file would be larger
+   * Passes the content to `append` in chunks, and awaits each call of `append` before the next call. `write` is called
+   * again if the first folder does not accept the file.
+   * @param maxBytes the maximum size; `write` must throw an error if the file would be larger
    */
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
 
-/** Creates, lists and finds the exported files of one API key. */
+/** Creates, lists and finds the exported files of a single tenant (API key). */
 export interface TenantExports {
   create(file: NewFile): Promise<ExportedFile>;
-  /** Returns the files that have not expired, the newest first. */
+  /** Returns the files that have not expired, sorted from the newest to the oldest. */
   list(): Promise<ExportedFile[]>;
   find(uri: string): Promise<ExportedFile | undefined>;
 }
 
-/** Stores the exported files of all API keys in a folder, in memory, or in a store that replicas share. */
+/**
+ * Stores the exported files of all tenants (API keys) in a folder, in memory, or in a store that several replicas
+ * share.
+ */
 export interface ExportStore {
   /**
-   * Opens the exported files of one tenant, i.e. the owner of an API key.
+   * Opens the exported files of one tenant (API key).
    * @param callStartedAt the start of the tool call, in milliseconds since 1970; default: now. If the service has
    * rejected the API key since then, the files that this call creates get no download link.
    */
   forTenant(tenantId: string, callStartedAt?: number): TenantExports;
-  /** The download links of the files. Undefined if the files are in a folder, where the user opens them directly. */
+  /**
+   * Finds and disables the download links of the files. Undefined if the files are in a folder, where the user opens
+   * them directly.
+   */
   links?: FileLinks;
 }
 
-/** Finds exported files by their download links. A link works without an API key. */
+/** Finds exported files by their download links, and disables these links. A link works without an API key. */
 export interface FileLinks {
   /**
-   * Finds a file by its download link and name. Returns `ended` if the link is no longer valid, and undefined if the
-   * link or the name is wrong.
+   * Finds a file by its download link and file name. Returns `ended` if the link is no longer valid, and undefined if
+   * the link or the file name is wrong.
    */
   find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
   /**
@@ -98,29 +108,32 @@ export interface FileLinks {
 
 const MB = 1024 * 1024;
 /**
- * The maximum size of one exported file, in bytes. `maxExportBytes` applies in memory or a shared store, and
- * `maxFolderBytes` applies in a folder.
+ * The maximum size of an exported file, in bytes: `maxExportBytes` in memory or in a shared store, and `maxFolderBytes`
+ * in a folder.
  */
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
-/** How long an exported file can be read, in milliseconds. */
+/** How long clients can read an exported file, in milliseconds. */
 export const exportTtlMs = 3_600_000;
-/** How long a report can be read, in milliseconds. Reports are read by people, so they stay longer than exports. */
+/**
+ * How long clients can read a report, in milliseconds. Reports are for people, so they are available longer than
+ * exports.
+ */
 export const reportTtlMs = 24 * exportTtlMs;
 /**
- * How long the store remembers a download link, in milliseconds. This is longer than the lifetime of any file, so that
- * an expired link leads to an explanation rather than a 404.
+ * How long the store remembers a download link, in milliseconds. This time is longer than the lifetime of any file, so
+ * that an expired link leads to an explanation instead of a 404 error.
  */
 const linkTtlMs = 2 * reportTtlMs;
-/** The maximum number of files in a folder with the same name apart from a number, e.g. `ads.csv` and `ads-2.csv`. */
+/** The maximum number of files in a folder whose names differ only in a number, e.g. `ads.csv` and `ads-2.csv`. */
 const maxNumberedNames = 10_000;
 
-/** Returns the subfolder of `AD_LIBRARY_FILES` that exports are written to. */
+/** Returns the path of the folder for exports, which is in the folder that the setting `AD_LIBRARY_FILES` names. */
 export const getExportsFolder = (filesFolder: string): string => join(filesFolder, 'exports');
 
 /**
- * Where exported files are written: a `folder` that the user has chosen, or else the downloads folder in `home`. If
- * there is no downloads folder, files are written to a folder in `temporary`.
+ * Where exported files are written. Either the user has chosen a `folder`, or files go to the downloads folder in
+ * `home`. Without a downloads folder, files are written to a folder in `temporary`.
  */
 export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
 
@@ -128,7 +141,7 @@ interface ExportFolder {
   path: string;
   lifetimeText: string;
   /**
-   * Creates the folder if necessary. Returns the maximum size of a file in bytes.
+   * Creates the folder if it does not exist. Returns the maximum size of a file in this folder, in bytes.
    * @throws Error if it is not safe to write to the folder
    */
   open(): Promise<number>;
@@ -141,8 +154,8 @@ function listExportFolders(exportTarget: ExportTarget): ExportFolder[] {
     open: () => createIfMissing(path).then(() => maxFolderBytes),
   });
   if ('folder' in exportTarget) return [createPermanentFolder(exportTarget.folder, createPrivateFolder)];
-  // Use the downloads folder only if it exists. A home directory without one probably belongs to a service account
-  // rather than a person.
+  // Use the downloads folder only if it exists. A home directory without a downloads folder probably belongs to a
+  // service account and not to a person.
   const downloadsFolders =
     exportTarget.home === undefined
       ? []
@@ -151,8 +164,8 @@ function listExportFolders(exportTarget: ExportTarget): ExportFolder[] {
 }
 
 /**
- * Returns the folder for exports in the system's temporary directory, to which all users can write. The folder is
- * refused if another user owns it.
+ * Describes the folder for exports in the system's temporary directory. All users can write to this directory, so
+ * `open` refuses the folder if another user owns it.
  */
 function createTemporaryFolder(temporaryFolder: string): ExportFolder {
   const path = getTemporaryPath(temporaryFolder);
@@ -174,7 +187,7 @@ const getTemporaryPath = (temporary: string) => join(temporary, `ad-library-${pr
 
 const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoreErrorCodes('EEXIST'));
 
-/** Lists the files in a folder. Skips files that another process deletes meanwhile. */
+/** Lists the files in a folder. Skips files that another process deletes while this function runs. */
 async function listFiles(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
   const folderEntries = await Promise.all(
@@ -185,7 +198,7 @@ async function listFiles(folder: string) {
   );
 }
 
-/** Deletes exports older than `temporaryDays` from the temporary folder, because nothing else cleans it up. */
+/** Deletes exports that are older than `temporaryDays` from the temporary folder, because nothing else deletes them. */
 export async function removeOldExports(temporaryFolder: string, now: number): Promise<void> {
   const folder = getTemporaryPath(temporaryFolder);
   await securePrivateFolder(folder);
@@ -196,10 +209,10 @@ export async function removeOldExports(temporaryFolder: string, now: number): Pr
 /**
  * Opens an export store that writes files to a folder of the user.
  *
- * - Only the owner can read the files.
+ * - Only the owner of the folder can read the files.
  * - Existing files are never overwritten. Only incomplete files are deleted.
- * - The most recent files can also be read as MCP resources.
- * - If no folder accepts a file, it is stored in memory. If the user has chosen a folder, the export fails instead.
+ * - Clients can also read the most recent files as MCP resources.
+ * - If no folder accepts a file, it is stored in memory. If the user has chosen the folder, the export fails instead.
  */
 export function openFolderExports(exportTarget: ExportTarget, now: () => number): ExportStore {
   const folders = listExportFolders(exportTarget);
@@ -241,8 +254,8 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
       isOpen = true;
       return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
-      // Rethrow errors of `write` itself. Try the next folder only if this folder cannot be used, i.e. after an error
-      // of `open` or of the file system.
+      // Try the next folder only if this folder cannot be used, i.e. if `open` or the file system failed. Rethrow
+      // errors that `write` itself throws.
       if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
       problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }
@@ -255,8 +268,8 @@ const formatUri = (id: string, name: string) => `ad-library://exports/${id}/${en
 type FileNames = Pick<NewFile, 'name' | 'companionEnding'>;
 
 /**
- * Writes a file to a folder, first under a temporary name. It gets its final name only when it is complete, so that no
- * program reads half a file.
+ * Writes a file to a folder under a temporary name, and renames the file when it is complete, so that no program reads
+ * an incomplete file.
  */
 async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, maxBytes: number) {
   const tempFile = join(folder, `${fileNames.name}.${randomUUID()}.part`);
@@ -284,8 +297,8 @@ async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, ma
 }
 
 /**
- * Creates an empty file under a name that is not taken, e.g. `ads-2.csv`, and returns its path. The flag `wx` ensures
- * that no file is overwritten and no symbolic link is followed.
+ * Creates an empty file under a name that is not taken, e.g. `ads-2.csv`, and returns the path of this file. The flag
+ * `wx` ensures that no file is overwritten and no symbolic link is followed.
  */
 async function reserveFileName(folder: string, { name, companionEnding }: FileNames): Promise<string> {
   const extension = extname(name);
@@ -304,12 +317,12 @@ async function reserveFileName(folder: string, { name, companionEnding }: FileNa
 }
 
 /**
- * Reads a file that this process wrote earlier.
- * @throws AdLibraryError `not_found` if the file was deleted, resized or replaced
+ * Reads a file that this process has written.
+ * @throws AdLibraryError `not_found` if the file no longer exists or has a different size
  */
 async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Array> {
-  // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe.
-  // Windows has neither flag.
+  // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents the process from waiting for a writer if the path is a
+  // named pipe. Windows has neither flag.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const fileHandle = await open(path, flags).catch(() => undefined);
   try {
@@ -323,32 +336,36 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
 }
 
 /**
- * The memory limit for exported files in bytes, and their maximum number. The memory limit applies per tenant (API key)
- * in a shared store, and to all tenants together in the memory of one process.
+ * The memory limit for exported files in bytes, and the maximum number of files. The memory limit applies to each
+ * tenant (API key) in a shared store, but to all tenants together in the memory of a single process.
  */
 const maxTenantBytes = 64 * MB;
 const maxExports = 50;
 const exportChunkBytes = 256 * 1024;
 
-/** Stored after the service has rejected an API key. `at` is the time of the rejection, in milliseconds since 1970. */
+/** A record that the service has rejected an API key. `at` is the time of the rejection, in milliseconds since 1970. */
 interface KeyRejection {
   at: number;
 }
 
-/** An exported file in the list of an API key's files. Its content is stored separately, in `parts` chunks. */
+/**
+ * An exported file in the list of a tenant's files. The content of the file is stored separately, in `parts` chunks.
+ */
 interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
   /**
-   * The time at which the file expires, by the store's clock. It is 0 if newer files have pushed this file off the
-   * list.
+   * The time at which the file expires, in milliseconds by the store's clock. It is 0 if the file was removed from the
+   * list because of newer files.
    */
   expiresAt: number;
   link: string;
   isLinkEnded?: true;
 }
 
-/** Opens an export store in the memory of this process. One API key may use at most half of the memory. */
+/**
+ * Opens an export store in the memory of this process. A single tenant (API key) may use at most half of this memory.
+ */
 export function openMemoryExports(now: () => number): ExportStore {
   let fileCount = 0;
   const storeAccess = openMemoryStore(now, { maxBytes: maxTenantBytes });
@@ -362,8 +379,8 @@ export function openMemoryExports(now: () => number): ExportStore {
 const createRandomId = () => randomBytes(9).toString('base64url');
 
 /**
- * Opens an export store that encrypts files and puts them into a `Store`, e.g. Redis, so that all replicas can serve
- * them.
+ * Opens an export store that writes encrypted files to a `Store`, e.g. Redis, so that all replicas of this server can
+ * serve the files.
  */
 export function openStoredExports(
   access: StoreAccess,
@@ -462,7 +479,7 @@ export function openStoredExports(
         (await readFiles()).filter((file) => file.link === link && !file.isLinkEnded).map(createExportedFile)[0],
       /**
        * Disables all download links of a rejected API key. A call that is still writing a file reads `rejectionKey`
-       * afterwards, and then disables the link of its own file.
+       * when the file is complete, and then disables the link of that file.
        */
       reject: async (at: number | undefined) => {
         if (at !== undefined) await documents.write<KeyRejection>(rejectionKey, () => ({ at }), linkTtlMs);
@@ -488,8 +505,8 @@ export function openStoredExports(
 }
 
 /**
- * The owner and the name of the file that a download link leads to. The link works without an API key, so the owner is
- * stored here.
+ * The owner and the name of the file to which a download link leads. The owner is stored because the link works without
+ * an API key.
  */
 interface LinkDocument {
   tenantId: string;

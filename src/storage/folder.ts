@@ -20,41 +20,45 @@ import { openFullUsageWindows, openLedger } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
-/** Options for storing the state of a single-user server in the user's folder. */
+/** Options for storing the data of a single-user server in a folder of the user. */
 export interface FolderOptions extends StateOptions {
   folder: string;
   baseUrl: string;
   apiKey: string;
   /**
-   * Asks the service which account an API key belongs to. Resolves to the user id of the account, or to undefined if
-   * the response has none.
+   * Asks the service which account an API key belongs to. Resolves to the user id of this account, or to undefined if
+   * the response contains no user id.
    */
   fetchUserId(caller: DatasetCaller): Promise<string | undefined>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
 const MB = 1024 * 1024;
-/** The memory limits, in bytes, for the cached API responses of one key and for failed writes that wait for a retry. */
+/**
+ * The memory limits, in bytes, for the cached API responses of an API key and for failed writes that wait for a retry.
+ */
 const maxCachedBytes = 64 * MB;
 const maxQueueBytes = 96 * MB;
 /** The interval, in milliseconds, between two attempts to ask the service which account an API key belongs to. */
 const confirmIntervalMs = 30_000;
 /**
- * The maximum age of a lease, i.e. of the mark that a process has a call in progress, in milliseconds. An older lease
- * counts as abandoned even if a process with its pid exists, because the operating system reuses pids.
+ * The maximum age of a lease (the mark that a process has a call in progress), in milliseconds. An older lease counts
+ * as abandoned even if a process with the same pid exists, because the operating system reuses pids.
  */
 const maxLeaseMs = 15 * 60_000;
 
 const createFileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
 
 /**
- * `accounts` has one file per account with its ads, labels, watches (repeated searches) and reports. `keys` has one
- * file per API key with its cached responses, page cursors, slots (locks) and spending.
+ * The folder `accounts` contains one file per account, with its ads, labels, watches (repeated searches) and reports.
+ * The folder `keys` contains one file per API key, with its cached responses, page cursors, slots (locks) and spending.
  */
 const getAccountsFolder = (folder: string): string => join(folder, 'accounts');
 const getKeysFolder = (folder: string): string => join(folder, 'keys');
 
-/** Opens the state that is stored in the user's folder. Any number of processes can use the same folder. */
+/**
+ * Opens the data that is stored in the user's folder. Any number of processes can use the same folder at the same time.
+ */
 export function openFolderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttlMs, now, warn } = options;
   const path = join(getKeysFolder(folder), createFileName(baseUrl, apiKey));
@@ -62,8 +66,8 @@ export function openFolderState(options: FolderOptions) {
   const keyAccess = createFileAccess(async () => store, options);
   const { queue } = keyAccess;
   return {
-    // If a process was killed during a call and the user repeats the call, send it again, although the service may
-    // charge twice. The user has seen the failure and wants a result.
+    // Resend a call that was lost because its process was killed, if the user repeats the call. The service may charge
+    // twice, but the user has seen the failure and wants a result.
     responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, resendsLostCalls: true })),
     usageWindows: runQueueBefore(queue, openFullUsageWindows(keyAccess, options.monotonicNow)),
     openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
@@ -81,9 +85,9 @@ export function openFolderState(options: FolderOptions) {
 }
 
 /**
- * Returns functions that read and write the file of one API key or account, which other processes may also use. A write
- * that fails temporarily is retried when the file is next used.
- * @param findStore returns the store of the file. Called for each operation, because the account, and therefore the
+ * Returns functions that read and write the file of an API key or account. Other processes may use the same file. A
+ * write that fails temporarily is retried when the file is next used.
+ * @param findStore returns the store of the file; called for each operation, because the account, and therefore the
  * file, may be unknown at first
  */
 function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
@@ -115,9 +119,9 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
 /**
  * The datasets (stored ads) of accounts in the user's folder.
  *
- * The service is asked which account an API key belongs to, so that a new key of the same account finds the same
- * dataset. While the service is unreachable, the account that was last stored for the key is used. If no account is
- * stored, reads fail, and paid responses wait in memory.
+ * This server asks the service which account an API key belongs to, so that a new key of the same account finds the
+ * same dataset. While the service is unreachable, the server uses the account that was last stored for the key. If no
+ * account is stored, reads fail, and paid responses wait in memory.
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
@@ -127,7 +131,7 @@ class FolderDatasets implements Datasets {
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
   #userId: string | undefined;
-  /** True if the service has confirmed the account of the key since this process started. */
+  /** True if the service has told this process which account the API key belongs to. */
   #isConfirmed = false;
   #pendingConfirmation: Promise<void> | undefined;
   #nextConfirmationAt = Number.NEGATIVE_INFINITY;
@@ -145,8 +149,8 @@ class FolderDatasets implements Datasets {
 
   /**
    * Opens the dataset (the stored ads) of an API key. While the account of the key is unknown, every read asks the
-   * service for it. With `toAdd`, the service is asked only every `confirmIntervalMs`, because asking delays a paid
-   * response.
+   * service which account it is. With `toAdd`, the service is asked at most every `confirmIntervalMs`, because each
+   * request delays a paid response.
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
@@ -204,9 +208,9 @@ class FolderDatasets implements Datasets {
   }
 }
 
-/** How long the folder stores which account an API key belongs to, in milliseconds. */
+/** How long the folder remembers which account an API key belongs to, in milliseconds. */
 const accountTtlMs = 400 * dayMs;
-/** The kinds of errors after which the service counts as unreachable. */
+/** The kinds of errors that mean that the service is unreachable. */
 const unreachableKinds: readonly ErrorKind[] = ['network', 'timeout', 'unavailable'];
 
 const createUnknownAccountError = (cause?: unknown) => {
@@ -219,13 +223,15 @@ const createUnknownAccountError = (cause?: unknown) => {
 export interface StoredFile {
   path: string;
   bytes: number;
-  /** The base URL of the service from which the data in the file comes. Undefined if the file cannot be read. */
+  /** The base URL of the service from which the data comes. Undefined if the file cannot be read. */
   baseUrl?: string | undefined;
-  /** The number of stored objects of each kind. Undefined if the file cannot be read. */
+  /** The number of stored objects of each kind. Set only for account files that can be read. */
   contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number> | undefined;
 }
 
-/** Lists the files in the data folder and counts the objects in each account file, for the command `files`. */
+/**
+ * Lists the files in the data folder and counts the stored objects in each account file. Used by the command `files`.
+ */
 export async function listStoredFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
   const accounts = await listFiles(getAccountsFolder(folder));
   for (const file of accounts) file.contents = await countContents(file).catch(() => undefined);

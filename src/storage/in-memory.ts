@@ -11,27 +11,28 @@ import { noQueue } from './store/write-queue.ts';
 const MB = 1024 * 1024;
 const maxSlotBytes = 16 * MB;
 
-/** Opens slots (named locks for tool calls) in memory, for a process that shares no data with other processes. */
+/** Opens slots (named locks for tool calls) in memory. Used by a process that shares no data with other processes. */
 export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
-  /** Returns the current time by a clock of this process, in milliseconds. */
+  /** Returns the time of a clock of this process, in milliseconds. */
   now: () => number;
   /**
-   * The memory limit, in bytes, for accounts that have spent nothing. It prevents requests with made-up API keys from
-   * filling the memory.
+   * The memory limit, in bytes, for accounts that have spent nothing. This limit keeps requests with made-up API keys
+   * from filling the memory.
    */
   maxBytes?: number;
   /**
-   * The memory limit, in bytes, for accounts that have spent credits. Made-up API keys cannot fill it, because the
-   * service charges only real keys.
+   * The memory limit, in bytes, for accounts that have spent credits. Requests with made-up API keys do not count
+   * against this limit, because the service charges only real keys.
    */
   maxLastingBytes?: number;
 }
 
 /**
- * Creates a credit ledger in the memory of this process. Accounts that have spent credits or have a call in progress
- * are never evicted. When they fill the memory, paid calls with new API keys are rejected before they are sent.
+ * Creates a credit ledger in the memory of this process. The ledger never evicts accounts that have spent credits or
+ * have a call in progress. When such accounts fill the memory, paid calls with new API keys are rejected before they
+ * are sent.
  */
 export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
@@ -39,14 +40,14 @@ export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
 }
 
 /**
- * The memory limit, in bytes, for the cache of parsed documents. Without the cache, each SQL statement would parse all
- * labels again.
+ * The memory limit, in bytes, for the cache of parsed documents. Without this cache, each SQL statement would have to
+ * parse all labels again.
  */
 const maxParsedBytes = 32 * MB;
 
 /**
  * Opens a store in the memory of this process.
- * @param now the store's clock in milliseconds. Used only for the age and expiry of entries
+ * @param now returns the time of the store's clock, in milliseconds; used only for the age and expiry of entries
  */
 export function openMemoryStore(now: () => number, options: MemoryStoreOptions = {}): StoreAccess {
   const store = new MemoryStore(now, options);

@@ -3,50 +3,54 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
-/** The API response that contained an ad or advertiser page. */
+/** The source of an ad or advertiser page, i.e. the API response that contained it. */
 export interface ItemSource {
-  /** The API operation that returned the item, e.g. `searchAds`. */
+  /** The API operation that returned the ad or page, e.g. `searchAds`. */
   listedBy: string;
   requestId: string | null;
 }
 
-/** A stored ad or advertiser page. A field that the newest API response lacks keeps its earlier value. */
+/** A stored ad or advertiser page. If the newest API response lacks a field, the field keeps its earlier value. */
 export interface StoredItem extends ItemSource, ItemVersion {
-  /** The id of the ad or page, exactly as in the API response, i.e. not in lower case. */
+  /** The id of the ad or page, exactly as in the API response. The id is not converted to lower case. */
   id: string;
-  /** The time at which the first version arrived, in milliseconds since 1970. */
+  /** The time at which the first version of the ad or page arrived, in milliseconds since 1970. */
   firstAt: number;
-  /** The sequence number of the API response that contained the first version. */
+  /** The sequence number of the first API response that contained this ad or page. */
   firstSequenceNumber: number;
   /**
-   * Earlier versions with other field values, the oldest first. Some differ only in counters such as the reach of an
-   * ad.
+   * The earlier versions of the ad or page, from oldest to newest. Some versions differ only in counters, e.g. in the
+   * reach of an ad.
    */
   versions: readonly ItemVersion[];
 }
 
-/** One version of an ad or advertiser page. Several consecutive API responses may have contained the same version. */
+/** One version of an ad or advertiser page. Consecutive API responses with the same field values share one version. */
 export interface ItemVersion {
   /**
-   * The times at which the first and the last API response with this version arrived, in milliseconds since 1970. They
-   * are only displayed. Clocks can be wrong, so sequence numbers decide which version is newer.
+   * The times at which the first (`since`) and the last (`at`) API response with this version arrived, in milliseconds
+   * since 1970. They are only for display: clocks can be wrong, so sequence numbers decide which version is newer.
    */
   since: number;
   at: number;
   /**
-   * The sequence numbers of the first and the last API response with this version. Later responses have higher numbers.
+   * The sequence numbers of the first (`sinceSequenceNumber`) and the last (`sequenceNumber`) API response with this
+   * version. Later responses have higher numbers.
    */
   sinceSequenceNumber: number;
   sequenceNumber: number;
-  /** The ad or advertiser page as JSON text, encoded in UTF-8. */
+  /** The ad or advertiser page, as JSON text in UTF-8. */
   json: Uint8Array;
 }
 
-/** A version of an ad or advertiser page that will be added to the dataset (the stored ads). */
+/** A version of an ad or advertiser page that is to be added to the dataset (the stored ads). */
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
-  /** The time and sequence number of the item's first version. Missing if this is the first version. */
+  /**
+   * The arrival time and the sequence number of the first version. Both are missing if this record is the first
+   * version.
+   */
   firstAt?: number | undefined;
   firstSequenceNumber?: number | undefined;
 }
@@ -58,19 +62,19 @@ export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
   JSON.parse(toBuffer(json).toString()) as JsonObject;
 
 /**
- * Returns a `Buffer` that shares the memory of `bytes`, because `Buffer` decodes non-ASCII text a third faster than
+ * Wraps bytes in a `Buffer` without copying them, because `Buffer` decodes non-ASCII text a third faster than
  * `TextDecoder`.
  */
 const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /**
- * Encodes a value as JSON in UTF-8. A small `Buffer` would be a slice of a larger pool and keep the whole pool in
- * memory, so this uses `TextEncoder`.
+ * Encodes a value as JSON text in UTF-8. Uses `TextEncoder`, because a small `Buffer` is a slice of a shared pool and
+ * would keep the whole pool in memory.
  */
 export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
-/** The maximum number of earlier versions that are stored per item. */
+/** The maximum number of earlier versions that are stored for an ad or advertiser page. */
 const maxEarlierVersions = 10;
 
 /** Creates a stored ad or advertiser page from its first version. */
@@ -88,10 +92,10 @@ export function createItem(record: ItemRecord): StoredItem {
 }
 
 /**
- * Adds a version to an ad or page and returns the new item, or the same object if nothing changes.
+ * Adds a version to a stored ad or page. Returns the new item, or the same object if nothing changes.
  *
  * Versions can arrive out of order if two processes write at the same time. A late version is inserted among the
- * earlier versions. If it has fields that all newer versions lack, the newest version takes over these fields.
+ * earlier versions. Fields that the newest version lacks are copied from the late version.
  */
 export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredItem {
   const newItem = createItem(record);
@@ -136,16 +140,13 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.sequenceNumber - right.sequenceNumber;
 
-/**
- * Returns true if the record is from the time of `version`, i.e. between the first and the last API response with this
- * version.
- */
+/** Returns true if the record arrived between the first and the last API response that contained the version. */
 const isDuringVersion = ({ sinceSequenceNumber, sequenceNumber }: ItemVersion, record: ItemVersion): boolean =>
   sinceSequenceNumber <= record.sinceSequenceNumber && record.sequenceNumber <= sequenceNumber;
 
 /**
- * Removes versions until at most `maxEarlierVersions` remain. First merges versions that differ from the next one only
- * in counters. Otherwise daily changes of counters would push out versions with other texts.
+ * Removes earlier versions until at most `maxEarlierVersions` remain. First merges each version that differs from the
+ * next version only in counters. Otherwise, daily counter changes would push out versions with different texts.
  */
 function removeSurplusVersions(item: StoredItem): StoredItem {
   let { versions, since, sinceSequenceNumber } = item;
@@ -165,8 +166,8 @@ function removeSurplusVersions(item: StoredItem): StoredItem {
 }
 
 /**
- * Returns the version of an ad or page that was current after the API response with this sequence number.
- * Returns undefined if all stored versions are newer.
+ * Returns the version that an ad or page had after the API response with this sequence number. Returns undefined if all
+ * stored versions are newer.
  */
 export const findVersionAt = (sequenceNumber: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceSequenceNumber <= sequenceNumber
@@ -174,7 +175,8 @@ export const findVersionAt = (sequenceNumber: number, item: StoredItem): ItemVer
     : item.versions.findLast(({ sinceSequenceNumber }) => sinceSequenceNumber <= sequenceNumber);
 
 /**
- * Returns the earlier versions of an ad, the oldest first, without those whose content equals that of the next version.
+ * Returns the earlier versions of an ad, from oldest to newest. Leaves out each version that has the same content as
+ * the next version.
  */
 export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
@@ -182,18 +184,18 @@ export const listContentVersions = (item: StoredItem): ItemVersion[] =>
 type JsonHolder = Pick<ItemVersion, 'json'>;
 
 /**
- * Returns true if two versions of an ad have the same content. Values that change by themselves, such as counters and
+ * Returns true if two versions of an ad have the same content. Values that change without an edit, such as counters and
  * URL signatures, do not count as content.
  */
 export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
   left.json === right.json || computeFromVersion(left).content === computeFromVersion(right).content;
 
-/** Returns the counters of an ad version, e.g. its reach and its spend. */
+/** Returns the counters of an ad version, e.g. the reach and the spend of the ad. */
 export const readVersionCounters = (version: JsonHolder): CounterValues => computeFromVersion(version).counts;
 
 /**
- * Caches the content hash and the counters of each version. Without this cache, each read of a large dataset would
- * parse all versions again.
+ * Caches the content hash and the counters of each version, keyed by the JSON bytes of the version. Without this cache,
+ * each read of a large dataset would parse all versions again.
  */
 const cachedComputations = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
@@ -207,7 +209,7 @@ function computeFromVersion({ json }: JsonHolder) {
   return computed;
 }
 
-/** Returns true if the stored object already has all fields of the new object, with the same values. */
+/** Returns true if the stored object already contains all fields of the new object, with the same values. */
 const hasAllFields = (newObject: JsonObject, storedObject: JsonObject): boolean =>
   hasSameFields(mergeObjects(newObject, storedObject), storedObject);
 
@@ -225,8 +227,8 @@ const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * The fields whose value is an object. In list responses, these objects have fewer fields than in responses for a
- * single item.
+ * The names of the fields that contain an object. In a list response, these objects have fewer fields than in the
+ * response for a single item.
  */
 const nestedFields = ['page', 'website'];
 
@@ -241,8 +243,8 @@ function mergeObjects(newerObject: JsonObject, earlierObject: JsonObject): JsonO
 }
 
 /**
- * Returns true if two objects count as the same version. Values that differ in every API response are ignored:
- * `appUrl`, `lastSeenAt`, and the signatures in media URLs.
+ * Returns true if two objects count as the same version. Ignores values that differ in every API response: `appUrl`,
+ * `lastSeenAt`, and the signatures in media URLs.
  */
 const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
   [...new Set([...Object.keys(left), ...Object.keys(right)])].every(
@@ -258,11 +260,13 @@ function hasSameField(name: string, left: unknown, right: unknown): boolean {
 const ignoredFields = new Set(['appUrl', 'lastSeenAt']);
 const mediaFieldPattern = /image|video|thumb|picture|media|preview/i;
 const urlQuery = /[?#].*$/s;
-/** The maximum nesting depth at which URL signatures are removed. Objects from the service have fewer levels. */
+/**
+ * The maximum nesting depth at which `removeSignatures` searches for URLs. Objects from the service have fewer levels.
+ */
 const maxSignatureDepth = 8;
 
 /**
- * Returns a copy of the value in which media URLs have no query string, because it is a signature that changes. Other
+ * Returns a copy of the value without the query strings of media URLs, because these are signatures that change. Other
  * URLs keep their query strings, which are part of the ad.
  */
 function removeSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {

@@ -3,15 +3,15 @@ import type { AcceptedKeys } from './call-state.ts';
 import { rememberedTtlMs, type StoreAccess } from './store/access.ts';
 
 /**
- * How long an API key counts as accepted after the service has accepted it, in milliseconds, and how many keys one
- * process remembers at most.
+ * How long a process treats an API key as accepted after the service last accepted the key, in milliseconds, and how
+ * many such keys the process remembers.
  */
 const acceptedKeyTtlMs = 15 * 60_000;
 const maxAcceptedKeys = 10_000;
 
 /**
- * Remembers in this process which API keys the service has accepted. When there are too many, forgets the least
- * recently used key.
+ * Creates an in-memory record of the API keys that the service has accepted. When the record is full, it forgets the
+ * least recently used key.
  */
 export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKeys {
   const acceptedIds = new LRUCache<string, true>({
@@ -28,8 +28,8 @@ export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKe
 }
 
 /**
- * Tracks the rejected API keys in a process for a single user. All other keys count as accepted, because the stored
- * data belongs to this user anyway.
+ * Creates a record of the API keys that the service has rejected, for a process with a single user. All other keys
+ * count as accepted, because the stored data belongs to this user anyway.
  */
 export function createSingleUserAcceptedKeys(): AcceptedKeys {
   const rejectedIds = new Set<string>();
@@ -45,13 +45,15 @@ interface AcceptedKeyDocument {
   at: number;
 }
 
-/** Opens the accepted API keys and the sign-in connections, which all replicas share. */
+/**
+ * Opens the records of accepted API keys and of sign-in connections. All replicas of the server share these records.
+ */
 export function openSharedKeys({ documents, queue, buildKey, encryption }: StoreAccess) {
   const localKeys = createMemoryAcceptedKeys(() => performance.now());
   const getDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
   /**
-   * The API keys that the service has accepted. While the store is unreachable, each replica uses the keys that it last
-   * read or wrote.
+   * The API keys that the service has accepted, identified by tenant id (a hash of the key). While the store is
+   * unreachable, each replica uses the keys that it last read or wrote.
    */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
@@ -77,16 +79,17 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
     },
   };
   return {
-    /** The secret with which API keys are hashed to tenant ids, so that a tenant id does not reveal the key. */
+    /** The secret for hashing API keys into tenant ids. It ensures that a tenant id does not reveal the API key. */
     tenantSecret: encryption.hashName('tenant secret'),
     keys,
     /**
-     * Returns true if the service accepted the API key recently. Reads the store only if this replica does not know the
-     * key.
+     * Returns true if the service accepted the API key recently. Reads the shared store only if this replica does not
+     * know the key.
      */
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
     /**
-     * The sign-in connections of an API key, i.e. the apps that may use the key. The sign-in code defines their format.
+     * The sign-in connections of an API key, i.e. the apps that may use the key. The sign-in code defines the document
+     * format `Doc`.
      */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(buildKey(tenantId, 'connections'))).doc,

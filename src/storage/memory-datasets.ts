@@ -12,19 +12,23 @@ import { openUserRecords, readContentRecords } from './user-records.ts';
 
 const MB = 1024 * 1024;
 /**
- * The factor by which the largest dataset shrinks when the datasets of all tenants (API keys) together exceed the
- * memory limit.
+ * When the datasets of all tenants (API keys) together exceed the memory limit, the largest dataset shrinks to this
+ * fraction of its size.
  */
 const shrinkFactor = 0.75;
-/** The maximum total length of the API responses that wait to be parsed, for all tenants (API keys), in characters. */
+/**
+ * The maximum total length of the API responses that wait to be parsed, in characters. The limit applies to all tenants
+ * (API keys) together.
+ */
 const maxUnparsedChars = 16 * MB;
 /**
- * The delay before waiting API responses are parsed in the background, in milliseconds. Without the delay, the next
- * call would have to wait until parsing is complete.
+ * The delay before the server parses waiting API responses in the background, in milliseconds. Without the delay, the
+ * next call would have to wait until parsing is complete.
  */
 const parseDelayMs = 10;
 /**
- * The assumed length of an API response whose text is not stored, and the memory overhead per response, in characters.
+ * The assumed length of an API response whose text is not stored, and the memory overhead of each response, both in
+ * characters.
  */
 const typicalResponseChars = 100_000;
 const responseOverheadChars = 1000;
@@ -35,11 +39,15 @@ interface UnparsedResponse {
 }
 
 /**
- * The memory limit, in bytes, for the labels, watches and reports of all tenants. New ones are refused at the limit.
+ * The memory limit for the labels, watches and reports of all tenants together, in bytes. At this limit, the server
+ * refuses new records.
  */
 const maxRecordBytes = 64 * MB;
 
-/** Returns true if an API response has the same text as the previous one and is newer. It need not be parsed again. */
+/**
+ * Returns true if an API response is newer than the previous response but has the same text. Such a response need not
+ * be parsed again.
+ */
 const isRepetition = (previousBatch: ResponseBatch, batch: ResponseBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
@@ -49,8 +57,8 @@ const isRepetition = (previousBatch: ResponseBatch, batch: ResponseBatch): boole
   batch.at >= previousBatch.at;
 
 /**
- * The datasets (stored ads) of all tenants in the memory of this process. If they exceed the memory limit, the oldest
- * items of the largest dataset are evicted.
+ * The datasets (stored ads) of all tenants (API keys), in the memory of this process. When the datasets exceed the
+ * memory limit, the oldest items of the largest dataset are evicted.
  *
  * An API response is parsed only when a tool reads the dataset, so that paid calls do not wait for parsing. If too many
  * responses are waiting, they are parsed in the background, starting with the tenant that has waited longest.
@@ -61,7 +69,10 @@ export class MemoryDatasets implements Datasets {
   readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
-  /** The API responses that wait to be parsed, by tenant id, the oldest first. */
+  /**
+   * The API responses that are waiting to be parsed, grouped by tenant id. In each group, the oldest response comes
+   * first.
+   */
   readonly #unparsedResponses = new Map<string, UnparsedResponse[]>();
   #unparsedChars = 0;
   #parseTimer: NodeJS.Timeout | undefined;
@@ -75,8 +86,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * The memory that all datasets use, in bytes. Parses all waiting responses first, because their memory is unknown
-   * before.
+   * The memory that all datasets use, in bytes. Parses all waiting responses first, because their size in a dataset is
+   * unknown until they are parsed.
    */
   get bytes(): number {
     for (const tenantId of this.#unparsedResponses.keys()) this.#parseResponses(tenantId);
@@ -131,8 +142,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Parses waiting responses until at most `maxUnparsedChars` characters remain. Parsing just one response per run
-   * would not be enough on a busy server.
+   * Parses waiting responses until at most `maxUnparsedChars` characters remain. On a busy server, parsing only one
+   * response per run would not be enough.
    */
   #parseOldResponses(): void {
     this.#parseTimer = undefined;
@@ -140,7 +151,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Parses the oldest responses of a tenant until at most `maxChars` characters are waiting, counted over all tenants.
+   * Parses the waiting responses of a tenant, the oldest first. Stops when the responses of all tenants together have
+   * at most `maxChars` characters.
    */
   #parseResponses(tenantId: string, maxChars = 0): void {
     const unparsedResponses = this.#unparsedResponses.get(tenantId) ?? [];
@@ -179,8 +191,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Returns how many bytes the dataset of a tenant may use without shrinking the datasets of other tenants. This is at
-   * least an equal share of the memory limit.
+   * Returns how many bytes the dataset of a tenant may use without shrinking the datasets of other tenants. The result
+   * is at least an equal share of the memory limit.
    */
   #computeAvailableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;

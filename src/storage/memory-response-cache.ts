@@ -2,12 +2,15 @@ import { LRUCache } from 'lru-cache';
 import type { CachedResponse, ClaimResult, ResponseCache } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
-/** The memory overhead of a cached response, in bytes. It covers the charge, the balance and the parsed value. */
+/**
+ * The estimated memory overhead of a cached response, in bytes. It covers the charge, the credit balance and the parsed
+ * value.
+ */
 const responseOverheadBytes = 3 * 1024;
 
 /**
- * The maximum number of groups whose removal is remembered. A group is e.g. the lists of one collection. Responses to
- * calls that were sent before the removal must not be cached afterwards.
+ * The maximum number of removed groups that the cache remembers. A group is a set of responses, e.g. all lists of one
+ * collection. Responses to calls that were sent before the removal must not be cached afterwards.
  */
 const maxForgottenGroups = 10_000;
 
@@ -43,13 +46,15 @@ export function createMemoryResponseCache(options: TenantCacheOptions) {
 }
 
 /**
- * Returns true if a response arrived after `time`. A response from the future counts as older, because it arrived
- * before the clock was set back.
+ * Returns true if a response arrived after `referenceTime`. An arrival time in the future means that the clock was set
+ * back, so such a response counts as older.
  */
 export const isNewerThan = ({ arrivedAt }: CachedResponse, time: number, now: number): boolean =>
   arrivedAt > time && (arrivedAt <= now || time === Number.NEGATIVE_INFINITY);
 
-/** The right to send a call whose response will not be cached. Its methods do nothing. */
+/**
+ * A claim (the right to send an API call) for a call whose response is not cached. Its methods therefore do nothing.
+ */
 const uncachedClaim: Extract<ClaimResult, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},

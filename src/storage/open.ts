@@ -11,7 +11,7 @@ import type { Slots } from './slots.ts';
 import { openFullUsageWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
-/** All data that is kept between tool calls: cached responses, spending, datasets and exported files. */
+/** All data that the server keeps between tool calls: cached responses, spending, datasets and exported files. */
 export interface ServerState extends CallState {
   datasets: Datasets;
   exports: ExportStore;
@@ -21,19 +21,25 @@ export interface ServerState extends CallState {
 interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
   /** The base URL of the service. Undefined if no service is configured. */
   baseUrl: string | undefined;
-  /** The folder for the data of a single user. If undefined, the data is stored in memory. */
+  /** The folder for the data of a single user. If undefined, the data is kept in memory. */
   folder: string | undefined;
-  /** Where exported files are written. If undefined, they are kept in memory. */
+  /** The place to which exported files are written. If undefined, exported files are kept in memory. */
   exportTarget: ExportTarget | undefined;
   /** The API key of the user. Required if `folder` is set. */
   apiKey: string | undefined;
-  /** True if the credit budget is per day. The spending of all processes that use the folder is then added up. */
+  /**
+   * True if the credit budget applies per day. The spending of all processes that use the folder then counts toward one
+   * budget.
+   */
   hasDailyBudget: boolean | undefined;
-  /** The state that this process shares with other replicas. Undefined if it shares none. */
+  /** The state that this process shares with other replicas of the server. Undefined if the process shares no state. */
   shared: ReplicaState | undefined;
 }
 
-/** Opens the state: in the store that replicas share, in the user's folder, or in the memory of this process. */
+/**
+ * Opens the state of the server in one of three places: in the store that replicas share, in the user's folder, or in
+ * the memory of this process.
+ */
 export function openState(options: OpenStateOptions): ServerState {
   const { baseUrl, apiKey, shared, now, folder, exportTarget, hasDailyBudget } = options;
   if (shared) return shared.state(options);
@@ -46,13 +52,13 @@ export function openState(options: OpenStateOptions): ServerState {
 
 const MB = 1024 * 1024;
 /**
- * The memory limits, in bytes, for all tenants (API keys) together: for cached API responses, and for small data such
- * as page cursors and used tokens.
+ * The memory limits for all tenants (API keys) together, in bytes. `maxCachedBytes` applies to cached API responses,
+ * and `maxSmallStoreBytes` to small data such as page cursors and used tokens.
  */
 const maxCachedBytes = 128 * MB;
 const maxSmallStoreBytes = 16 * MB;
 
-/** Opens the state in the memory of this process, where it is lost when the process ends. */
+/** Opens the state of the server in the memory of this process. The state is lost when the process ends. */
 export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): ServerState {
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {

@@ -1,12 +1,12 @@
 import type { StoreAccess } from './store/access.ts';
 
 /**
- * Marks an id as used, e.g. the id of a spending confirmation. Returns true for the first use. Returns false for later
- * uses until `ttlMs` have passed.
+ * Marks an id as used, e.g. the id of a spending confirmation. Returns true for the first use, and false for any later
+ * use within `ttlMs`.
  */
 export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<boolean>;
 
-/** Opens the list of used ids, which all processes with the same store share. */
+/** Opens the record of used ids. All processes with the same store share this record. */
 export const openSingleUse =
   ({ documents, buildKey }: StoreAccess): UseOnce =>
   (tenantId, id, ttlMs) =>

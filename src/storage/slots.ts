@@ -5,11 +5,12 @@ import type { LeaseHolder } from './store/leases.ts';
 
 /**
  * Named locks for tool calls. Only one call at a time holds the slot with a given name. Two calls that read the same
- * ads therefore run one after the other, and the ads are paid for once.
+ * ads therefore run one after the other, and the user pays for the ads only once.
  */
 export interface Slots {
   /**
-   * Waits until no other tool call holds the slot, then takes it. Resolves to a function that releases the slot.
+   * Waits until no other tool call holds the slot with this name, then takes the slot. Resolves to a function that
+   * releases the slot.
    * @throws AdLibraryError `busy` if the signal aborts first
    */
   acquire(name: string, signal: AbortSignal): Promise<() => void>;

@@ -1,46 +1,50 @@
 /**
- * A store for documents and collections. A document is replaced by compare-and-swap. A collection contains items,
- * sorted by their last change. All entries expire. All times are by the store's clock. A call that fails may still have
- * changed the store.
+ * A store for documents and collections. Documents are replaced by compare-and-swap. A collection contains items,
+ * sorted by their last change. All documents and collections expire. All times are measured by the store's clock. A
+ * call that fails may still have changed the store.
  */
 export interface Store {
   /**
    * Reads a document.
-   * @param cachedVersion the version that the caller has cached; if it is the current version, the result has no body
+   * @param cachedVersion the version that the caller has cached. If this version is current, the result has no body.
    */
   readDocument(key: string, cachedVersion?: string): Promise<ReadResult>;
   /**
-   * Replaces or removes a document if its version is `expected` (compare-and-swap). Otherwise changes nothing and
-   * returns the current document.
-   * @param expected the expected version; `''` if the document must not exist
+   * Replaces or removes a document if its current version is `expectedVersion` (compare-and-swap). Otherwise changes
+   * nothing and returns the current document.
+   * @param expectedVersion the version that the caller expects, or `''` if the document must not exist
    */
   swapDocument(key: string, expected: string, next: NextDocument): Promise<SwapResult>;
-  /** Reads items of a collection by id. Ids without an item have no entry in the result. */
+  /**
+   * Reads the items with the given ids from a collection. If there is no item with an id, the result has no entry for
+   * this id.
+   */
   readItems(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /**
-   * Writes each item that still has the expected sequence number, then evicts the oldest items above the limits.
-   * Returns the ids of the items that were not written, because another process had changed them.
+   * Writes each item that still has the expected sequence number. Then evicts the oldest items above the limits.
+   * Returns the ids of the items that were not written because another process had changed them.
    */
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /**
-   * Reads the items that changed after the sequence number `after`, in the order of their last change. Returns one
-   * chunk of them, or undefined if the collection does not exist.
+   * Reads the items that changed after a sequence number, in the order of their last change. Returns one chunk of
+   * items, or undefined if the collection does not exist.
    */
   readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined>;
 }
 
-/** A store on a server. The server may be unreachable, full or closed. */
+/** A store on a server, e.g. Redis. The server may be unreachable, full or closed. */
 export interface RemoteStore extends Store {
   /**
-   * Connects to the server and creates missing tables. Must succeed before other methods are called. May be called
-   * again, e.g. after the connection was lost.
+   * Connects to the server and creates missing tables. This call must succeed before other methods are called. It may
+   * be repeated, e.g. after the connection was lost.
    * @throws Error if the server cannot be reached
    */
   connect(): Promise<void>;
   /** Returns true if the store is nearly full. Callers should then write only essential data, such as spending. */
   isNearlyFull(): boolean;
   /**
-   * Returns true if the server itself rejected a call. Unlike a lost connection, such an error affects only this call.
+   * Returns true if the error means that the server itself rejected a call. Unlike a lost connection, such an error
+   * affects only this call.
    */
   isRefusal(error: unknown): boolean;
   close(): Promise<void>;
@@ -50,7 +54,9 @@ export interface RemoteStore extends Store {
 export interface ReadResult {
   /** The current time of the store, in milliseconds since 1970. */
   now: number;
-  /** The document, or undefined if there is none. `body` is undefined if the caller has cached this version. */
+  /**
+   * The document, or undefined if it does not exist. `body` is undefined if the caller has already cached this version.
+   */
   document?: { version: string; body?: Buffer | undefined } | undefined;
 }
 
@@ -61,7 +67,7 @@ export interface SwapResult extends ReadResult {
   isDone: boolean;
 }
 
-/** The version, body and lifetime that a document gets when it is replaced. */
+/** The new version, body and lifetime of a document that is being replaced. */
 interface NextDocument {
   /** The new version: a unique text, e.g. a random UUID. */
   version: string;
@@ -73,8 +79,8 @@ interface NextDocument {
 /** An item of a collection, e.g. one stored ad. */
 export interface Item {
   /**
-   * The sequence number of the item's last change. Later changes in the collection always have higher numbers, even
-   * after data was lost, because each number is at least the store's time in microseconds.
+   * The sequence number of the item's last change. Each number is at least the store's time in microseconds. Later
+   * changes in the collection therefore have higher numbers, even after data was lost.
    */
   sequenceNumber: number;
   body: Buffer;
@@ -83,7 +89,7 @@ export interface Item {
 /** A change that adds an item to a collection, or replaces the body of an item. */
 export interface ItemChange {
   id: string;
-  /** The sequence number of the item when it was read, or 0 if there was no item. */
+  /** The sequence number that the item had when it was read, or 0 if the item did not exist. */
   expectedSequenceNumber: number;
   body: Buffer;
 }
@@ -93,28 +99,29 @@ export interface ItemLimits {
   /** The lifetime of the whole collection after this write, in milliseconds. */
   ttlMs: number;
   /**
-   * The maximum size of the collection in bytes. Above this size, the items whose last change is oldest are evicted.
+   * The maximum size of the collection in bytes. If the collection becomes larger, the store evicts the items that have
+   * not changed for the longest time.
    */
   maxBytes: number;
 }
 
-/** Some consecutive items of a collection, together with the state of the collection. */
+/** Some consecutive items of a collection, together with information about the whole collection. */
 export interface ItemsChunk {
-  /** A random id of the collection. If the collection is removed or lost and then created again, it gets a new id. */
+  /** A random id of the collection. A collection that is removed or lost and then created again gets a new id. */
   generation: string;
   items: (Item & { id: string })[];
-  /** The sequence number of the newest evicted item. All items with this number or a lower one have been evicted. */
+  /** The sequence number of the newest evicted item. All items with this or a lower number have been evicted. */
   evictedThrough: number;
   /**
-   * The number of items that were evicted since the collection was created, by the first character of their ids, e.g.
-   * `{ a: 12 }`.
+   * The number of items that were evicted since the collection was created, grouped by the first character of the item
+   * ids, e.g. `{ a: 12 }`.
    */
   evictedCounts: Record<string, number>;
-  /** True if the collection has no later items. */
+  /** True if the collection has no items after this chunk. */
   isLast: boolean;
 }
 
-/** The limits of a chunk of items. A chunk ends with the item that reaches one of them. */
+/** The maximum number of items and bytes in a chunk. A chunk ends with the item that reaches one of these limits. */
 export const chunkLimits = { items: 1000, bytes: 1024 * 1024 };
 
 /** A driver that opens stores on one kind of server, e.g. Redis or PostgreSQL. */
@@ -127,13 +134,13 @@ export interface StoreDriver {
    */
   open(onError: (error: Error) => void): RemoteStore;
   /**
-   * Looks for a likely cause of a failed connection that the error does not mention, e.g. missing TLS. Returns the
-   * cause and what to change, or undefined if no such cause was found.
+   * Searches for a likely cause of a failed connection that the error does not mention, e.g. missing TLS. Returns the
+   * cause and a way to fix it, or undefined if no cause was found.
    */
   explainFailure?(): Promise<string | undefined>;
 }
 
-/** The log methods that the storage code uses. Messages must never contain the password of the store. */
+/** The log methods that the storage code uses. Messages must never contain the password for the store. */
 export interface StorageLog {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;

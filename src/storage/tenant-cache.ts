@@ -1,12 +1,15 @@
 import { LRUCache } from 'lru-cache';
 
-/** Options for `TenantCache`, a cache with a memory limit per tenant (API key). */
+/** The options of a `TenantCache`, i.e. a cache with a memory limit per tenant (API key). */
 export interface TenantCacheOptions {
-  /** The memory limit for all tenants (API keys) together, in bytes. One tenant may use at most half of it. */
+  /**
+   * The memory limit for all tenants (API keys) together, in bytes. A single tenant may use at most half of this
+   * memory.
+   */
   maxBytes: number;
   /** How long an entry stays in the cache, in milliseconds. */
   ttlMs: number;
-  /** The time of this process, in milliseconds since 1970. */
+  /** Returns the time of this process, in milliseconds since 1970. */
   now: () => number;
 }
 
@@ -21,8 +24,9 @@ const entryOverheadBytes = 1024;
 const tenantOverheadBytes = 4096;
 
 /**
- * A cache with a memory limit per tenant (API key) and a limit for all tenants. A tenant that reaches its limit evicts
- * its own entries. At the total limit, all entries of the least recently active tenant are evicted.
+ * A cache with a memory limit per tenant (API key) and a limit for all tenants together. When a tenant reaches its
+ * limit, its least recently used entries are evicted. At the total limit, all entries of the least recently active
+ * tenant are evicted.
  */
 export class TenantCache<Value> {
   readonly #options: TenantCacheOptions;
@@ -41,7 +45,7 @@ export class TenantCache<Value> {
     return this.#tenants.calculatedSize;
   }
 
-  /** Returns the cached value with this name, or undefined if there is none or if it has expired. */
+  /** Returns the cached value with this name, or undefined if there is no such value or if it has expired. */
   get(tenantId: string, name: string): Value | undefined {
     const entry = this.#tenants.get(tenantId)?.get(name);
     if (entry === undefined || this.#isUnexpired(entry)) return entry?.value;
@@ -50,7 +54,7 @@ export class TenantCache<Value> {
   }
 
   /**
-   * Stores a value under a name of the tenant. This may evict other entries.
+   * Stores a value of the tenant under a name. This may evict other entries.
    * @param bytes the estimated memory of the value
    */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
@@ -66,7 +70,7 @@ export class TenantCache<Value> {
     if (entries?.delete(name)) this.#updateSize(tenantId, entries);
   }
 
-  /** Removes the tenant's entries whose names begin with `prefix`. */
+  /** Removes all entries of a tenant whose names begin with `namePrefix`. */
   removeByPrefix(tenantId: string, prefix: string): void {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
@@ -75,8 +79,8 @@ export class TenantCache<Value> {
   }
 
   /**
-   * Returns true if an entry has not expired. If the clock was set back, `storedAt` may be in the future. Its distance
-   * from the current time then counts as the age.
+   * Returns true if an entry has not expired. If the clock was set back, `storedAt` may be in the future. The distance
+   * between `storedAt` and the current time then counts as the age.
    */
   #isUnexpired({ storedAt }: CacheEntry<Value>): boolean {
     return Math.abs(this.#options.now() - storedAt) < this.#options.ttlMs;
@@ -88,7 +92,7 @@ export class TenantCache<Value> {
   }
 }
 
-/** The memory that V8 needs for parsed JSON, in bytes. The numbers are rounded up from measurements. */
+/** The memory that V8 needs for the parts of a parsed JSON value, in bytes. The numbers are measured and rounded up. */
 const bytesPerValue = 24;
 const bytesPerContainer = 64;
 const bytesPerKey = 80;
@@ -96,11 +100,11 @@ const bytesPerCharacter = 2;
 
 /**
  * Returns an upper bound for the memory of a parsed JSON value, in bytes. The length of the JSON text is not a usable
- * measure: `{}` takes about twenty bytes of memory per character.
+ * measure, because `{}` takes about twenty bytes of memory per character.
  */
 export function estimateJsonMemory(jsonValue: unknown): number {
   let bytes = 0;
-  // Use a loop instead of recursion, because a deeply nested response would exhaust the stack.
+  // Use a loop instead of recursion, because a deeply nested response would cause a stack overflow.
   const containers: object[] = [];
   const addValue = (value: unknown) => {
     bytes += bytesPerValue;

@@ -6,25 +6,26 @@ import type { StoreAccess } from './store/access.ts';
 
 /**
  * The maximum number of records of each kind. A `watch` is a saved search that is repeated to find new ads. A `picture`
- * is the perceptual hash of a picture. Records stay when ads are evicted.
+ * is the perceptual hash of a picture. Records are kept when ads are evicted.
  */
 export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 
 /** A kind of record that is stored for a user, e.g. `label` or `watch`. */
 export type RecordKind = keyof typeof maxRecords;
 
-/** JSON values by id, in the order in which the ids were first stored. */
+/** The stored JSON values by id, in the order in which the ids were first stored. */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
-/** The labels, watches (repeated searches), reports and picture hashes of one account. */
+/** The labels, watches (repeated searches), reports and picture hashes of one API key. */
 export interface UserRecords {
-  /** False if the records are only in memory and therefore lost when this process ends. */
+  /** False if the records exist only in memory and are therefore lost when this process ends. */
   isLasting: boolean;
-  /** Reads all records of a kind. Later changes do not affect the returned map. */
+  /** Reads all records of a kind. The returned map does not reflect later changes. */
   read(kind: RecordKind): Promise<RecordsById>;
   /**
-   * Changes records of one kind atomically. Resolves once the change is on disk or in the store.
-   * @param change receives the current records. It may be called several times; only the last result is used.
+   * Changes records of one kind atomically. Resolves when the change is on disk or in the store.
+   * @param change receives the current records and returns the changes. It may be called several times, but only its
+   * last result is used.
    * @throws AdLibraryError `invalid_request` if there would be too many records, `busy` if the store is nearly full
    */
   update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result>;
@@ -39,13 +40,15 @@ interface RecordChange<Result> {
 /** The maximum length of the JSON text of a record, in characters. */
 const maxRecordChars = 64 * 1024;
 /**
- * How long records are stored after their last use, and the interval at which their use is recorded, in milliseconds.
+ * How long records are stored after their last use, in milliseconds, and the minimum interval between two updates of
+ * the time of use.
  */
 const recordTtlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
 /**
- * All records of one kind, in a single document. A change can therefore check their number and add a record atomically.
+ * All records of one kind, in a single document. A single change can therefore check the number of records and add a
+ * record atomically.
  */
 interface StoredRecords {
   usedAt: number;
@@ -53,8 +56,8 @@ interface StoredRecords {
 }
 
 /**
- * Reads the records of a kind. If their use was last recorded more than `touchIntervalMs` ago, also extends their
- * lifetime in the background.
+ * Reads the records of a kind. If their time of use was last updated more than `minUseUpdateIntervalMs` ago, also
+ * extends their lifetime in the background.
  */
 async function readRecords({ documents, buildKey }: StoreAccess, tenantId: string, kind: RecordKind) {
   const key = buildKey(tenantId, 'own', kind);
@@ -69,7 +72,7 @@ async function readRecords({ documents, buildKey }: StoreAccess, tenantId: strin
   return { records: new Map(doc?.records), version };
 }
 
-/** Reads the labels and the picture hashes of a tenant (API key), which are part of each snapshot of the stored ads. */
+/** Reads the labels and picture hashes of a tenant (API key). They are part of each snapshot of the stored ads. */
 export async function readContentRecords(access: StoreAccess, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
     readRecords(access, tenantId, 'label'),
@@ -84,20 +87,23 @@ export async function readContentRecords(access: StoreAccess, tenantId: string):
 }
 
 /**
- * The labels and picture hashes of an account. They are part of each snapshot of the stored ads, because SQL statements
- * can read them.
+ * The labels and picture hashes of one API key. They are part of each snapshot of the stored ads, because SQL
+ * statements can read them.
  */
 export interface ContentRecords {
   labels: RecordsById;
-  /** A version that changes whenever a label changes. It is part of cache keys. */
+  /** A version that changes whenever a label changes. The version is part of cache keys. */
   labelsVersion: string;
-  /** Perceptual hashes of ad pictures by ad id in lower case. `computePerceptualHash` returns such hashes. */
+  /**
+   * The perceptual hashes of ad pictures, as computed by `computePerceptualHash`. The map keys are ad ids in lower
+   * case.
+   */
   pictures: RecordsById;
-  /** A version that changes whenever a picture hash changes. It is part of cache keys. */
+  /** A version that changes whenever a picture hash changes. The version is part of cache keys. */
   picturesVersion: string;
 }
 
-/** The content records of an account that has no labels and no picture hashes. */
+/** The content records of an API key that has no labels and no picture hashes. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
@@ -105,7 +111,7 @@ export const emptyContentRecords: ContentRecords = {
   picturesVersion: '',
 };
 
-/** Opens the labels, watches, reports and picture hashes of a tenant in a store. */
+/** Opens the labels, watches (repeated searches), reports and picture hashes of a tenant (API key) in a store. */
 export const openUserRecords = (access: StoreAccess, tenantId: string, { isLasting = true } = {}): UserRecords => ({
   isLasting,
   read: async (kind) => (await readRecords(access, tenantId, kind)).records,
@@ -127,8 +133,8 @@ export const openUserRecords = (access: StoreAccess, tenantId: string, { isLasti
 });
 
 /**
- * Returns the records that match a schema, each with its name. Skips records in the format of another version of this
- * server.
+ * Returns the records that match a schema, each with its name. Skips records that were stored in the format of another
+ * version of this server.
  */
 export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
   [...records.entries()].flatMap(([name, value]) => {
@@ -150,7 +156,7 @@ export function assertRecordLimit(kind: RecordKind, countBefore: number, countAf
   );
 }
 
-/** Creates the error for a record, e.g. a label, that has more than `maxChars` characters. */
+/** Creates the error for a record (e.g. a label) that has more than `maxChars` characters. */
 export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
   invalidRequest(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 

@@ -8,8 +8,8 @@ import { adIdRule, collectionId, isShortId, itemType, shortIdRule } from './argu
 import { defineTool, type ToolContext } from './tool.ts';
 
 /**
- * The note for an item whose request was sent twice, because the first response was unclear. `added: false` then proves
- * nothing, because the first request may have added the item (API document, *Endpoints*, rule 1).
+ * The note for an item whose request was sent twice because the first response was unclear. The second response may
+ * then say `added: false` although the first request added the item (API document, *Endpoints*, rule 1).
  */
 const unknownOutcomeNote =
   'The item is in the collection. The first request got no clear answer and was sent again, so it is unknown whether this call added it or it was there before.';
@@ -77,8 +77,8 @@ export const addCollectionItem = defineTool({
 const notTriedProblem = 'not tried';
 
 /**
- * Adds items to a collection one after another. Continues after the service rejects an item. After any other failure,
- * the remaining items are reported as not tried.
+ * Adds items to a collection one after another. If the service rejects an item, continues with the next item. After any
+ * other failure, reports the remaining items as not tried.
  */
 async function addItems(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
   const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];

@@ -29,8 +29,8 @@ export const fileName = z
   .optional()
   .describe('Name of the file, without its ending.');
 /**
- * The page size (`limit`) has no upper bound here, because the API document defines none for searches. The service
- * validates it.
+ * The page size (`limit`) of a search. The schema sets no upper bound, because the API document defines none for
+ * searches. The service validates the page size.
  */
 export const searchLimit = z.int().min(1).optional().describe('Items per page.');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
@@ -42,8 +42,9 @@ export const fresh = z.boolean().optional().describe('true ignores the cached an
 
 const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
- * Creates the schema of a UUID. Converts it to lower case, so that an id in upper case finds the same cached response.
- * `z.uuid()` would add a long pattern to the tool list and reject ids that do not follow RFC 9562.
+ * Creates the schema of a UUID. Converts the UUID to lower case, so that an id in upper case finds the same cached
+ * response. `z.uuid()` is not used, because it would add a long pattern to the tool list and reject ids that do not
+ * follow RFC 9562.
  */
 const createUuidSchema = (idSource: string) => z.string().refine(isUuid, formatUuidRule(idSource)).toLowerCase();
 
@@ -57,8 +58,8 @@ export const itemType = ItemType.describe('A collection may contain both.');
 
 /**
  * Validates the arguments that select ads.
- * @param exclusiveArguments arguments by name, e.g. `collectionId` and `filters`; the caller may set at most one of
- * them
+ * @param exclusiveArguments arguments by name, e.g. `collectionId` and `filters`. The caller may set at most one of
+ * them.
  * @throws AdLibraryError if filters contain `limit` or `cursor`, or if several exclusive arguments are set
  */
 export function checkSelectionArguments(

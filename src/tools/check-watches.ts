@@ -119,9 +119,9 @@ export const checkWatches = defineTool({
 });
 
 /**
- * Estimates the cost of checking watches without calling the service. The lower bound assumes that as many ads match as
- * at the last check. More ads may match today, so the upper bound follows from the limits of the watches (`maxAds`,
- * `maxCredits`).
+ * Estimates the cost of checking watches (repeated searches) without calling the service. The lower bound assumes that
+ * as many ads match as at the last check. More ads may match today, so the upper bound follows from the limits of the
+ * watches (`maxAds`, `maxCredits`).
  */
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();
@@ -159,13 +159,10 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
 }
 
 /**
- * Returns how many ads of a search are already in the dataset:
- *
- * - the ads of the newest gathering (stored result) of the search, if there is one
- * - otherwise all ads, if there is a complete gathering of a broader search
- * - otherwise 0
- *
- * @param matchingCount number of ads that match the search, if known
+ * Returns how many ads of a search are already in the dataset (the stored ads). If the search has gatherings (stored
+ * results), returns the number of ads in the newest one. If not, but a broader search has a complete gathering, returns
+ * `matchingCount`, because all matching ads are then stored. Otherwise, returns 0.
+ * @param matchingCount the number of ads that match the search, if known
  */
 function countStoredAds(
   question: GatheringQuestion,
@@ -178,9 +175,10 @@ function countStoredAds(
 }
 
 /**
- * Explains why a check costs credits although ads are already in the dataset. Returns undefined if the check is free or
- * the dataset contains none of the ads.
- * @param storedAdCounts number of stored ads for each watch; undefined if ads are stored but their number is unknown
+ * Explains why a check costs credits although some of its ads are already in the dataset. Returns undefined if the
+ * check is free or the dataset contains none of its ads.
+ * @param storedAdCounts the number of stored ads for each watch, or undefined if ads are stored but their number is
+ * unknown
  */
 function explainRepeatedReading(
   storedAdCounts: readonly (number | undefined)[],
@@ -214,10 +212,10 @@ function formatChecksEstimate({
 }
 
 /**
- * Returns the most credits that one check of a watch can cost: its `maxCredits`, or the price of `maxAds` ads and one
- * extra page, whichever is lower. With `split`, only `maxCredits` counts. Returns undefined while a price is unknown,
- * because the first page may then cost more than `maxCredits`.
- * @param matchingCount number of ads that matched at the last count
+ * Returns the maximum number of credits that one check of a watch can cost. This is `maxCredits` or, if lower, the
+ * price of `maxAds` ads and one extra page. With `split`, only `maxCredits` counts. Returns undefined if a price is
+ * unknown, because the first page may then cost more than `maxCredits`.
+ * @param matchingCount the number of ads that matched at the last count
  */
 async function computeMaxCharge(
   watch: Watch,
@@ -245,13 +243,13 @@ async function computeMaxCharge(
       : await getMaxPrice(Math.min(pageSize, Math.max(1, matchingCount)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
   // `maxAds` counts each ad once, but several parts of a split search may list the same ad. The number of pages then
-  // has no upper bound, and only `maxCredits` limits the price.
+  // has no upper bound, so only `maxCredits` limits the price.
   return Math.min(watch.maxCredits, question.split === undefined ? fullPrice + extraPagePrice : Infinity);
 }
 
 /**
- * Stores the checks, and then marks their gatherings (stored search results) as reported, so that the next check does
- * not report the same changes. If the process ends between the two steps, it reports them once more.
+ * Stores the checks. Then marks their gatherings (stored search results) as reported, so that the next check does not
+ * report the same changes. If the process ends between these two steps, the next check reports the changes once more.
  * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
@@ -331,7 +329,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];
-  // A check that read nothing has empty lists of changes, or null if there is no earlier check to compare with.
+  // If a check read no ads, its lists of changes are empty, or null if there is no earlier check to compare with.
   const emptyIfComparable = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? emptyIfComparable,

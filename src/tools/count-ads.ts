@@ -107,7 +107,7 @@ export const countAds = defineTool({
     checkSelectionArguments([filters, ...split], { split: split[0], by });
     const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.createCallBudget(maxCredits);
-    // If the stored dataset is unavailable, count with a search instead of failing.
+    // If the dataset (the stored ads) is unavailable, count with a search instead of failing.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
     const countContext = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return { data: await estimateCount(countedFilter, filters, split, countContext) };
@@ -162,25 +162,25 @@ interface CountContext extends Omit<ToolContext, 'callBudget'> {
 
 interface AdCount {
   total: number | null;
-  /** Time at which the service reported the count, in milliseconds since the Unix epoch. */
+  /** The time at which the service reported the count, in milliseconds since 1970. */
   countedAt: number;
   gatheredAt?: string;
   notes?: string[];
   lastSeen?: LastSeenDays | undefined;
-  /** Number of ads for each value of a filter key. Undefined if the service cannot count by value. */
+  /** The number of ads for each value of a filter key. Undefined if the service cannot count by value. */
   valueCounts?: ReturnType<typeof parseValueCounts> | undefined;
 }
 
 /**
- * Counts the matching ads. Uses the dataset if it contains a complete and recent gathering (the stored ads of one
- * search) with the same filters. Otherwise asks the service with one search.
+ * Counts the matching ads. If there is a complete and recent gathering (the stored ads of one search) for the same
+ * filters, uses its count. Otherwise, sends one search to the service.
  */
 const countMatchingAds = async (filters: Filters, countContext: CountContext): Promise<AdCount> =>
   findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext);
 
 /**
- * Counts the matching ads with a search for one ad, because the response also states the total.
- * @param countBy a filter key, e.g. `active`, for whose values the service counts the ads too
+ * Counts the matching ads with a search for one ad, because the response also contains the total.
+ * @param countBy a filter key, e.g. `active`. The service then also counts the ads for each value of this key.
  */
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
@@ -196,8 +196,8 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
 }
 
 /**
- * The field `counts` of a search response. `values` contains the number of ads for each value of a filter key. `none`
- * is the number of ads without a value. `more` is the number of values that are not listed.
+ * The schema of the field `counts` in a search response. `values` contains the number of ads for each value of a filter
+ * key, and `none` is the number of ads without a value. `more` is the number of values that are not listed.
  */
 const ValueCounts = z.object({
   values: z.array(z.unknown()),
@@ -207,8 +207,8 @@ const ValueCounts = z.object({
 const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
 /**
- * Parses the number of ads for each value. Returns undefined for any service other than a local library, because only a
- * local library (a server of imported ads) sends this field.
+ * Parses the number of ads for each value. Returns undefined if the response has no such counts. Only a local library
+ * (a server of imported ads) sends them.
  */
 function parseValueCounts(counts: unknown) {
   const { data } = ValueCounts.safeParse(counts);
@@ -216,13 +216,13 @@ function parseValueCounts(counts: unknown) {
 }
 
 /**
- * Maximum age of a gathering (a stored search result) whose count is used. For an older one, a new search counts the
- * ads.
+ * The maximum age of a gathering (a stored search result) whose count is used. If the gathering is older, a new search
+ * counts the ads.
  */
 const maxGatheringAgeMs = dayMs;
 /**
- * Tolerated difference between the clocks of server replicas, in milliseconds. A gathering whose time is even further
- * in the future comes from a wrong clock. Its age is unknown, so it is not used.
+ * The tolerated difference between the clocks of server replicas, in milliseconds. If the time of a gathering is even
+ * further in the future, it comes from a wrong clock. The age is then unknown, so the gathering is not used.
  */
 const maxClockDifferenceMs = 60_000;
 
@@ -237,7 +237,8 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
-    // The reported total may be smaller than the number of ads that were read. Return at least that number.
+    // The reported total may be smaller than the number of ads that were read. Therefore, return at least the number of
+    // read ads.
     total: Math.max(found ?? 0, adIds.size),
     countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
@@ -246,14 +247,14 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
 }
 
 /**
- * Counts are subtracted only if they were taken within this many milliseconds. Otherwise the ads may have changed in
- * between.
+ * The maximum time between two counts that are subtracted from each other, in milliseconds. If more time has passed,
+ * the ads may have changed in between.
  */
 const maxTimeDifferenceMs = 60_000;
 
 /**
- * Returns how many ads are in no part: the total minus the counts of all parts (the smaller searches). Returns
- * undefined if a count is unknown, if the parts overlap, or if the counts were taken at different times.
+ * Returns how many ads belong to no part of a split search: the total minus the counts of all parts. Returns undefined
+ * if a count is unknown, if the parts overlap, or if the counts were taken at different times.
  */
 function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.countedAt ?? countedAt) - countedAt) > maxTimeDifferenceMs))
@@ -263,8 +264,8 @@ function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<Ad
 }
 
 /**
- * Estimates the cost of a count without calling the service: the number of paid searches times the price of one search.
- * A search is free if its response is cached or the dataset contains its count. A count by value is never in the
+ * Estimates the cost of a count without calling the service, as the number of paid searches times the price of one
+ * search. A search is free if its response is cached or its count is in the dataset. A count by value is never in the
  * dataset.
  */
 async function estimateCount(
@@ -293,8 +294,8 @@ async function estimateCount(
 }
 
 /**
- * Returns the filters of the searches that count ads by the values of `countedFilter`: one search for each known value,
- * and one for ads without a value.
+ * Returns the filters of the searches that count ads by the values of `countedFilter`. There is one search for each
+ * known value, and one for ads without a value.
  */
 function listPartsToSearch(
   countedFilter: SearchFilter,
@@ -312,8 +313,8 @@ async function countSplit(filters: Filters, split: readonly Filters[], countCont
 }
 
 /**
- * Counts the ads for each value of a filter key: with one search if the service can count values, and otherwise with
- * one search per value.
+ * Counts the ads for each value of a filter key. If the service can count values, sends only one search. Otherwise,
+ * sends one search per value.
  */
 const countByValue = (countedFilter: SearchFilter, filters: Filters, countContext: CountContext) =>
   countedFilter.counted
@@ -378,7 +379,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
       stop,
     };
   }
-  // Omit values that no ad has.
+  // Omit the values that no ad has.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const valuelessAdCount = partWithoutValue?.view.total ?? undefined;
   const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
@@ -397,7 +398,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
   };
 }
 
-/** Explains which ads no count includes, and why. Used if their number is unknown. */
+/** Explains which ads are not included in any count, and why. Used if the number of these ads is unknown. */
 function explainUncountedAds(
   { single: hasSingleValue, open: hasOtherValues }: SearchFilter,
   isNoneCounted: boolean,
@@ -424,14 +425,14 @@ interface CountedPart {
 
 const maxConcurrentSearches = 4;
 /**
- * Note for a count that equals the total, e.g. if all 50 ads seem to be videos. A service that ignores the filter would
- * return the same number.
+ * The note for a count that equals the total, e.g. if all 50 ads seem to be videos. A service that ignores the filter
+ * would return the same number.
  */
 const equalToTotalNote = 'equal to the total; not verified';
 
 /**
- * Counts the ads of each part of a split search, several parts at a time. A part is a search with the filters of the
- * caller and one filter object of `split`. Starts no more searches after a failure or at a limit.
+ * Counts the ads of each part of a split search, several parts at a time. A part is a search with the caller's filters
+ * and one filter object of `split`. Starts no further searches after a failure or when a limit is reached.
  */
 async function countParts(
   filters: Filters,
@@ -486,8 +487,8 @@ function buildCountView(
 }
 
 /**
- * Returns the note for counts with the filter `active`. The service decides which ads are active by its own unknown
- * rule, so the note says when these ads were last seen running.
+ * Returns the note for counts with the filter `active`. The service decides by an unknown rule which ads are active, so
+ * the note says when these ads were last seen running.
  */
 function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const adsText = isGathered ? 'these ads' : 'the ad that it sent';
@@ -496,9 +497,9 @@ function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): 
 }
 
 interface PartFormat {
-  /** Notes that the text contains once, for the total. */
+  /** Notes on the total count. They are part of the text already, so they are not repeated for each part. */
   notesOfTotal: readonly string[];
-  /** Maximum number of tokens of the filters of a part. */
+  /** The maximum number of tokens for the filters of a part. */
   maxFilterTokens: number;
 }
 
@@ -518,8 +519,8 @@ function formatRemarks({ gatheredAt, note }: Pick<PartCountView, 'gatheredAt' | 
 }
 
 /**
- * Formats filters as JSON. Sanitizes the JSON, because the caller may have copied the values from an ad, and ad texts
- * are not trusted.
+ * Formats filters as sanitized JSON. Sanitizing is necessary because the caller may have copied values from an ad, and
+ * texts from ads are not trusted.
  */
 function formatFilters(filters: Filters, maxTokens: number): string {
   const filtersJson = sanitizeLine(JSON.stringify(filters));
@@ -529,5 +530,5 @@ function formatFilters(filters: Filters, maxTokens: number): string {
 }
 
 const maxFiltersChars = 300;
-/** Number of tokens that a line of the result needs beside the filters, e.g. for the number of ads. */
+/** The number of tokens that a line of the result needs in addition to the filters, e.g. for the number of ads. */
 const tokensBesideFilters = 10;

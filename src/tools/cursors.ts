@@ -4,23 +4,23 @@ import { toCanonicalJson } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 
-/** Stores cursors, and signs them with the caller's API key. */
+/** Stores cursors, and signs cursors with the caller's API key. */
 export interface Cursors extends CursorMemory {
   sign(text: string): string;
 }
 
 /**
- * A position in a list of results: the service's cursor for one page, and how many items of that page were already
- * shown.
+ * A position in a list of results: the service's cursor for one page, and the number of items of that page that were
+ * already shown.
  */
 export interface PagePosition {
   serviceCursor: string | undefined;
-  /** The requested page size. Requests with another size cannot use `serviceCursor`. */
+  /** The requested page size. A request with another page size cannot use `serviceCursor`. */
   limit: number | undefined;
   shownCount: number;
 }
 
-/** The arguments that select a list, e.g. filters, or a collection and an item type. */
+/** The arguments of a tool call that select a list, e.g. filters, or a collection id and an item type. */
 export type SearchParams = Readonly<Record<string, unknown>>;
 
 interface Listing {
@@ -28,30 +28,31 @@ interface Listing {
   searchParams: SearchParams;
 }
 
-/** A list of results (an operation and its arguments), and the current position in it. */
+/** A list of results, i.e. an API operation and its arguments, together with the current position in the list. */
 export interface PageListing extends Listing {
   position: PagePosition;
 }
 
 /**
- * First character of every cursor that this server creates. Cursors of the service lack it and are passed on unchanged.
+ * The first character of every cursor that this server creates. Cursors of the service do not begin with this character
+ * and are passed on unchanged.
  */
 const cursorPrefix = '@';
 /** Returns true if this server created the cursor, e.g. `@50+20.…`. Returns false for a cursor of the service. */
 export const isOwnCursor = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
 
 /**
- * Maximum length of a service cursor that a cursor of this server contains, in characters. A longer one is stored
- * instead.
+ * The maximum length of a service cursor that is embedded in a cursor of this server, in characters. A longer service
+ * cursor is stored instead.
  */
 const maxEmbeddedLength = 1000;
 
 /**
  * Builds a cursor that any replica of the server can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues
- * after 20 items of a page of 50.
+ * after 20 items of a page of 50 items.
  *
- * Models read cursors, so the service cursor is encoded (base64url) and cannot contain a sentence or a link. If it is
- * too long, it is stored, and `~` replaces it.
+ * Models read cursors. Therefore, the service cursor is encoded (base64url), so that it cannot contain a sentence or a
+ * link. A service cursor that is too long is stored and replaced by `~`.
  */
 export function writeCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shownCount } = position;
@@ -67,20 +68,20 @@ function encodeServiceCursor(serviceCursor: string): string {
 }
 
 /**
- * Stores the filters of a search with `cursor` as the key, because the next call may contain only the cursor. Also
- * stores the service cursor if it is too long to be part of `cursor`.
+ * Stores the filters of a search under the key `cursor`, because the next call may contain only the cursor. If the
+ * service cursor is too long to be part of `cursor`, also stores the service cursor.
  */
 export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
   if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });
   else if (Object.keys(searchParams).length > 0) await remember(cursor, { searchParams });
 }
 
-/** Length of a cursor signature, in base64url characters. 11 characters contain 66 bits. */
+/** The length of a cursor signature, in base64url characters. 11 characters represent 66 bits. */
 const signatureLength = 11;
 
 /**
- * Signs a cursor with the caller's API key. Every replica can check the signature. The API key cannot be derived from
- * it.
+ * Signs a cursor with the caller's API key. Every replica can check the signature, but nobody can derive the API key
+ * from it.
  */
 export function signCursor(apiKey: string | undefined, cursorText: string): string {
   if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', wasSent: false });
@@ -88,7 +89,7 @@ export function signCursor(apiKey: string | undefined, cursorText: string): stri
   return signature.slice(0, signatureLength);
 }
 
-/** A request for one page of a list: the arguments of the tool call, e.g. filters, cursor and page size. */
+/** A request for one page of a list: the arguments of a tool call, e.g. filters, cursor and page size. */
 export interface ListRequest extends Listing {
   cursor?: string | undefined;
   limit?: number | undefined;
@@ -96,8 +97,8 @@ export interface ListRequest extends Listing {
 
 /**
  * Returns the filters and the position from which a list continues. A cursor of the service is passed on unchanged. A
- * cursor of this server must equal the cursor that `writeCursor` builds for the same arguments. If it does not, the
- * stored filters are tried; they come last, because the store may be remote.
+ * cursor of this server must equal the cursor that `buildCursor` builds for the same arguments. If it does not, the
+ * stored filters are tried last, because the store may be remote.
  * @throws AdLibraryError `invalid_request`, before any request is sent, if the cursor does not match the arguments
  */
 export async function readCursor(

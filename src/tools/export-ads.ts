@@ -170,8 +170,9 @@ export const exportAds = defineTool({
 const firstRowsTokens = 600;
 
 /**
- * Returns the ids of all exported ads in lower case. Returns undefined if the rows of an SQL statement cannot be traced
- * to ads. A column `id` may also contain other ids, e.g. of watches, so ids without an ad in the dataset are ignored.
+ * Returns the ids of all exported ads, in lower case. Ignores ids without an ad in the dataset, because a column `id`
+ * may also contain other ids, e.g. of watches. Returns undefined if the rows of an SQL statement cannot be traced to
+ * ads.
  */
 function collectAdIds(
   exportedSheets: readonly ExportCounts[],

@@ -6,8 +6,8 @@ export type Filters = Readonly<Record<string, unknown>>;
 const maxValues = 40;
 
 /**
- * Returns the filter keys by which ads can be counted: keys whose values the service counts, and keys with a short list
- * of known values. Excludes keys with a default value, such as the sort order, because they do not select ads.
+ * Returns the filter keys by which ads can be counted: keys whose values the service counts, and keys with only a few
+ * known values. Excludes keys with a default value, such as the sort order, because they do not select ads.
  */
 export const listCountableFilters = (describedFilters: readonly SearchFilter[]): SearchFilter[] =>
   describedFilters.filter(
@@ -51,8 +51,8 @@ export const buildValueFilters = (filter: SearchFilter): Filters[] =>
   (listKnownValues(filter) ?? []).map((value) => buildValueFilter(filter, value));
 
 /**
- * Returns a filter that matches only ads without a value for `key`, e.g. `{ missing: ['country'] }`. Keeps the keys
- * that `filters.missing` already contains. Returns undefined if the service offers no such filter.
+ * Returns a filter that matches only ads without a value for `filterKey`, e.g. `{ missing: ['country'] }`. The filter
+ * also contains the keys of `filters.missing`. Returns undefined if the service offers no such filter.
  */
 export function buildMissingFilter(
   filters: Filters,

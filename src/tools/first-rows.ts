@@ -4,10 +4,13 @@ import type { Cell } from '../dataset/tables.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
 
-/** One row of an SQL result: its cells in the order of the columns. */
+/** The schema of one row of an SQL result. The cells are in the order of the columns. */
 export const RowView = z.array(z.union([z.string(), z.number(), z.null()]));
 
-/** The first rows of an exported file. They allow a model to check numbers and names without opening the file. */
+/**
+ * The schema of the first rows of an exported file. With these rows, a model can check numbers and names without
+ * opening the file.
+ */
 export const FirstRows = z.looseObject({
   columns: z.array(z.string()).optional().describe('Names of the columns.'),
   first: z.array(RowView).optional().describe('The first rows, with shortened texts.'),
@@ -23,8 +26,8 @@ interface TableRows {
 }
 
 /**
- * Returns the first three rows, or as many of them as fit in the token budget. Returns nothing for a table with more
- * than 12 columns.
+ * Returns the first three rows, or fewer if they do not fit in the token budget. Returns an empty object for a table
+ * with more than 12 columns.
  */
 export function selectFirstRows(
   { columns, firstRows }: TableRows,

@@ -108,8 +108,8 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
 }
 
 /**
- * Describes which ads of a gathering (the stored ads of one search) are missing, and what it costs to read them.
- * Returns undefined for a complete gathering.
+ * Describes which ads of a gathering (the stored ads of one search) are missing, and how much it costs to read them.
+ * Returns undefined if the gathering is complete.
  */
 async function describeMissingAds(
   gathering: Gathering,
@@ -145,14 +145,15 @@ export async function requireFreeReading(
 const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', wasSent: false });
 
-/** If the number of matching ads was counted more than one day ago, the estimate states when. */
+/** The minimum age of an ad count, in milliseconds, for which the estimate mentions the time of the count. */
 const minStatedAgeMs = dayMs;
 
 type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
 
 /**
- * Estimates the cost of reading the ads that are not in the dataset yet. If the number of matching ads is unknown, one
- * paid search per part of the search counts them first. For a collection, the list of collections states the number.
+ * Estimates the cost of reading the ads that are not in the dataset yet. If the number of matching ads is unknown,
+ * first counts them with one paid search for each part of the search. For a collection, the list of collections
+ * contains the number.
  */
 async function estimateGathering(
   { question, maxAds }: GatherRequest,
@@ -165,8 +166,8 @@ async function estimateGathering(
     const ads = await countMatchingAds(part.question, context);
     part.total = ads === undefined ? undefined : { totalAds: ads, countedAt: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, openedGathering.contents, context)) !== undefined;
-    // A service that reports no total for one part of a split search reports none for the others. Stop searching to
-    // save credits.
+    // If the service reports no total for one part of a split search, it reports none for the other parts either. Stop
+    // searching to save credits.
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
@@ -175,8 +176,8 @@ async function estimateGathering(
   const limitedPrice = isLimitedByMaxAds
     ? await estimateParts(question, parts, context, Math.max(0, maxAds - readIds.size))
     : undefined;
-  // The form that asks the user to confirm shows the price of this call, limited by `maxAds`. Other callers plan ahead
-  // and need the price of all ads.
+  // The form that asks the user to confirm shows the price of this call, limited by `maxAds`. Other callers need the
+  // price of all ads, because they plan ahead.
   const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldestTotalAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
@@ -207,8 +208,8 @@ async function estimateGathering(
 }
 
 /**
- * Formats where `maxAds` ends the call and what it costs until then, e.g. `With maxAds: 100, it stops after 100 ads (10
- * credits).`
+ * Formats the number of ads after which the call stops (`maxAds`) and the price until then, e.g. `With maxAds: 100, it
+ * stops after 100 ads (10 credits).`
  */
 function formatMaxAdsLimit(maxAds: number, price: { atLeast?: number; atMost?: number } | undefined): string {
   const { atLeast = 0, atMost } = price ?? {};
@@ -216,9 +217,7 @@ function formatMaxAdsLimit(maxAds: number, price: { atLeast?: number; atMost?: n
   return `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}${priceText}.`;
 }
 
-/**
- * Suggests reading one page to learn the exact price, because the service states a price only when it charges credits.
- */
+/** Suggests reading one page to learn the exact price. The service reveals a price only when it charges credits. */
 async function suggestFirstPage(question: GatheringQuestion, parts: readonly SearchPart[], context: ToolContext) {
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
   const itemCount = Math.min(
@@ -235,7 +234,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
 }
 
-/** Suggests `count_ads`, which is cheaper than reading the ads if the user needs only totals. */
+/** Suggests `count_ads`, which is cheaper than reading the ads, for users who need only totals. */
 async function suggestCounting({ collectionId }: GatheringQuestion, { createCallBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
@@ -245,8 +244,8 @@ async function suggestCounting({ collectionId }: GatheringQuestion, { createCall
 }
 
 /**
- * Suggests `query_ads` if the dataset already contains these ads, because all ads of a broader search were read
- * earlier.
+ * Suggests `query_ads` if all ads of a broader search were read earlier, because the dataset then already contains
+ * these ads.
  */
 function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents): string | undefined {
   const broaderGathering = findBroaderGathering(contents, question);
@@ -255,8 +254,8 @@ function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents)
 }
 
 /**
- * Estimates the price of the ads that are not in the dataset yet, from known totals only. Returns undefined if the
- * total of a part (smaller search) is unknown.
+ * Estimates the price of the ads that are not in the dataset yet. Uses only totals that are already known. Returns
+ * undefined if the total of a part of the search is unknown.
  */
 export async function estimateRemainingAds(
   question: GatheringQuestion,
@@ -269,9 +268,9 @@ export async function estimateRemainingAds(
 }
 
 /**
- * Estimates the price of the unread ads in the parts (smaller searches) of a split search. Returns undefined if the
- * total of a part is unknown.
- * @param maxAds number of further ads after which the call stops reading
+ * Estimates the price of the unread ads in all parts of a split search. Returns undefined if the total of a part is
+ * unknown.
+ * @param maxAds the number of further ads after which the call stops reading
  */
 async function estimateParts(
   question: GatheringQuestion,
@@ -284,8 +283,8 @@ async function estimateParts(
   const operation = getListOperation(question);
   // Create the budget after the searches, because their charges may have revealed a price.
   const callBudget = await context.createCallBudget(0);
-  // A part may have unread ads although as many ads were read as its total says, because its last page announced more.
-  // One more page must then be read, so count at least one ad.
+  // A part may have unread ads although its total has been reached, because its last page announced a further page.
+  // This page must be read, so count at least one ad.
   let allowedCount = maxAds;
   const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
     const count = hasEnded ? 0 : Math.min(allowedCount, Math.max(1, (total?.totalAds ?? 0) - listedCount));
@@ -321,11 +320,11 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
           ? await findKnownTotal(question, contents, context)
           : { totalAds: knownTotal, countedAt: state.gatheredAt };
       /**
-       * Number of ads that the service has listed for this part, including ads that were later removed from the
-       * dataset.
+       * The number of ads that the service has listed for this part of the search, including ads that were later
+       * removed from the dataset.
        */
       const listedCount = Math.max(readCount, state.listed);
-      /** True if the total is known before the first page is read, which makes the price more exact. */
+      /** True if the total is known before the first page is read. The estimated price is then more exact. */
       const isTotalKnown = total !== undefined;
       return { question, ids, readCount, listedCount, hasEnded: state.ended, total, isTotalKnown };
     }),
@@ -335,8 +334,8 @@ async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { 
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
-  // The API document describes no pagination for this list. If the response announces another page anyway, the
-  // collection may be there, so do not report an error.
+  // According to the API document, this list has no further pages. If the response announces another page anyway, it
+  // may contain the collection, so do not report an error.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });

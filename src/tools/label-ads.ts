@@ -15,7 +15,9 @@ import { sanitizeId } from '../views/tokens.ts';
 import { isShortId, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/** Creates a schema that checks the length of a text after normalizing it, because normalizing can shorten the text. */
+/**
+ * Creates a schema that checks the length of a text after normalization, because normalization can shorten the text.
+ */
 const createCleanTextSchema = (maxChars: number, minChars: number) =>
   z
     .string()
@@ -93,8 +95,8 @@ export const labelAds = defineTool({
         },
       };
     });
-    // The dataset may have removed an ad whose labels remain. Such labels can be removed, so do not report their ad as
-    // unknown.
+    // The dataset may have removed an ad whose labels remain. These labels can still be removed, so do not report such
+    // an ad as unknown.
     const unknownIds = [...idsByKey].flatMap(([key, id]) =>
       adsInDataset.has(key) || changedAdIds.has(key) ? [] : [id],
     );

@@ -8,15 +8,15 @@ import { defineTool, readOnlyAnnotations } from './tool.ts';
 const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
 
 /**
- * Returns true if a collection probably accepts ads. The API document does not define this. Collections of type
- * `pages`, or with pages but no ads, are assumed to accept only pages.
+ * Returns true if a collection probably accepts ads, which the API document does not define. A collection of type
+ * `pages`, or one with pages but no ads, is assumed to accept only pages.
  */
 const acceptsAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 
 /**
- * Lists all collections. The API does not paginate this list, so a result has a cursor only if the list was shortened
- * to fit the token budget.
+ * The tool that lists all collections. The API does not paginate this list, so a result has a cursor only if the list
+ * was shortened to fit the token budget.
  */
 export const listCollections = defineTool({
   name: 'list_collections',

@@ -43,7 +43,10 @@ const ReportView = z
 const formatReport = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
   `Report ${quote(name)}: ${quote(title)}, ${formatCount(sections, 'section')}, written ${formatMinute(writtenAt)}.`;
 
-/** Schema of a note that watches are lost when the server stops. Present only if they are stored in memory. */
+/**
+ * The schema of a note that watches are lost when the server stops. Results contain this note only if watches are
+ * stored in memory.
+ */
 export const MemoryNoteView = z.string().optional().describe('Note on how long the watches are stored.');
 
 export const inMemoryNote = 'They are kept in memory, and end with this server.';
@@ -84,8 +87,8 @@ export const listWatches = defineTool({
 });
 
 /**
- * Returns the watches as they appear in results. Omits the filters of the last watches if all filters together exceed
- * `maxTokens`.
+ * Returns the watches in the form in which results contain them. If all filters together exceed `maxTokens`, omits the
+ * filters of the last watches.
  */
 export function buildWatchViews(watches: readonly Watch[], maxTokens: number): WatchView[] {
   let remainingTokens = maxTokens;

@@ -23,13 +23,13 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
-  /** Returns one page, from the cache or from the service. */
+  /** Returns one page of the list, either from the cache or from the service. */
   fetchPage(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListResponse<Heading>>;
 }
 
 /**
- * Returns one page of a list as data and as text that fits the token budget. If some items did not fit, the cursor
- * points to the rest of this page, which is cached and not charged again. Otherwise, it points to the next page.
+ * Returns one page of a list as data and as text that fits in the token budget. If some items do not fit, the cursor
+ * points to the rest of this page, which is cached and costs nothing. Otherwise, the cursor points to the next page.
  */
 export async function readFittingPage<View, Heading = object>(
   request: PagerRequest<View, Heading>,
@@ -44,11 +44,11 @@ export async function readFittingPage<View, Heading = object>(
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   };
-  // A cursor of this server contains the page size that a caller requested. Without one, request the default size of
-  // the service.
+  // A cursor of this server contains the page size, if a caller requested one. If the cursor contains no page size,
+  // request the default size of the service.
   const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
   const response = await request.fetchPage(params, { hasDefaultSize });
-  // The next page will probably have as many items as this page, so estimate its price for this number.
+  // The next page will probably have as many items as this page. Therefore, use this number to estimate the price.
   const price = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
   const page = fitPage({ response, listing, views, price }, context);
   const { cursor } = page.data;
@@ -73,7 +73,7 @@ export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'pr
   };
 }
 
-/** Schema of the price of the next page. Its fields have the same names as in the estimates of `gather_ads`. */
+/** The schema of the price of the next page. The fields have the same names as in the estimates of `gather_ads`. */
 const NextPagePriceView = z
   .looseObject({
     credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
@@ -86,7 +86,8 @@ const buildPriceView = (price: PriceBounds): z.infer<typeof NextPagePriceView> =
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /**
- * Schema of the day on which the service responded. Ages in a list of ads, such as "3 days ago", count from that day.
+ * The schema of the day on which the service responded. Ages in a list of ads, such as "3 days ago", are relative to
+ * that day.
  */
 export const responseDaySchema = z.string().describe('Day of this answer. Days ago are counted from this day.');
 
@@ -124,8 +125,8 @@ interface FitPageOptions<View, Heading> {
 }
 
 /**
- * Returns the first items of a page, as many as fit in the token budget. Also returns their text, because the tokens
- * are counted in the final text.
+ * Returns as many of the first items of a page as fit in the token budget. Also returns their text, because the token
+ * budget applies to the final text.
  */
 function fitPage<View, Heading>(
   { response, listing, price, views }: FitPageOptions<View, Heading>,
@@ -186,7 +187,7 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
-  // Usually only the first few items fit. Convert the items in batches, so that little work is wasted on the others.
+  // Usually, only the first few items fit. Convert the items in batches to waste little work on the other items.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
     const nextItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
     items.push(...nextItems.map((item) => views.viewItem(item)));
@@ -211,7 +212,7 @@ function fitPage<View, Heading>(
 
 interface ListResponse<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
-  /** The response body as received, from which items with unknown or unexpected fields can be shown. */
+  /** The response body as received. It also contains items with unknown fields or fields of unexpected types. */
   raw: unknown;
   isCached?: true | undefined;
   heading?: { data: Heading; text: string | undefined };
@@ -219,19 +220,23 @@ interface ListResponse<Heading> {
 
 const getSentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
-/** Values that all items of a list share: the day of the response (`asOf`), and the URL pattern of their links. */
+/**
+ * The values that all items of a list share: the day of the response (`asOf`) and the URL pattern of links to the
+ * items.
+ */
 interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
 }
 
 export interface ItemViews<View> {
-  /** Shortens an item for display. Accepts fields of unexpected types, because the service may send them. */
+  /** Shortens an item for display. Accepts fields of unexpected types, because the service may send such fields. */
   viewItem(item: object): View;
   findSharedFacts?(items: readonly object[]): SharedFacts;
   formatList(list: { items: readonly View[] } & ListFrame): string;
   /**
-   * Number of items to shorten before checking whether more items fit. Set for views in which a full page rarely fits.
+   * The number of items to shorten before checking whether more items fit. Set this number for views in which a full
+   * page rarely fits.
    */
   batchSize?: number;
 }
@@ -252,8 +257,8 @@ export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): 
 }
 
 /**
- * Number of tokens of a brief ad with a short text. The first batch contains as many ads as would fit if all were this
- * small.
+ * The number of tokens of a small ad, i.e. of a brief view with a short text. The first batch contains as many ads as
+ * would fit if all ads were this small.
  */
 const smallAdTokens = 120;
 
@@ -273,13 +278,14 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
 }
 
 /**
- * Returns the maximum number of tokens of one item: 90% of a result, because the text around the item needs the rest.
+ * Returns the maximum number of tokens for one item. This is 90% of the token budget of a result, because the text
+ * around the item needs the rest.
  */
 export const getItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
   Math.floor(0.9 * Math.min(resultTokens, resultBytes / bytesPerToken));
 
 /**
- * Assumed number of bytes per token. Long words in scripts with two bytes per letter, such as Cyrillic, have 7 bytes
- * per token. English words have fewer.
+ * The assumed number of bytes per token. Long words in scripts with two bytes per letter, such as Cyrillic, have 7
+ * bytes per token. English words have fewer bytes per token.
  */
 const bytesPerToken = 7;

@@ -3,7 +3,8 @@ import { groupBy } from '../views/group-by.ts';
 const maxReasons = 4;
 
 /**
- * Lists the reasons for missing pictures by frequency, e.g. `12: the address has expired; 3: the ad has no picture`.
+ * Formats the reasons for missing pictures, the most frequent reason first, e.g. `12: the address has expired; 3: the
+ * ad has no picture`.
  */
 export function formatMissingPictureReasons(reasons: readonly string[]): string {
   const reasonGroups = [...groupBy(reasons, (reason) => reason)].sort(

@@ -112,14 +112,14 @@ export const queryAds = defineTool({
       getRemainingMs: () => getRemainingDrawingMs(context),
     });
     if ('reason' in chartPicture) return buildOutputWithoutChart(chartPicture.reason);
-    // Some hosts drop the picture if a result also has structured data. Therefore, the structured data does not mention
-    // the picture, and only the text does.
+    // Some hosts drop the picture if a result also has structured data. Therefore, mention the picture only in the
+    // text, and not in the structured data.
     const note = `The chart shows these rows${chartPicture.isNumbered ? numberedRowsNote : ''}.`;
     return { data, text: addNote(note), attachments: [createJpegContent(chartPicture.jpeg)] };
   },
 });
 
-/** Number of tokens and of UTF-8 bytes that are reserved for the note about the chart. */
+/** The number of tokens and of UTF-8 bytes that are reserved for the note about the chart. */
 const chartNoteTokens = 80;
 const chartNoteBytes = 400;
 const numberedRowsNote = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
@@ -127,14 +127,14 @@ const numberedRowsNote = '; names in scripts that it cannot write are row 1, row
 interface ResultRows {
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
-  /** Number of rows in the whole result, without `limit`. null for more than 100,000 rows. */
+  /** The number of rows in the whole result, ignoring `limit`. null if there are more than 100,000 rows. */
   rowCount: number | null;
   limit: number;
 }
 
 function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   const headerRow = columns.map(quoteUnlessWord).join(' | ');
-  // If one text of a column needs quotes, quote all texts of the column, so that it looks uniform.
+  // If one text in a column needs quotes, quote all texts in this column, so that the column looks uniform.
   const quotedColumns = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) =>
     row.map((cell, index) => formatCell(cell, quotedColumns[index] === true)).join(' | '),
@@ -154,5 +154,8 @@ function formatRowCount(shownCount: number, rowCount: number | null, limit: numb
 const formatCell = (cell: Cell, isQuoted: boolean): string =>
   isQuoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
-/** Returns true for texts that need quotes. `null` needs them too, because it would look like a missing value. */
+/**
+ * Returns true if a cell is a text that needs quotes. The text `null` needs quotes too, because otherwise it would look
+ * like a missing value.
+ */
 const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

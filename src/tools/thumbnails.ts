@@ -4,14 +4,14 @@ import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
- * Loads the pictures of ads as data URLs. Returns the reason in place of a missing picture. Stops after half of the
- * remaining time, so that one slow picture does not use up the time of the call.
+ * Loads the pictures of ads as data URLs. For a missing picture, returns the reason. Stops after half of the remaining
+ * time, so that a slow picture does not use up the time of the call.
  */
 export async function loadThumbnails(ads: readonly { adId: string; picture: AdPicture }[], context: ToolContext) {
   const missingPictures = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));
   if (missingPictures.length === ads.length) return missingPictures;
-  // 400 pixels look sharp on high-density screens. With more than 60 pictures, 280 pixels are used, so that all of them
-  // fit in the file.
+  // 400 pixels look sharp on high-density screens. With more than 60 pictures, use only 280 pixels, so that all
+  // pictures fit in the file.
   const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { signal, deadline, clock } = context;
   const pictures = await context.loadPictures();

@@ -26,22 +26,26 @@ export interface ToolDescription {
   title: string;
   description: string;
   /**
-   * A sentence for the server instructions, which MCP hosts give to the model. It says when to use this tool for
-   * questions about many ads, e.g. `How many, or which share: count_ads.`
+   * A sentence for the server instructions, which MCP hosts give to the model. The sentence says which questions about
+   * many ads this tool answers, e.g. `How many, or which share: count_ads.`
    */
   guide?: string;
-  /** MCP annotations, i.e. hints for hosts about the tool, e.g. `readOnlyHint`. */
+  /** The MCP annotations, i.e. hints about the tool for hosts, e.g. `readOnlyHint`. */
   annotations: Annotations;
-  /** The API operations that the tool calls. They determine whether a call can cost credits. */
+  /** The API operations that the tool calls. These operations determine whether a call can cost credits. */
   operations: readonly OperationName[];
   /**
-   * True if one tool call may make several API calls. The receipt (the note about spent credits) then shows their sum.
+   * True if one tool call may make several API calls. The receipt (the note about spent credits) then shows the sum of
+   * their charges.
    */
   makesSeveralCalls?: true;
-  /** True if the tool stores user data, such as labels. Unlike ads, lost user data cannot be downloaded again. */
+  /**
+   * True if the tool stores user data, such as labels. Lost user data cannot be restored, whereas lost ads can be
+   * downloaded again.
+   */
   storesUserData?: true;
   canReportProgress?: true;
-  /** True if a successful call creates a file. Clients are then told that the list of resources changed. */
+  /** True if a successful call creates a file. The server then tells clients that the list of resources has changed. */
   createsFile?: true;
   /**
    * True if a call blocks the event loop for more than a few milliseconds. Each caller can run only one such call at a
@@ -51,8 +55,8 @@ export interface ToolDescription {
   /** True if hosts that support MCP Apps show the result on the board (the interactive view of ads). */
   showsBoard?: true;
   /**
-   * True if only the board (the interactive view of ads) calls the tool, never the model. The data is then sent only in
-   * `_meta`.
+   * True if only the board (the interactive view of ads) calls the tool, and the model never does. The data is then
+   * sent only in `_meta`.
    */
   onlyForBoard?: true;
 }
@@ -65,32 +69,32 @@ interface ExampleIds {
 
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /**
-   * Returns arguments for an example call on demo data. The documentation and the tests run the examples of all tools
-   * in the order of the tool list.
+   * Returns the arguments of an example call on demo data. The documentation and the tests run the examples of all
+   * tools in the order of the tool list.
    */
   buildExampleArguments(ids: ExampleIds): Record<string, unknown>;
   /**
-   * Returns the data for the board (the interactive view of ads). It is sent separately from the result, because some
-   * hosts drop structured data.
+   * Returns the data for the board (the interactive view of ads). This data is sent separately from the result, because
+   * some hosts drop the structured data of a result.
    */
   buildBoardData?(data: object, result: ToolOutput): object;
   input: Input;
   /**
-   * Schema of the result. Every object in it accepts unknown fields, so that clients still accept the result if the
-   * service adds a field.
+   * The schema of the result. All objects in the schema allow unknown fields, so that clients still accept the result
+   * if the service adds a field.
    */
   output: Output;
 }
 
 /**
- * A tool that a model or the board (the interactive view of ads) can call. Its caller formats thrown errors as messages
- * and adds the receipt (the note about spent credits).
+ * A tool that a model or the board (the interactive view of ads) can call. The code that runs the tool formats thrown
+ * errors as messages and adds the receipt (the note about spent credits).
  */
 export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolDeclaration<Input, Output> {
   run(input: z.output<Input>, context: ToolContext): Promise<ToolOutput<DataOf<Output>>>;
   /**
-   * Formats the data as text, for hosts that do not show structured data. Undefined if `run` already returns the text.
+   * Formats the data as text, for hosts that do not show structured data. Undefined if `run` itself returns the text.
    */
   render?(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
 }
@@ -98,10 +102,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.
 /** The result of a tool call before the receipt (the note about spent credits) is added. */
 export interface ToolOutput<Data extends object = object> {
   data: Data;
-  /** The final text of the result. Set only by tools that return as many items as fit in the text. */
+  /** The final text of the result. Only set by tools that return as many items as fit in the text. */
   text?: string;
   attachments?: readonly (ResourceLink | ImageContent)[];
-  /** For a list: the price of the next page, if that page is not cached. */
+  /** For a list, the price of the next page if that page is not cached. */
   price?: PriceBounds | undefined;
 }
 
@@ -120,11 +124,12 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
 /** The reason for a missing picture if `allowsPictures` is false. */
 export const picturesNotAllowedReason = 'this host does not show pictures to its model';
 
-/** Time reserved at the end of a call for sending the result, in milliseconds. */
+/** The time that is reserved at the end of a call for sending the result, in milliseconds. */
 const resultMarginMs = 1000;
 
 /**
- * Returns how many milliseconds remain for drawing a picture. After that time, the result is sent without the picture.
+ * Returns how many milliseconds remain for drawing a picture. If drawing takes longer, the result is sent without the
+ * picture.
  */
 export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
   deadline - clock() - resultMarginMs;
@@ -165,7 +170,10 @@ export function formatFileLocation(file: ExportedFile, context: ToolContext, com
   return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
 }
 
-/** Returns the tool unchanged. TypeScript infers the types of `run` and `render` from the schemas in the argument. */
+/**
+ * Returns the tool unchanged. The function exists because TypeScript then infers the types of `run` and `render` from
+ * the schemas of the tool.
+ */
 export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
 export interface CallerContext
@@ -176,38 +184,43 @@ export interface CallerContext
   getAdRowReader(): AdRowReader;
   getDatasetSql(): DatasetSql;
   getExports(): TenantExports;
-  /** Version of this server, which exported files mention. */
+  /** The version of this server, which is mentioned in exported files. */
   version: string;
   readSpending(): Promise<Spending>;
   /**
-   * Returns the price of a list page with this number of items. Returns undefined until the service has charged for a
-   * page of this list, because only charges show the price.
+   * Returns the price of a list page with this number of items. Only charges reveal the price, so the method returns
+   * undefined until the service has charged for a page of this list.
    */
   getPagePrice(listOperation: OperationName, itemCount: number): Promise<PriceBounds | undefined>;
   loadPictures(): Promise<Pictures>;
   cursors: Cursors;
 }
 
-/** What a tool call may use and must respect: e.g. the API with the caller's key, the current time, and size limits. */
+/**
+ * The dependencies and limits of a tool call, e.g. the API with the caller's key, the current time, and the maximum
+ * size of the result.
+ */
 export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
   isDemo: boolean;
-  /** True if the call only estimates a price. It must not send paid requests or change anything. */
+  /** True if the call only estimates a price. The call must not send paid requests or change anything. */
   isEstimate: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
-  /** False if the host does not show pictures to its model. The result must then contain no picture. */
+  /** False if the host does not show pictures to its model. The result must then not contain a picture. */
   allowsPictures: boolean;
-  /** How long responses are cached, in milliseconds. 0 if they are not cached. */
+  /** How long responses are cached, in milliseconds. 0 if responses are not cached. */
   cacheMs: number;
-  /** Maximum number of tokens in the text that the tool returns. */
+  /** The maximum number of tokens in the text that the tool returns. */
   resultTokens: number;
-  /** Maximum number of UTF-8 bytes in the text that the tool returns. Infinity for hosts without such a limit. */
+  /** The maximum number of UTF-8 bytes in the text that the tool returns. Infinity for hosts without such a limit. */
   resultBytes: number;
-  /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
+  /**
+   * The origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no download links.
+   */
   linkOrigin?: string | undefined;
   /**
-   * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Models know tools, but
-   * not the operations of the API.
+   * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Messages mention the
+   * tool, because models do not know the operations of the API.
    */
   getToolName(operation: string): string;
   isOffered(toolName: string): boolean;

@@ -58,8 +58,8 @@ import {
 } from './tool.ts';
 
 /**
- * Creates a text schema whose length limit does not appear in the tool list, because every conversation includes the
- * list and pays for its tokens.
+ * Creates a text schema whose length limit does not appear in the tool list, because the list is part of every
+ * conversation and its tokens cost money.
  */
 const createTextSchema = (maxChars: number) =>
   z.string().refine(({ length }) => length <= maxChars, `must be at most ${maxChars} characters`);
@@ -156,8 +156,8 @@ export const writeReport = defineTool({
       }
     }
     /**
-     * Computes the coverage of the report, i.e. which ads are missing from its data. Call it after the last section,
-     * because the sections determine which fields the report reads.
+     * Computes the coverage of the report, i.e. which ads are missing from its data. Call this function after the last
+     * section, because the sections determine which fields the report reads.
      */
     const buildReportCoverage = () =>
       buildCoverageView({
@@ -180,7 +180,7 @@ export const writeReport = defineTool({
         context,
       ),
     );
-    // Store the report before the file is written, so that no file is left behind if storing fails.
+    // Store the report before the file is written. Otherwise, a file would be left behind if storing fails.
     if (name !== undefined) {
       const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
       await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
@@ -229,7 +229,7 @@ export const writeReport = defineTool({
 
 const inMemoryNote = 'The report is kept in memory under its name, and ends with this server.';
 
-/** Maximum number of tokens of the first rows of all sections together. */
+/** The maximum number of tokens for the first rows of all sections together. */
 const firstRowsTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];
@@ -279,22 +279,25 @@ const maxListedGatherings = 60;
 
 interface SectionResult {
   heading: string;
-  /** Number of rows in the whole result. null for more than 100,000 rows. */
+  /** The number of rows in the whole result. null if there are more than 100,000 rows. */
   rowCount?: number | null;
   tableStart?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
-  /** The ad fields that the section's SQL statement reads, for notes on fields that many ads lack. */
+  /** The ad fields that the section's SQL statement reads. They are needed for notes on fields that many ads lack. */
   readFields?: ReadFields | undefined;
   /**
-   * Sentences on incomplete searches, if the section has no rows. They are part of `problem`, so the coverage text does
-   * not repeat them.
+   * Sentences about incomplete searches, if the section has no rows. These sentences are already part of `problem`, so
+   * the coverage text does not repeat them.
    */
   notesOfEmptyResult?: readonly string[];
-  /** The only row of the section's table, with which later reports compare their figures. null for any other table. */
+  /**
+   * The row of a table with a single row, or null for any other table. Later reports compare their figures with this
+   * row.
+   */
   row: ReturnType<typeof buildStoredRow>;
   /** The figures of this section in an earlier report. */
   previousFigures?: ReportSection['previousFigures'];
   pictures: { adId: string; picture: AdPicture }[];
-  /** A problem for the caller. It may mention SQL, so the report itself does not contain it. */
+  /** A problem to report to the caller. The text may mention SQL, so the report itself does not contain it. */
   problem?: string | undefined;
 }
 

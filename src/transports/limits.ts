@@ -7,36 +7,36 @@ import type { Catalog } from '../mcp/catalog.ts';
 import type { ResourceContents, ResourceRequest } from '../mcp/resources.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
-/** Limits for concurrent and waiting tool calls and resource reads. */
+/** The limits on the number of tool calls and resource reads that run or wait. */
 export interface WorkLimits {
-  /** The maximum number of concurrent tool calls and resource reads, in total. */
+  /** The maximum number of tool calls and resource reads that run at the same time. */
   maxRunning: number;
-  /** The maximum number of concurrent tool calls and resource reads per API key. */
+  /** The maximum number of tool calls and resource reads that run at the same time for one API key. */
   maxRunningPerKey: number;
-  /** The maximum number of tool calls and resource reads that may wait for a slot, in total. */
+  /** The maximum number of tool calls and resource reads that may wait for a free slot. */
   maxWaiting: number;
 }
 
 interface LimitOptions {
   limits: WorkLimits;
-  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
+  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
   now: () => number;
   /**
-   * Called for each tool call that is rejected because the queue is full. The tool catalog itself reports all other
-   * calls.
+   * Called for each tool call that is rejected before it runs, because too many calls are waiting. The tool catalog
+   * itself reports all other calls.
    */
   onCall: OnCall;
 }
 
 /**
- * The maximum number of large files that are read or sent concurrently. Converting one file to JSON takes up to 100 MB
- * of memory. Up to 32 MB of JSON then stay in memory until they have been sent.
+ * The maximum number of large files that the server reads or sends at the same time. The conversion of one file to JSON
+ * takes up to 100 MB of memory. Up to 32 MB of JSON then stay in memory until the client has received them.
  */
 const maxConcurrentFiles = 4;
 
 /**
- * Wraps a catalog (the tools and resources) so that only a limited number of tool calls and resource reads run at the
- * same time. The others wait in a queue.
+ * Wraps a catalog, i.e. the tools and resources of the server. The returned catalog runs a limited number of tool calls
+ * and resource reads at the same time. All others wait in a queue.
  *
  * A call keeps its slot until its response has been sent. The slots therefore also limit the number of unread responses
  * in memory, per API key and in total.
@@ -48,8 +48,8 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   const pendingWork = new Set<Promise<unknown>>();
 
   /**
-   * Waits for a free slot, then calls `run`.
-   * @param run receives the waiting time in milliseconds, which is subtracted from the call's own time limit
+   * Waits for a free slot, then calls `runWork`.
+   * @param runWork receives the waiting time in milliseconds, which it subtracts from the time limit of the call
    * @throws AdLibraryError `busy` if the queue is full, or if no slot becomes free within the timeout
    */
   async function runInSlot<Result>(
@@ -67,7 +67,9 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     }
   }
 
-  /** Remembers a promise until it resolves or rejects, so that a shutdown can wait for it. */
+  /**
+   * Keeps a promise in `pendingWork` until it resolves or rejects, so that `waitUntilIdle` can wait for it at shutdown.
+   */
   const trackWork = <Result>(work: Promise<Result>): Promise<Result> => {
     const stopTracking = () => void pendingWork.delete(work);
     pendingWork.add(work);
@@ -79,8 +81,8 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     const run = (waitedMs: number) => catalog.callTool(waitedMs > 0 ? { ...call, waitedMs } : call);
     return runInSlot(callSlots, call, run).catch((error) => {
       if (!(error instanceof AdLibraryError)) throw error;
-      // Replace an unknown tool name. The caller chooses the name, so an unknown one must not become a metric label or
-      // appear in the log.
+      // Do not report an unknown tool name. The caller can send any text as the name, and that text must not become a
+      // metric label or appear in the log.
       const tool = catalog.hasTool(call.name) ? call.name : 'unknown';
       onCall({ tool, tenantId: call.tenantId, ms: 0, kind: 'busy' });
       return catalog.buildRejectedResult(error);
@@ -92,7 +94,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
       const { isLarge, readContents } = await catalog.findResource(request);
       if (!isLarge) return readContents();
       return runInSlot(fileSlots, request, async () => {
-        // Converting a large file to JSON blocks the event loop, so let other callers run first.
+        // Let other callers run first, because the conversion of a large file to JSON blocks the event loop.
         await nextEventLoopTurn();
         return readContents();
       });
@@ -103,7 +105,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   };
 
   return {
-    /** The catalog with limited tool calls and resource reads. Its other methods are unchanged. */
+    /** The wrapped catalog, which limits tool calls and resource reads. All other methods are unchanged. */
     catalog: {
       ...catalog,
       callTool: (call: ToolCall) => trackWork(callTool(call)),

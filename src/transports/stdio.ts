@@ -19,27 +19,27 @@ import {
 import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
-/** Options for `serveStdio`. `catalog` contains the tools, and `credentials` the API key. */
+/** Options for `serveStdio`. `catalog` contains the tools and resources. `credentials` contains the API key. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
   log: Log;
-  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
+  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
   now: () => number;
   onCall: OnCall;
   stdin: Readable;
   stdout: Writable;
-  /** Resolves when the process is asked to stop, e.g. by the signal SIGTERM. */
+  /** Resolves when the process is asked to stop, e.g. by a SIGTERM signal. */
   stopRequested: Promise<void>;
-  /** Called at the end of the input, or when the process is asked to stop. */
+  /** Called when the input ends, when the output closes, or when the process is asked to stop. */
   onEnd?(): void;
   /** How long running calls may continue after the process is asked to stop, in milliseconds. */
   drainMs: number;
 }
 
 /**
- * The limits of a stdio session. An MCP host makes only a few concurrent calls, so a host that exceeds these limits is
- * stuck in a loop.
+ * The limits of a stdio session. An MCP host sends only a few concurrent calls, so a host that exceeds these limits is
+ * probably stuck in a loop.
  */
 const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 256 };
 
@@ -58,11 +58,11 @@ const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 2
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const limitedWork = limitWork(catalog, { limits, now: options.now, onCall: options.onCall });
-  // Without a listener for `error`, the first write after the reader has disconnected would end the process.
+  // Listen for `error`. Without a listener, the first write after the client has disconnected would end the process.
   const outputClosed = new Promise<void>((resolve) => {
     for (const event of ['close', 'error']) stdout.on(event, () => resolve());
   });
-  // Write bytes instead of text, because buffered bytes take less memory.
+  // Convert the message to bytes, because buffered bytes take less memory than buffered text.
   const send: SendMessage = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   const inputEndController = new AbortController();
@@ -76,7 +76,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
         log.debug('stdio', { problem: parsedLine.error.message });
         void send({ jsonrpc: '2.0', ...parsedLine });
       }
-      // Wait if the client reads responses more slowly than it sends requests. Unread responses would otherwise fill
+      // Wait if the client reads responses more slowly than it sends requests. Otherwise, unread responses would fill
       // the memory.
       if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
     }
@@ -86,30 +86,31 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     .finally(() => inputEndController.abort());
   await Promise.race([inputEnded, outputClosed, stopRequested]);
   options.onEnd?.();
-  // Before the session ends, respond to every message that was read. Otherwise `echo … | ad-library-mcp` would not
-  // print its response.
+  // Before the session ends, send a response to every message that was read. Otherwise, `echo … | ad-library-mcp` would
+  // not print a response.
   const flushOutput = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
   const allResponsesSent = transports.waitUntilAnswered().then(flushOutput);
   const drainExpired = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
-  // Calls normally end by their own timeout. This second limit ends the session even if a call ignores its timeout.
+  // Calls normally end when they reach their own timeout. This second limit ends the session even if a call ignores its
+  // timeout.
   const maxDrainExpired = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
   await Promise.race([allResponsesSent, outputClosed, drainExpired, maxDrainExpired]);
   transports.close();
 }
 
 /**
- * Writes a JSON-RPC message to the output. The transports of all revisions share the output. Resolves when the line has
- * been sent.
+ * Writes a JSON-RPC message to the output, which the transports of all MCP revisions share. Resolves when the message
+ * has been sent.
  */
 type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
- * Creates the transports of a session: one for each version of the MCP SDK, opened on first use.
+ * Creates the transports of a session, one for each version of the MCP SDK. A transport is opened on first use.
  *
  * If the first message of a client has the format of MCP revision 2026-07-28, the session uses the SDK for that
- * revision. For all other clients, it uses the SDK for earlier revisions. The newer SDK is only loaded when a client
- * needs it, and the older one at the start, because most hosts need it. After `server/discover`, the client may still
- * switch to an earlier revision (MCP specification, *Lifecycle*).
+ * revision. For all other clients, the session uses the SDK for earlier revisions. Most clients need this older SDK, so
+ * the process loads it at the start. The newer SDK is loaded only when a client needs it. After `server/discover`, the
+ * client may still switch to an earlier revision (MCP specification, *Lifecycle*).
  */
 function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
   let chosenTransport: RevisionTransport | undefined;
@@ -148,13 +149,13 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
     async receive(message: JSONRPCMessage): Promise<void> {
       const transport = await chooseTransport(message);
       transport.receive(message);
-      // Some responses are ready within this event-loop turn. Wait for them, so that they count as unread before the
-      // next message.
+      // Wait for responses that are ready within this event-loop turn. They then count as unread output before the
+      // session reads the next message.
       await nextEventLoopTurn();
     },
-    /** Resolves when a response has been sent to every request that was read. */
+    /** Resolves when the session has responded to every request that it read. */
     waitUntilAnswered: () => Promise.all(listOpenTransports().map((transport) => transport.waitUntilAnswered())),
-    /** Aborts all calls that are still running. Called at the end of the session, e.g. when the output closes. */
+    /** Aborts all running calls. Called at the end of the session, e.g. when the output closes. */
     close: () => {
       for (const transport of listOpenTransports()) transport.onclose?.();
     },
@@ -163,7 +164,7 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
 
 type RevisionTransport = ReturnType<typeof openTransport>;
 
-/** A request whose response has not been sent yet. When the input ends, the session waits for all open requests. */
+/** A request to which no response has been sent yet. When the input ends, the session waits for all open requests. */
 interface OpenRequest {
   /** Resolves when the response has been sent, or when the client has cancelled the request. */
   completion: Promise<void>;
@@ -171,8 +172,8 @@ interface OpenRequest {
 }
 
 /**
- * Creates the transport of one SDK. The transport only writes messages. The session reads the input, passes messages to
- * the transport, and closes the streams.
+ * Creates the transport between the session and one version of the MCP SDK. The transport only writes messages. The
+ * session reads the input, passes each message to the transport, and closes the streams.
  */
 function openTransport(write: SendMessage, schemas: RequestSchemas) {
   const openRequests = new Map<unknown, OpenRequest>();
@@ -195,32 +196,35 @@ function openTransport(write: SendMessage, schemas: RequestSchemas) {
   return Object.assign(transport, {
     /** Resolves when the response to the request has been sent, or when the client has cancelled the request. */
     waitUntilSent: (id: unknown): Promise<void> => openRequests.get(id)?.completion ?? Promise.resolve(),
-    /** Resolves when a response has been sent to every request that was read. */
+    /** Resolves when the session has responded to every request that it read. */
     waitUntilAnswered: async () => {
       while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ completion }) => completion));
     },
-    /** Passes a message to the SDK. If a request does not match its schema, sends an error response instead. */
+    /**
+     * Passes a message to the SDK. If the message is a request that does not match its schema, sends an error response
+     * instead.
+     */
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
-        // Do not wait for the response to a subscription, because it is sent only when the subscription ends.
+        // Do not count a subscription as an open request, because its response is sent only when the subscription ends.
         if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') openRequest(message.id);
         const error = findRequestError(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }
       transport.onmessage?.(message);
-      // The SDK sends no response to a cancelled request, so mark the request as ended here.
+      // End the cancelled request here, because the SDK sends no response to it.
       if (isMessage(message) && isCancelNotification(message)) endRequest(message.params?.requestId);
     },
   });
 }
 
-/** The maximum size of one message in bytes. Tool arguments are ids and filters, so real calls are far smaller. */
+/** The maximum size of one message, in bytes. Real tool calls contain only ids and filters, so they are far smaller. */
 const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
- * Yields the non-empty lines of the input. The last line needs no line break at its end. Yields undefined for a line of
- * more than `maxMessageBytes`.
+ * Yields the non-empty lines of the input. The last line may end without a line break. If a line exceeds
+ * `maxMessageBytes`, yields undefined instead of the line.
  */
 async function* readLines(stdin: Readable): AsyncGenerator<string | undefined> {
   let linePieces: Buffer[] = [];
@@ -250,14 +254,14 @@ async function* readLines(stdin: Readable): AsyncGenerator<string | undefined> {
   if (lastLine !== '') yield lastLine;
 }
 
-/** The JSON-RPC response to an invalid request. The id is null if the request had no valid id. */
+/** The JSON-RPC error response to an invalid request. The id is null if the request had no valid id. */
 interface ErrorMessage {
   jsonrpc: '2.0';
   id: string | number | null;
   error: { code: number; message: string };
 }
 
-/** Parses a line as a JSON-RPC message. Returns an error response if the line is invalid. */
+/** Parses a line as a JSON-RPC message. Returns the content of an error response if the line is invalid. */
 function parseMessage(line: string | undefined): { message: JSONRPCMessage } | Omit<ErrorMessage, 'jsonrpc'> {
   const createError = (code: number, message: string, id: ErrorMessage['id'] = null) => ({
     id,

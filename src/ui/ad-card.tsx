@@ -3,12 +3,12 @@ import { englishFormats, type Formats, formatConstant } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 import { Link, Picture } from './links.tsx';
 
-/** The data of an ad that a card shows. */
+/** The fields of an ad that a card in a list of ads shows. */
 export interface CardAd {
   id: string;
   pageName?: string | undefined;
   title?: string | undefined;
-  /** First line of the ad text. */
+  /** The first line of the ad text. */
   firstLine?: string | undefined;
   mediaText?: string | undefined;
   domain?: string | undefined;
@@ -18,25 +18,25 @@ export interface CardAd {
   active?: boolean | undefined;
   duplicates?: number | undefined;
   labels?: readonly string[] | undefined;
-  /** Path of the page about this ad. The heading of the card links to it. */
+  /** The URL path of the page about this ad. The heading of the card links to that page. */
   path?: string | undefined;
   /**
-   * URL of the picture, e.g. `data:image/jpeg;base64,…`, or the reason why there is none. Undefined while the picture
-   * is loading.
+   * The URL of the picture, e.g. `data:image/jpeg;base64,…`, or the reason why the ad has no picture. Undefined while
+   * the picture is loading.
    */
   picture?: { src: string } | { reason: string } | undefined;
 }
 
-/** The fields of an ad from which `buildCardAd` builds its card. */
+/** The fields of an ad that `buildCardAd` converts to the content of a card. */
 export interface AdFields {
   id: string;
   pageName?: string | undefined;
   headline?: string | undefined;
-  /** First line of the ad text. */
+  /** The first line of the ad text. */
   firstLine?: string | undefined;
   cards?: readonly { title?: string | undefined }[] | undefined;
   displayFormat?: string | undefined;
-  /** The number or the length of the media, e.g. `5 cards` or `15 s`. */
+  /** The number of media files or their length, e.g. `5 cards` or `15 s`. */
   creative?: string | undefined;
   domain?: string | undefined;
   startedAt?: string | undefined;
@@ -45,13 +45,13 @@ export interface AdFields {
   active?: boolean | undefined;
   duplicates?: number | undefined;
   labels?: readonly { label: string; value?: string | undefined }[] | undefined;
-  /** True if the ad is new since the previous check of a watch (a search that is repeated to find new ads). */
+  /** True if a watch (a search that is repeated to find new ads) found this ad since its previous check. */
   isNew?: boolean | undefined;
 }
 
 /**
- * Builds the data of an ad card, without the picture. Used by reports, by the pages of the local library and by the ad
- * board.
+ * Builds the content of an ad card, except for the picture. Reports, the ad board and the pages of the local library
+ * use this function.
  */
 export function buildCardAd(adFields: AdFields): CardAd {
   const {
@@ -70,8 +70,7 @@ export function buildCardAd(adFields: AdFields): CardAd {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
     title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
     firstLine,
-    // A carousel ad needs no format such as `Carousel`, because `creative` already says how many cards it has, e.g. `5
-    // cards`.
+    // Leave out the format of a carousel ad, because `creative` already states the number of cards, e.g. `5 cards`.
     mediaText: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),
@@ -80,12 +79,12 @@ export function buildCardAd(adFields: AdFields): CardAd {
   };
 }
 
-/** Returns true if a text contains a template that was not filled in, e.g. `{{product.name}}`. */
+/** Returns true if a text contains a placeholder that was not filled in, e.g. `{{product.name}}`. */
 const hasPlaceholder = (text: string): boolean => text.includes('{{');
 
 /**
- * Returns the title of an ad. If the title is missing or contains a template that was not filled in, returns the first
- * line of the ad text.
+ * Returns the title of an ad. If the title is missing or contains a placeholder that was not filled in, returns the
+ * first line of the ad text.
  */
 export const pickTitle = ({ title, firstLine }: Pick<CardAd, 'title' | 'firstLine'>): string =>
   sanitizeLine([title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? 'Ad without words');
@@ -94,9 +93,9 @@ interface AdCardProps {
   ad: CardAd;
   formats?: Formats;
   class?: string;
-  /** Content that replaces the ad's picture, e.g. a picture that is loaded only when it becomes visible. */
+  /** Content to show instead of the ad's picture, e.g. a picture that is loaded only when it becomes visible. */
   pictureFrame?: Content;
-  /** Content that replaces the heading of the card, e.g. a button that opens the ad. */
+  /** Content to show instead of the heading of the card, e.g. a button that opens the ad. */
   name?: Content;
   /** Content to the right of the advertiser's name, e.g. a checkbox on the board. */
   cornerContent?: Content;
@@ -107,8 +106,8 @@ interface AdCardProps {
 }
 
 /**
- * Shows an ad as a card in a list. The card shows the ad id only if nothing else identifies the ad, i.e. if the card
- * has neither a link nor content at the bottom.
+ * Shows an ad as a card in a list. The card shows the ad id only if it has neither a link nor content at the bottom,
+ * because then nothing else identifies the ad.
  */
 export function AdCard({
   ad,
@@ -153,7 +152,7 @@ export function AdCard({
   );
 }
 
-/** Shows the labels of an ad, if there are any. */
+/** Shows the labels of an ad, or nothing if there are no labels. */
 export const Labels = ({ labels }: { labels: readonly string[] }) =>
   labels.length === 0 ? null : (
     <p class="labels">
@@ -163,7 +162,7 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
     </p>
   );
 
-/** Shows the picture of an ad. If there is no picture, shows the first line of the ad text and the reason. */
+/** Shows the picture of an ad. If the ad has no picture, shows the first line of the ad text and the reason. */
 export function PictureFrame({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { id, pageName, picture, firstLine } = ad;
   return (
@@ -188,7 +187,7 @@ const formatReason = (reason: string, { formatDay }: Formats): string =>
 
 /**
  * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether the ad
- * is still running, the text says when the ad was last seen.
+ * is still running, shows the day on which the ad was last seen.
  */
 export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;
@@ -218,7 +217,10 @@ export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?
 /** Replaces spaces with non-breaking spaces, so that the text stays on one line. */
 const insertNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
 
-/** Chooses one of twelve background hues by the advertiser's name. An advertiser always gets the same hue. */
+/**
+ * Chooses one of twelve background hues for an advertiser, based on a hash of the name. The same advertiser therefore
+ * always gets the same hue.
+ */
 function pickHue(name: string): number {
   let hash = 7;
   for (const letter of name) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
@@ -227,7 +229,7 @@ function pickHue(name: string): number {
 
 const hueStyles = Array.from({ length: 12 }, (_, hue) => `.hue${hue} { --hue: ${hue * 30 + 15} }`).join('\n');
 
-/** CSS for `AdCard` and the components it contains. */
+/** The CSS for `AdCard` and the components that it contains. */
 export const cardStyles = `
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(198px, 46%), 1fr)); gap: 14px }
 .card { position: relative; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; display: flex; flex-direction: column; min-width: 0; background: var(--paper) }

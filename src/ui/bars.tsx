@@ -10,7 +10,7 @@ interface FigureProps {
   children: Content;
 }
 
-/** A chart with a title and a note next to the title. */
+/** A chart with a title, and with a note next to the title. */
 export const Figure = ({ title, note = '', children }: FigureProps) => (
   <figure class="chart">
     <figcaption>
@@ -23,17 +23,17 @@ export const Figure = ({ title, note = '', children }: FigureProps) => (
 
 interface ColumnChartProps {
   /**
-   * The columns from left to right. `isUnfinished` marks the month in which the ads were read, because more ads may
-   * have started later in that month.
+   * The columns from left to right. `isUnfinished` marks the month in which the ads were read, because further ads may
+   * start later in that month.
    */
   columns: readonly { name: string; value: number; isUnfinished?: boolean }[];
-  /** Labels below the columns, from left to right. */
+  /** The labels below the chart, from left to right. */
   endLabels: readonly string[];
   kind: 'launches' | 'runs';
   formats: Formats;
 }
 
-/** A column chart. For screen readers, one sentence describes all columns above zero. */
+/** A column chart. Its label for screen readers lists the names and numbers of all columns above zero. */
 function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: ColumnChartProps) {
   const maxValue = columns.reduce((max, { value }) => Math.max(max, value), 1);
   const columnWidth = 100 / columns.length;
@@ -74,11 +74,11 @@ function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: Co
   );
 }
 
-/** A row of a bar chart: a name, such as a country, and the number that its bar shows, e.g. a number of ads. */
+/** A row of a bar chart: a name, such as a country, and the number that its bar shows, such as a number of ads. */
 export interface ShareRow {
   name: string;
   value: number;
-  /** Path of the page to which the name links. */
+  /** The URL path of the page to which the name links. */
   path?: string | undefined;
   onClick?: (() => void) | undefined;
 }
@@ -90,8 +90,8 @@ interface ShareBarsProps {
 }
 
 /**
- * A bar chart with one row per name. Each row shows the name, the number, and a bar for the number's share of the
- * total.
+ * A bar chart with one row for each name. A row shows the name, its number, and a bar. The length of the bar is the
+ * share of the number in the total.
  */
 export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFormats }: ShareBarsProps) => (
   <ul class="shares">
@@ -126,16 +126,16 @@ export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFo
 interface LaunchesChartProps {
   ads: readonly { startedAt?: string | undefined }[];
   /**
-   * Time at which the ads were read, in ISO format. The chart marks the month of this time as unfinished and shows no
-   * later month.
+   * The time at which the ads were read, in ISO format. The chart marks the month of this time as unfinished and shows
+   * no later months.
    */
   readAt: string | undefined;
   formats?: Formats;
 }
 
 /**
- * A chart of how many ads were launched in each month, for at most two years. The first column includes all ads
- * launched before that.
+ * A chart of how many ads were launched in each month, for at most two years. The first column also includes all ads
+ * that were launched earlier.
  */
 export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
   const { formatNumber, formatMonth } = formats;
@@ -145,13 +145,13 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
   const latestMonth = launchMonths.reduce((latest, month) => Math.max(latest, month));
   const lastKnownMonth = parseMonthNumber(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
-  // Show at least twelve months. Otherwise a few months would fill the chart and look like a long time.
+  // Show at least twelve months. Otherwise, the columns of a few months would fill the chart and look like a long time.
   const columnCount = Math.min(24, Math.max(12, 4 * Math.ceil((lastColumnMonth - earliestMonth + 1) / 4)));
   const columnNames = Array.from({ length: columnCount }, (_, index) =>
     formatMonth(formatIsoMonth(lastColumnMonth - columnCount + 1 + index)),
   );
   const isUnfinishedColumn = (index: number) => lastColumnMonth - columnCount + 1 + index === lastKnownMonth;
-  // The first column can include earlier ads, and the last column later ads. Their names say so, e.g. `Aug 2025 or
+  // Mark the first column if it includes earlier ads, and the last column if it includes later ads, e.g. `Aug 2025 or
   // earlier`.
   const getNameSuffix = (index: number) => {
     if (index === 0 && earliestMonth <= lastColumnMonth - columnCount) return ' or earlier';
@@ -180,14 +180,15 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
 }
 
 /**
- * Converts an ISO date such as `2026-08-10` to the number of months since the year 0. Returns NaN if there is no date.
+ * Converts an ISO date, such as `2026-08-10`, to the number of months since the year 0. Returns NaN if the text is not
+ * a date.
  */
 const parseMonthNumber = (isoDate: string | undefined): number =>
   isoDate === undefined || !/^\d{4}-\d{2}/.test(isoDate)
     ? Number.NaN
     : Number(isoDate.slice(0, 4)) * 12 + Number(isoDate.slice(5, 7)) - 1;
 
-/** Formats a number of months since the year 0 as an ISO month, e.g. `2026-08`. */
+/** Formats a number of months since the year 0 as a month in ISO format, e.g. `2026-08`. */
 const formatIsoMonth = (monthNumber: number): string =>
   `${String(Math.floor(monthNumber / 12)).padStart(4, '0')}-${String((monthNumber % 12) + 1).padStart(2, '0')}`;
 
@@ -199,7 +200,10 @@ interface DaysRunningChartProps {
   formats?: Formats;
 }
 
-/** A histogram of how many days the ads have run, with at most twelve columns of equal width. */
+/**
+ * A histogram of how many days the ads have run. All columns cover the same number of days, and there are at most
+ * twelve columns.
+ */
 export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningChartProps) {
   const { formatCount, formatNumber } = formats;
   const daysRunningValues = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
@@ -229,7 +233,9 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
   );
 }
 
-/** Maximum number of rows in a `CommonValuesChart`, including the row *Others*. */
+/**
+ * The maximum number of rows in a `CommonValuesChart`. This includes the row *Others*, but not the row *Not stated*.
+ */
 const maxShareRows = 4;
 
 interface CommonValuesChartProps {
@@ -239,7 +245,10 @@ interface CommonValuesChartProps {
   formats?: Formats;
 }
 
-/** A chart of the most common values. All other values are combined as *Others*. */
+/**
+ * A bar chart of the most common values. Less common values are combined in the row *Others*, and missing values in the
+ * row *Not stated*.
+ */
 export function CommonValuesChart({ title, values, onChoose, formats = englishFormats }: CommonValuesChartProps) {
   const sortedCounts = [...countValues(values)].sort(([, a], [, b]) => b - a);
   if (sortedCounts.length === 0) return null;
@@ -263,14 +272,14 @@ export function CommonValuesChart({ title, values, onChoose, formats = englishFo
   );
 }
 
-/** Counts how often each value occurs. Undefined values are not counted. */
+/** Counts how often each value occurs. Ignores undefined values. */
 export function countValues(values: readonly (string | undefined)[]): Map<string, number> {
   const countsByValue = new Map<string, number>();
   for (const value of values) if (value !== undefined) countsByValue.set(value, (countsByValue.get(value) ?? 0) + 1);
   return countsByValue;
 }
 
-/** A list of facts with names and values. Facts without a value are left out. */
+/** A list of facts, each with a name and a value. Facts without a value are left out. */
 export const FactList = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (
   <dl class="fact-list">
     {facts.map(
@@ -285,7 +294,7 @@ export const FactList = ({ facts }: { facts: readonly (readonly [name: string, v
   </dl>
 );
 
-/** CSS for the charts and lists in this file. */
+/** The CSS for the charts and lists in this file. */
 export const barStyles = `
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(230px, 100%), 1fr)); gap: 10px }
 .chart { background: var(--panel); border-radius: 12px; padding: 11px 14px 10px; min-width: 0; display: flex; flex-direction: column; gap: 8px }

@@ -1,8 +1,8 @@
 import { sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * Returns a function that creates a value on its first call and returns the same value on all later calls. Used for
- * `Intl` formats, which take milliseconds to create and are often not needed.
+ * Returns a function that creates a value on its first call and returns the same value on all later calls. `Intl`
+ * formats use this function, because they take milliseconds to create and are often not needed.
  */
 function createLazyGetter<Value>(createValue: () => Value): () => Value {
   let createdValue: { value: Value } | undefined;
@@ -16,8 +16,8 @@ function createLazyGetter<Value>(createValue: () => Value): () => Value {
 export type Formats = ReturnType<typeof createFormats>;
 
 /**
- * Creates functions that format numbers and dates for a locale. Nouns such as `ads` remain English in every locale.
- * @param locale BCP 47 language tag; if the runtime does not support it, English is used
+ * Creates functions that format numbers and dates for a locale. Nouns such as `ads` are in English in every locale.
+ * @param locale a BCP 47 language tag; if the runtime does not support the locale, the functions use English
  */
 export function createFormats(locale: string) {
   const getSupportedLocale = createLazyGetter(() => {
@@ -42,8 +42,8 @@ export function createFormats(locale: string) {
     rightToLeftPattern.test(getMonthFormat().format(0) + getNumberFormat().format(1)),
   );
   /**
-   * Surrounds right-to-left text with Unicode isolation characters. Without them, the text would change the order of
-   * the English words around it.
+   * Encloses right-to-left text in Unicode isolation characters. Otherwise, the text would change the order of the
+   * English words around it.
    */
   const isolateDirection = (text: string): string => (isRightToLeft() ? `\u2068${text}\u2069` : text);
   const formatDate = (format: Intl.DateTimeFormat, time: number): string =>
@@ -51,15 +51,15 @@ export function createFormats(locale: string) {
   const formatNumber = (number: number): string => isolateDirection(getNumberFormat().format(number));
   return {
     formatNumber,
-    /** Formats a number with three significant digits, e.g. `2.5M`, so that it fits on a card. */
+    /** Formats a number with at most three significant digits, so that it fits on a card, e.g. `2.5M`. */
     formatShortNumber: (number: number): string =>
       Math.abs(number) < 1e15 ? isolateDirection(getShortNumberFormat().format(number)) : 'very many',
-    /** Formats a number with its noun, e.g. `1 ad` or `1,234 ads`. */
+    /** Formats a number together with its noun, e.g. `1 ad` or `1,234 ads`. */
     formatCount: (number: number, noun: string, nouns = `${noun}s`): string =>
       `${formatNumber(number)} ${number === 1 ? noun : nouns}`,
-    /** Formats a day, e.g. `10 Aug 2026`. Returns an empty string for an invalid date. */
+    /** Formats the day of a time, e.g. `10 Aug 2026`. Returns an empty string if the time is invalid. */
     formatDay: (time: number | string): string => formatDate(getDayFormat(), new Date(time).getTime()),
-    /** Formats a month, e.g. `2026-08` as `Aug 2026`. */
+    /** Formats an ISO month, such as `2026-08`, as `Aug 2026`. */
     formatMonth: (yearAndMonth: string): string =>
       formatDate(getMonthFormat(), Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth,
   };
@@ -69,8 +69,8 @@ export function createFormats(locale: string) {
 const rightToLeftPattern = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
 
 /**
- * English formats for pages and reports that the server creates. The ad board runs in the user's browser and uses the
- * user's locale instead.
+ * English formats for the pages and reports that the server creates. The ad board runs in the browser and uses the
+ * locale of the user instead.
  */
 export const englishFormats = createFormats('en');
 export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormats;
@@ -78,14 +78,14 @@ export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMo
 /** Joins texts as an English list, e.g. `1, 2 and 4`. */
 export const joinWithAnd = (texts: readonly string[]): string => new Intl.ListFormat('en-GB').format(texts);
 
-/** Names of ad formats that the API abbreviates, e.g. `DCO`. */
+/** The display names of ad formats that the API abbreviates, e.g. `DCO`. */
 const displayFormatNames = new Map([
   ['DCO', 'Dynamic creative'],
   ['DPA', 'Dynamic product'],
 ]);
 
 /**
- * Formats a constant of the API as words, e.g. `SHOP_NOW` as `Shop now`. Other texts are sanitized but otherwise
+ * Formats a constant of the API as words, e.g. `SHOP_NOW` as `Shop now`. Any other text is sanitized but otherwise
  * unchanged.
  */
 export function formatConstant(constant: string): string {
@@ -103,7 +103,7 @@ const adLibraryNames = new Map([
 ]);
 
 /**
- * Returns the display name of the ad library from which an ad was imported. Unknown names are sanitized but otherwise
+ * Returns the display name of the ad library from which an ad was imported. An unknown name is sanitized but otherwise
  * unchanged.
  */
 export const formatAdLibrary = (name: string): string => adLibraryNames.get(name) ?? sanitizeLine(name);
@@ -111,7 +111,7 @@ export const formatAdLibrary = (name: string): string => adLibraryNames.get(name
 const getRegionNames = createLazyGetter(() => new Intl.DisplayNames('en', { type: 'region' }));
 
 /**
- * Returns the English name of a country code, e.g. `Germany` for `DE`. Other texts are sanitized but otherwise
+ * Returns the English name of a country code, e.g. `Germany` for `DE`. Any other text is sanitized but otherwise
  * unchanged.
  */
 export const formatCountry = (code: string): string =>
@@ -120,7 +120,7 @@ export const formatCountry = (code: string): string =>
 const getLanguageNames = createLazyGetter(() => new Intl.DisplayNames('en', { type: 'language' }));
 
 /**
- * Returns the English name of a language code, e.g. `German` for `de`. Other texts are sanitized but otherwise
+ * Returns the English name of a language code, e.g. `German` for `de`. Any other text is sanitized but otherwise
  * unchanged.
  */
 export const formatLanguage = (code: string): string =>

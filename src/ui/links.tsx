@@ -1,18 +1,21 @@
 import type { CheckedUrl, Content } from './jsx.d.ts';
 
 /**
- * Only the components in this file output a URL: links to pages of this server, pictures, forms, and the link back to
- * an app after sign-in. Escaping alone does not make a URL safe: an escaped URL can still begin with `javascript:`.
+ * Only the components in this file may output a URL: a link to a page of this server, a picture, a form, or the link
+ * back to an app after sign-in. An escaped URL is not necessarily safe, because it can still begin with `javascript:`.
  * Each component therefore accepts only URLs that match a fixed pattern.
  */
 
-/** Matches a path on this server, a query or a fragment. Rejects `//host` and `/\host`, which lead to another host. */
+/**
+ * Matches a path on this server, a query, or a fragment. Rejects `//host` and `/\host`, because they lead to another
+ * host.
+ */
 const ownPathPattern = /^(?:\/(?![/\\])|[#?])[!-~]*$/;
-/** Matches a picture as a data URL or as a path on this server. */
+/** Matches the URL of a picture: a data URL, or a path on this server. */
 const ownPicturePattern = /^(?:data:image\/(?:jpeg|png|webp);base64,[\w+/=]*|\/(?![/\\])[!-~]*)$/;
 
 /**
- * Returns the URL as a `CheckedUrl`, which a page may contain.
+ * Returns the URL as a `CheckedUrl`, the only type of URL that a page may contain.
  * @throws TypeError if the URL does not match the pattern
  */
 function checkUrl(url: string, pattern: RegExp): CheckedUrl {
@@ -21,7 +24,7 @@ function checkUrl(url: string, pattern: RegExp): CheckedUrl {
 }
 
 interface LinkProps {
-  /** Where the link leads: a path on this server, a query or a fragment. */
+  /** The target of the link: a path on this server, a query, or a fragment. */
   to: string;
   children: Content;
   class?: string;
@@ -37,11 +40,11 @@ export const Link = ({ to, children, isCurrent = false, class: className }: Link
 
 /**
  * A picture. Its alternative text is empty, because the text next to the picture already describes the ad.
- * @param url data URL, or path on this server
+ * @param url a data URL, or a path on this server
  */
 export const Picture = ({ url }: { url: string }) => <img src={checkUrl(url, ownPicturePattern)} alt="" />;
 
-/** A form that is submitted to a path on this server. Without `isPost`, it is a search form. */
+/** A form that is submitted to a path on this server. If `isPost` is false, the form is a search form. */
 export const Form = ({ to, children, isPost = false }: { to: string; children: Content; isPost?: boolean }) => (
   <form action={checkUrl(to, ownPathPattern)} method={isPost ? 'post' : undefined} role={isPost ? undefined : 'search'}>
     {children}
@@ -49,8 +52,8 @@ export const Form = ({ to, children, isPost = false }: { to: string; children: C
 );
 
 /**
- * The link with which the user returns to an app after signing in for it. Its URL begins with `https:`, or with `http:`
- * for an app on the user's own computer.
+ * The link that takes the user back to the app that requested the sign-in. Its URL begins with `https:`, or with
+ * `http:` if the app runs on the user's own computer.
  */
 export const ReturnLink = ({ to, children }: { to: string; children: Content }) => (
   <a class="button" rel="noreferrer" href={checkUrl(to, /^https?:\/\/[!-~]+$/)}>

@@ -6,12 +6,15 @@ import { createPaletteStyles } from './palette.ts';
 interface PageProps {
   title: string;
   styles?: string;
-  /** Content security policy of a page that is saved as a file. Other pages get their policy from an HTTP header. */
+  /**
+   * The content security policy of a page that is saved as a file. All other pages get their policy from an HTTP
+   * header.
+   */
   contentSecurityPolicy?: string;
   children?: Content;
 }
 
-/** A complete HTML document with the CSS that all pages share. */
+/** A complete HTML document. It contains the CSS that all pages share. */
 export const Page = ({ title, styles = '', contentSecurityPolicy, children }: PageProps) => (
   <html lang="en">
     <head>
@@ -33,8 +36,8 @@ export const Page = ({ title, styles = '', contentSecurityPolicy, children }: Pa
 export const renderPage = (page: VNode): string => `<!doctype html>\n${renderToString(page)}\n`;
 
 /**
- * Combines the CSS of all pages, the CSS of this page, and the CSS for printing. CSS must not contain `&`, `<` or `"`:
- * the renderer escapes them, but browsers do not decode them inside a `style` element.
+ * Combines the CSS of all pages, the CSS of one page, and the CSS for printing. The CSS must not contain `&`, `<` or
+ * `"`, because the renderer escapes these characters, but browsers do not decode them in a `style` element.
  * @throws TypeError if the CSS contains such a character
  */
 export function buildPageStyles(styles: string): string {
@@ -43,10 +46,10 @@ export function buildPageStyles(styles: string): string {
   return allStyles;
 }
 
-/** A notice that all ads are fictional. It appears at the top of every page that shows demo data. */
+/** A notice that all ads are fictional. Every page that shows demo data begins with this notice. */
 export const demoNotice = <p class="notice">Demo data: every advertiser and ad is generated and fictional.</p>;
 
-/** Fonts, colors and spacing of all pages. The pages are readable on screens from 360 pixels wide. */
+/** The fonts, colors and spacing of all pages. The pages are readable on screens that are at least 360 pixels wide. */
 const basePageStyles = `${createPaletteStyles()}
 :root { font: 15px / 1.55 ui-sans-serif, system-ui, -apple-system, 'Segoe UI', 'Noto Sans', sans-serif }
 * { box-sizing: border-box }

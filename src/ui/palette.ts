@@ -1,4 +1,7 @@
-/** The colors of pages, reports, charts and the ad board, each for light mode and for dark mode. */
+/**
+ * The colors of pages, reports, charts and the ad board. Each pair contains the color for light mode and the color for
+ * dark mode.
+ */
 const paletteColors = {
   paper: ['#ffffff', '#1a1917'],
   panel: ['#f7f5f1', '#24221f'],
@@ -14,7 +17,7 @@ const paletteColors = {
   wrong: ['#b3261e', '#ff9c8f'],
 } as const;
 
-/** The colors of chart series, each for light mode and for dark mode. */
+/** The colors of chart series. Each pair contains the color for light mode and the color for dark mode. */
 const seriesColors = [
   ['#c8532a', '#ee8a5c'],
   ['#2f7f7a', '#62bdb5'],
@@ -30,9 +33,10 @@ const seriesColors = [
 export type ColorName = keyof typeof paletteColors;
 
 /**
- * Returns CSS that defines the palette as variables: one per name, e.g. `--ink`, and `--c0` to `--c7` for chart series.
- * @param hostVariables CSS variables of an MCP host; if the host defines the variable, its color is used instead of
- * ours
+ * Returns CSS that defines the palette as variables: one variable for each color name, e.g. `--ink`, and `--c0` to
+ * `--c7` for the series of a chart.
+ * @param hostVariables names of CSS variables that an MCP host may define; the color of a defined variable replaces our
+ * color
  */
 export function createPaletteStyles(hostVariables: Partial<Record<ColorName, string>> = {}): string {
   const namedVariables = Object.entries(paletteColors).map(([name, [light, dark]]) => {
@@ -45,9 +49,9 @@ export function createPaletteStyles(hostVariables: Partial<Record<ColorName, str
 }
 
 /**
- * Returns a color of the light mode as red, green and blue values from 0 to 255. Pictures have no dark mode and are
- * always drawn in these colors.
- * @param color name of a color, or index of a chart series
+ * Returns the light-mode variant of a color as red, green and blue values from 0 to 255. Pictures always use the light
+ * mode.
+ * @param color the name of a color, or the index of a chart series
  */
 export function getLightColor(color: ColorName | number): [red: number, green: number, blue: number] {
   const [light] =

@@ -1,17 +1,17 @@
 import { sanitize } from '../views/safe-text.ts';
 
-/** A block of text: a paragraph or a list. */
+/** A block of text, i.e. a paragraph or a list. */
 interface TextBlock {
   tag: 'p' | 'ul' | 'ol';
-  /** Lines of the paragraph, or items of the list. */
+  /** The lines of the paragraph, or the items of the list. */
   lines: string[];
-  /** Number of the first item in a numbered list, e.g. 3 for a list that starts with `3.`. */
+  /** The number of the first item in a numbered list, e.g. 3 for a list that starts with `3.`. */
   firstNumber?: number;
 }
 
 /**
- * Renders a subset of Markdown: paragraphs, bold text, bulleted lists and numbered lists. All other Markdown is shown
- * as plain text, so that the text contains no links.
+ * Renders a subset of Markdown: paragraphs, bold text, bulleted lists and numbered lists. All other Markdown appears as
+ * plain text, so the page cannot contain links.
  */
 export const Prose = ({ text }: { text: string }) => (
   <>
@@ -38,7 +38,8 @@ const bulletPattern = /^ {0,3}[-*+•] +(?=\S)/;
 const numberedPattern = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
 
 /**
- * Splits a text into paragraphs and lists. A line without a list marker continues the previous paragraph or list item.
+ * Splits a text into paragraphs and lists. A line without a list marker continues the paragraph or list item on the
+ * line above, unless that line is empty.
  */
 function parseBlocks(text: string): TextBlock[] {
   const blocks: TextBlock[] = [];
@@ -65,13 +66,13 @@ function parseBlocks(text: string): TextBlock[] {
 }
 
 /**
- * Renders `**bold**` as bold text. The pattern has a capture group, so `split` also returns the bold texts, as every
- * second element.
+ * Renders `**bold**` as bold text. Because the pattern has a capture group, every second element that `split` returns
+ * is a bold text.
  */
 const renderBold = (text: string) =>
   text.split(/\*\*([^*\n]+)\*\*/).map((textPart, index) => (index % 2 === 1 ? <b>{textPart}</b> : textPart));
 
-/** CSS for texts rendered by `Prose`. */
+/** The CSS for the texts that `Prose` renders. */
 export const proseStyles = `
 .words { max-width: 46em; white-space: pre-line; overflow-wrap: anywhere }
 ul.words, ol.words { padding-inline-start: 1.5em; white-space: normal; display: grid; gap: 4px }

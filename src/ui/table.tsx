@@ -2,17 +2,15 @@ import { sanitizeLine } from '../views/safe-text.ts';
 import type { Content } from './jsx.d.ts';
 
 interface TableProps {
-  /** Accessible name of the table, for screen readers. */
+  /** The accessible name of the table, for screen readers. */
   label: string;
   columns: readonly string[];
-  /**
-   * Functions that format the numbers of each column. An entry is undefined if the column does not consist of numbers.
-   */
+  /** For each column, the function that formats its numbers. Undefined for a column that contains other values. */
   formats: readonly ColumnFormat[];
   children?: Content;
 }
 
-/** A table with a header. The children are the rows of its body. */
+/** A table with a header row. `children` are the rows of the table body. */
 export function Table({ label, columns, formats, children }: TableProps) {
   const className = columns.length > maxPrintColumns ? 'table many' : 'table';
   return (
@@ -34,7 +32,9 @@ export function Table({ label, columns, formats, children }: TableProps) {
   );
 }
 
-/** Maximum number of columns that fit on paper in the normal font size. Wider tables are printed in a smaller font. */
+/**
+ * The maximum number of columns that fit on paper in the normal font size. Wider tables are printed in a smaller font.
+ */
 const maxPrintColumns = 8;
 
 interface TableRowsProps {
@@ -42,7 +42,7 @@ interface TableRowsProps {
   formats: readonly ColumnFormat[];
 }
 
-/** Renders the rows in the body of a table, with each number in the format of its column. */
+/** Renders the rows of a table body. Each number has the format of its column. */
 export const TableRows = ({ rows, formats }: TableRowsProps) => (
   <>
     {rows.map((cells) => (
@@ -72,9 +72,7 @@ function TableCell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
   );
 }
 
-/**
- * Formats a cell as text. Shortens an ISO time to the minute, or to the day if the time is midnight, e.g. `2026-08-10`.
- */
+/** Formats a cell as text. Shortens an ISO time to the minute, or to the day if it is midnight, e.g. `2026-08-10`. */
 export const formatCell = (cell: unknown): string =>
   sanitizeLine(String(cell).replace(isoMidnightPattern, '').replace(isoSecondsPattern, ' $1'));
 
@@ -82,13 +80,15 @@ const datePattern = /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2})?$/;
 const isoMidnightPattern = /(?<=^\d{4}-\d{2}-\d{2})T00:00:00\.000Z$/;
 const isoSecondsPattern = /(?<=^\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/;
 
-/** The function that formats the numbers of a column. It is undefined if the column contains other values. */
+/** The function that formats the numbers of a column. Undefined if the column contains other values. */
 export type ColumnFormat = ((number: number) => string) | undefined;
 
 /**
- * Chooses the number format of a column. Returns undefined if the column contains values other than numbers and nulls.
- * To make the numbers easy to compare, all of them get the same number of decimals, at most two. A number below 1 that
- * would lose digits gets three significant digits instead.
+ * Creates the function that formats the numbers of a column. Returns undefined if the column contains values other than
+ * numbers and nulls.
+ *
+ * All numbers get the same number of decimals, at most two, so that readers can compare them easily. A number below 1
+ * that would lose digits gets three significant digits instead.
  */
 export function createColumnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
@@ -113,17 +113,17 @@ const smallNumberFormat = new Intl.NumberFormat('en', { maximumSignificantDigits
 const tinyNumberFormat = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
 
 /**
- * Matches names of columns that probably contain years, e.g. `launchYear` or `Jahr`. Years are formatted without a
+ * Matches the names of columns that probably contain years, e.g. `launchYear` or `Jahr`. Years are formatted without a
  * thousands separator: `2026`, not `2,026`.
  */
 const yearNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
 const isYear = (number: number) => Number.isInteger(number) && number >= 1900 && number <= 2100;
 
-/** Returns how many decimals a number needs: 0, 1 or, for all other numbers, 2. */
+/** Returns the number of decimals that a number needs, at most two. */
 const countDecimals = (number: number) =>
   (Number.isFinite(number) ? [0, 1].find((digits) => Number(number.toFixed(digits)) === number) : 0) ?? 2;
 
-/** CSS for `Table`. */
+/** The CSS for `Table`. */
 export const tableStyles = `
 .table { display: block; overflow-x: auto; border: 1px solid var(--line); border-radius: 12px }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; line-height: 1.45 }

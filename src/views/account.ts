@@ -7,18 +7,18 @@ import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
 
-/** Schema of the notice that the server adds to every result while it uses demo data. */
+/** Schema of the notice that the server adds to every result in demo mode. */
 export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
 
 /**
- * The fields that all schemas in this file share. `otherTypes` contains fields of an unexpected type. `notice` is the
- * note that the server adds in demo mode.
+ * The fields that all schemas in this file share. `otherTypes` contains the fields from the service that have an
+ * unexpected type. `notice` is the note that the server adds in demo mode.
  */
 const commonFields = { otherTypes: otherTypesSchema, notice: NoticeView };
 
 /**
- * Schema of an account, as returned by `get_account`. The schemas in this file keep the API's field names and values,
- * but omit null values.
+ * Schema of an account, as `get_account` returns it. All schemas in this file keep the field names and values of the
+ * API. Fields with null values are left out of the results.
  */
 export const AccountView = z.looseObject({
   userId: z.string().optional().describe('Id of the user.'),
@@ -29,7 +29,7 @@ export const AccountView = z.looseObject({
   ...commonFields,
 });
 
-/** Schema of the user and account to which an API key belongs, as returned by `whoami`. */
+/** Schema of the user and the account to which an API key belongs, as `whoami` returns them. */
 export const IdentityView = z.looseObject({
   authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
   authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
@@ -53,7 +53,7 @@ export const IdentityView = z.looseObject({
   ...commonFields,
 });
 
-/** Schema of the credit balance, the billing period and the usage limits, as returned by `get_credits`. */
+/** Schema of the credit balance, the billing period and the usage limits, as `get_credits` returns them. */
 export const CreditsView = z.looseObject({
   credits: z.number().optional().describe('Credits left in the billing period.'),
   creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
@@ -79,19 +79,25 @@ export const CreditsView = z.looseObject({
   ...commonFields,
 });
 
-/** Maximum size of an account, an identity or a credit status in a result, in tokens. */
+/** The maximum size of an account, an identity or a credit status in a result, in tokens. */
 const maxViewTokens = 1500;
 
-/** Prepares an account from the API for a tool result. Moves fields with an unexpected type to `otherTypes`. */
+/**
+ * Converts an account from the API to the form in which results show it. Moves fields with an unexpected type to
+ * `otherTypes`.
+ */
 export const viewAccount = (account: unknown): Fields =>
   moveMismatchesToOtherTypes(buildFullView(account, maxViewTokens), AccountView);
-/** Prepares an identity from the API for a tool result. Moves fields with an unexpected type to `otherTypes`. */
+/**
+ * Converts an identity from the API to the form in which results show it. Moves fields with an unexpected type to
+ * `otherTypes`.
+ */
 export const viewIdentity = (identity: unknown): Fields =>
   moveMismatchesToOtherTypes(buildFullView(identity, maxViewTokens), IdentityView);
 
 /**
- * Prepares a credit status from the API for a tool result. Adds the first and the last day of the billing period, and
- * the remaining credits of the hourly and daily limits.
+ * Converts a credit status from the API to the form in which results show it. Adds the first and the last day of the
+ * billing period, and the remaining credits of the hourly and the daily limit.
  */
 export function viewCredits(creditStatus: unknown): Fields {
   const view = moveMismatchesToOtherTypes(buildFullView(creditStatus, maxViewTokens), CreditsView);
@@ -116,7 +122,7 @@ function computeRemaining(usedCredits: unknown, limit: unknown): number | undefi
   return isNumber(remaining) ? remaining : undefined;
 }
 
-/** Formats an account as text, with one fact per line. */
+/** Formats an account as text, with one fact on each line. */
 export function formatAccount(account: Fields): string {
   return joinLines([
     formatLine('account of user', account.userId),
@@ -158,8 +164,8 @@ export function formatCredits(credits: Fields): string {
 }
 
 /**
- * Formats an hourly or daily limit, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if a number is
- * missing.
+ * Formats an hourly or daily usage limit, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if one of
+ * the numbers is missing.
  */
 function formatUsageLimit(limitName: string, usedCredits: unknown, limit: unknown): string {
   const remaining = computeRemaining(usedCredits, limit);
@@ -199,7 +205,10 @@ function formatValue(value: unknown): string {
   return typeof value === 'string' ? quoteUnlessWord(value) : quote(JSON.stringify(value) ?? '');
 }
 
-/** The fields of a collection (a saved list of ads or pages) that appear in results, in this order. */
+/**
+ * The fields of a collection (a saved list of ads or pages) that results contain, in this order. A number in `brief` is
+ * the maximum length of a text in tokens.
+ */
 const collectionFields = {
   name: { type: 'text', brief: 40, meaning: 'Name of the collection.' },
   type: { type: 'text', brief: 12, meaning: 'Type of the collection, as the service names it.' },
@@ -211,15 +220,15 @@ const collectionFields = {
 } as const satisfies Record<string, ApiField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 
-/** Schema of a collection (a saved list of ads or pages) as it appears in results. */
+/** Schema of a collection (a saved list of ads or pages), as results contain it. */
 export const CollectionView = z
   .looseObject({ id: z.string().describe('Id of the collection.'), ...buildFieldSchemas(collectionFields) })
   .meta({ title: 'Collection', description: 'A collection of ads or pages.' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
 /**
- * Prepares a collection from the API for a tool result. Selects the fields in `collectionFields` and shortens long
- * texts.
+ * Converts a collection from the API to the form in which results show it. Selects the fields in `collectionFields` and
+ * shortens long texts.
  */
 export function viewCollection(collection: object): CollectionView {
   const apiFields = collection as Fields;
@@ -228,7 +237,7 @@ export function viewCollection(collection: object): CollectionView {
   return view;
 }
 
-/** Formats a collection as one line with its id, name and item counts. */
+/** Formats a collection as one line of text with its name, its id, and the numbers of its ads and pages. */
 export function formatCollection(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
@@ -241,7 +250,7 @@ export function formatCollection(collection: CollectionView): string {
   return `${name === undefined ? '' : `${quote(name)} `}${quoteUnlessWord(id)} ${joinNonEmpty(facts, ', ')}`.trimEnd();
 }
 
-/** Formats a list of collections, including the number of collections and the cursor of the next page. */
+/** Formats a list of collections as text, with the number of collections and the cursor of the next page. */
 export const formatCollectionList = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
   formatFramedList({
     ...frame,

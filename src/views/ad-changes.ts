@@ -7,12 +7,11 @@ import { parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isNumber, isObject, readNumber, readObjects } from './view.ts';
 
 /**
- * Functions that read the fields that form the content of an ad, such as its texts, links and media. Two versions of an
- * ad have the same content if all these fields are equal.
+ * Functions that read the content of an ad, such as its texts, links and media. Two versions of an ad have the same
+ * content if all these functions return the same strings for both.
  *
- * Each function returns a field as a string for comparison. The string leaves out meaningless differences, such as the
- * order of lists, date formats, invisible characters and white space. It also leaves out tracking parameters, and the
- * hosts and signatures of media URLs.
+ * The strings leave out differences without a meaning: the order of lists, date formats, invisible characters, white
+ * space, tracking parameters, and the hosts and signatures of media URLs.
  */
 const contentFieldReaders = {
   headline: (ad) => normalizeText(ad.headline),
@@ -41,7 +40,7 @@ const contentFieldReaders = {
 type ContentField = keyof typeof contentFieldReaders;
 type AdContent = Record<ContentField, string | null>;
 
-/** Returns the content of an ad as one string per field, for comparison with another version of the ad. */
+/** Returns the content of an ad as one string for each field, so that two versions of the ad can be compared. */
 export function extractContent(ad: object): AdContent {
   const content: Partial<AdContent> = {};
   for (const fieldName of contentFieldNames) content[fieldName] = contentFieldReaders[fieldName](ad as Fields);
@@ -50,7 +49,7 @@ export function extractContent(ad: object): AdContent {
 
 const contentFieldNames = Object.keys(contentFieldReaders) as ContentField[];
 
-/** A field whose value differs between two versions of an ad, with both values. */
+/** A field that differs between two versions of an ad, with its old and its new value. */
 export interface FieldChange {
   field: string;
   oldValue: ChangedValue;
@@ -58,14 +57,14 @@ export interface FieldChange {
 }
 
 /**
- * The value of a changed field. It is null if this version of the ad has no value. It is undefined if the value cannot
- * be shown on a line of text, e.g. an image.
+ * The value of a changed field in one version of an ad. Null if this version has no value. Undefined if the value
+ * cannot be shown as a line of text, e.g. an image.
  */
 export type ChangedValue = string | null | undefined;
 
 /**
- * Returns the fields that differ between two versions of an ad, in the order of `contentFieldReaders`. Meaningless
- * differences are ignored.
+ * Returns the fields that differ between two versions of an ad, in the order of `contentFieldReaders`. Ignores
+ * differences without a meaning, such as the order of lists.
  */
 export function findChanges(earlierAd: object, laterAd: object): FieldChange[] {
   const [oldContent, newContent] = [extractContent(earlierAd), extractContent(laterAd)];
@@ -88,8 +87,9 @@ function formatValue(value: unknown): ChangedValue {
 }
 
 /**
- * Numbers that the service counts or estimates, such as the reach of an ad, each with the API fields that contain it.
- * The service updates these numbers all the time, so they do not count as content of the ad.
+ * The counters of an ad: numbers that the service counts or estimates, such as its reach. Each counter has a list of
+ * the API fields that contain it. The service updates these numbers all the time, so they do not count as content of
+ * the ad.
  */
 const counterFields = {
   duplicates: ['duplicates'],
@@ -100,20 +100,17 @@ const counterFields = {
   performance: ['performancePublic'],
 } as const satisfies Record<string, readonly (keyof typeof adFields)[]>;
 
-/** Name of a number that the service counts or estimates for an ad, e.g. `reach`. */
+/** The name of a counter, i.e. of a number that the service counts or estimates for an ad, e.g. `reach`. */
 export type CounterName = keyof typeof counterFields;
-/**
- * The numbers that the service counts or estimates for an ad, e.g. `{ reach: 800000 }`. A number is missing if the ad
- * has no value for it.
- */
+/** The counters of an ad, e.g. `{ reach: 800000 }`. A counter is missing if the service sent no number for it. */
 export type CounterValues = Partial<Record<CounterName, number>>;
 
-/** Names of all counters, i.e. of the numbers that the service counts or estimates. */
+/** The names of all counters, i.e. of the numbers that the service counts or estimates for an ad. */
 export const counterNames = Object.keys(counterFields) as CounterName[];
 
 /**
  * Reads the counters of an ad, e.g. `reach` and `spend`. If the service estimates a range, such as `adSpendMin` to
- * `adSpendMax`, the counter is the sum of both bounds. It therefore rises when either bound rises.
+ * `adSpendMax`, the counter is the sum of both bounds. The counter therefore rises when either bound rises.
  */
 export function readCounters(ad: object): CounterValues {
   const counters: CounterValues = {};
@@ -134,15 +131,18 @@ const normalizeTexts = (values: unknown): string | null =>
   Array.isArray(values) ? joinDistinctTexts(values.map(normalizeText)) : normalizeText(values);
 
 /**
- * Combines a list of texts into one string for comparison. Lists with the same texts give the same string, regardless
- * of order and repetitions.
+ * Combines a list of texts into one string for comparison. Two lists with the same texts result in the same string,
+ * regardless of order and repetitions.
  */
 function joinDistinctTexts(texts: readonly (string | null)[]): string | null {
   const distinctTexts = new Set(texts.filter((text) => text !== null));
   return distinctTexts.size > 0 ? JSON.stringify([...distinctTexts].sort()) : null;
 }
 
-/** Converts a constant such as `SHOP_NOW` or a country code to upper case, so that differences in case are ignored. */
+/**
+ * Converts a constant, such as `SHOP_NOW` or a country code, to upper case, so that a comparison ignores differences in
+ * case.
+ */
 const convertToUpperCase = (text: string | null): string | null => text?.toUpperCase() ?? null;
 
 function normalizeDate(date: unknown): string | null {
@@ -154,8 +154,8 @@ const normalizeLink = (link: unknown): string | null =>
   parseLandingPage({ offerLink: link }).landingPage ?? normalizeText(link);
 
 /**
- * Returns the website of an ad that has no link. Returns null for an ad with a link, because a new link usually changes
- * the website as well and would then count as two changes.
+ * Returns the website of an ad that has no link. Returns null for an ad with a link. A new link usually also changes
+ * the website, which would otherwise count as a second change.
  */
 function readWebsiteWithoutLink(ad: Fields): string | null {
   const hasAnyLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
@@ -175,12 +175,15 @@ const listCardContent = (card: Fields) => [
   getMediaPath(readCardField(card, 'video')),
 ];
 
-/** Returns true unless the media file is the advertiser's profile picture (`PA_PP`), which is not part of the ad. */
+/**
+ * Returns false for the advertiser's profile picture (type `PA_PP`), which is not part of the ad. Returns true for all
+ * other media files.
+ */
 const isAdMedia = ({ type }: Fields): boolean => !(typeof type === 'string' && /^PA_/i.test(type));
 
 /**
- * Returns the path of a media URL, which identifies the file. Host and query are ignored, because ad networks serve the
- * same file from many hosts and sign the URL again for each response.
+ * Returns the path of a media URL, which identifies the file. Ignores the host and the query, because ad networks serve
+ * the same file from many hosts and sign the URL again for each response.
  */
 function getMediaPath(url: unknown): string | null {
   const parsedUrl = parseUrl(url);

@@ -7,8 +7,8 @@ import { cleanUrl, parseExpiry, parseUrl } from './urls.ts';
 import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, readText } from './view.ts';
 
 /**
- * Describes the media of an ad, e.g. `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14 s)`. Still images of
- * videos, the advertiser's profile picture and other sizes of the same file are not counted.
+ * Describes the media of an ad in a few words, e.g. `15 s` for a video, `2 cards` or `8 cards (6 videos 14 s)`. Does
+ * not count still images of videos, the advertiser's profile picture, and further sizes of the same file.
  *
  * The description does not repeat the format that the service reports, such as VIDEO. If the media are of a different
  * kind, the description names this kind, e.g. `(media: image)` for a VIDEO.
@@ -41,8 +41,8 @@ function describeMedia(ad: Fields): string[] {
 }
 
 /**
- * The roles of media files, such as a video or the picture of a carousel card. Each role has a pattern for the type
- * that the service reports, e.g. `VID`. The first matching pattern determines the role.
+ * The roles of media files, such as a video or the picture of a carousel card. Each role has a pattern for the file
+ * types that the service reports, such as `VID`. The first matching pattern determines the role.
  */
 const mediaRoles = [
   ['video', /^VID/i],
@@ -55,13 +55,13 @@ type MediaRole = (typeof mediaRoles)[number][0];
 
 /**
  * The media files of an ad, grouped by role, and the number of its carousel cards. If the service lists a file in
- * several sizes, only the first size is included.
+ * several sizes, the group contains only the first size.
  */
 type MediaByRole = Record<MediaRole, Fields[]> & { cardCount: number };
 
 /**
- * Groups the media files of an ad by role. `cardCount` is the number of card objects, or the number of cards with media
- * if that is higher, because some ads have no card objects.
+ * Groups the media files of an ad by role. Some ads have media for carousel cards but no card objects. `cardCount` is
+ * therefore the number of card objects or the number of cards with media, whichever is higher.
  */
 function groupMediaByRole(ad: Fields, mediaFiles = readObjects(ad.media)): MediaByRole {
   const mediaByRole: MediaByRole = {
@@ -90,9 +90,9 @@ function groupMediaByRole(ad: Fields, mediaFiles = readObjects(ad.media)): Media
 }
 
 /**
- * Counts the carousel cards, videos and images of an ad, and finds the length of its longest video in seconds. Still
- * images of card videos are not counted. `videoCount` and `imageCount` are null if the ad has no media. `videoSeconds`
- * is null if no length is known.
+ * Counts the carousel cards, videos and images of an ad, and finds the length of its longest video in seconds. Does not
+ * count still images of card videos. `videoCount` and `imageCount` are null if the ad has no media. `videoSeconds` is
+ * null if no length is known.
  */
 export function countMedia(ad: Fields) {
   const mediaFiles = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
@@ -113,8 +113,8 @@ export function countMedia(ad: Fields) {
 }
 
 /**
- * Returns the media of the ad itself (`adMedia`) and the media of each carousel card (`mediaByCard`). The advertiser's
- * profile picture is not included.
+ * Returns the media of the ad itself (`adMedia`) and the media of each carousel card (`mediaByCard`), but not the
+ * advertiser's profile picture.
  */
 export function groupMedia(ad: Fields) {
   const { video, picture, cardVideo, cardPicture, cardCount } = groupMediaByRole(ad);
@@ -129,7 +129,7 @@ export function groupMedia(ad: Fields) {
 /**
  * Returns a function that finds the index of the carousel card to which a media file belongs. A file states its
  * position in `nr`, but the API document does not say whether `nr` starts at 0 or 1. If there are as many different
- * positions as cards, the lowest position therefore belongs to the first card, and so on.
+ * positions as cards, the lowest position therefore belongs to the first card.
  */
 function createCardIndexFinder(mediaFiles: Fields[], cardCount: number): (asset: Fields) => number {
   const positions = [...new Set(mediaFiles.map(getPosition))];
@@ -153,7 +153,7 @@ function formatLengths(videos: Fields[]): string {
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }
 
-/** Schema of the URL of an image or video, with the day on which the URL expires. */
+/** Schema of a link to an image or a video, with the day on which its URL expires. */
 export const MediaLink = z
   .looseObject({
     type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
@@ -164,7 +164,7 @@ export const MediaLink = z
   .meta({ title: 'Media' });
 export type MediaLink = DataOf<typeof MediaLink>;
 
-/** Schema of a carousel card of an ad, as it appears in results. */
+/** Schema of a carousel card of an ad, as results contain it. */
 export const CardView = z
   .looseObject({
     card: z.number().describe('Number of the card, from 1.'),
@@ -184,8 +184,8 @@ export type CardView = DataOf<typeof CardView>;
 type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 
 /**
- * The property names that a card may use for each field. The API document does not define the format of cards. These
- * names occur in responses of the service or in APIs of similar services.
+ * The property names that a carousel card may use for each field. The API document does not define the format of cards.
+ * These names occur in responses of this service or in the APIs of similar services.
  */
 const cardFields = {
   title: ['title', 'headline', 'name'],
@@ -198,12 +198,12 @@ const cardFields = {
   still: ['video_preview_image_url', 'videoPreviewImageUrl'],
 } as const;
 
-/** Maximum number of carousel cards of an ad in a result. */
+/** The maximum number of carousel cards of an ad in a result. */
 const maxCards = 20;
 
 /**
- * Prepares the carousel cards of an ad for a result, without media URLs. Texts that repeat the ad or an earlier card
- * are omitted.
+ * Converts the carousel cards of an ad to the form in which results show them, without media URLs. Omits texts that
+ * repeat the ad or an earlier card.
  * @returns the cards in `cardViews`, their media in `mediaByCard`, and the number of omitted cards in `omittedCount`
  */
 export function viewCards(ad: Fields) {
@@ -230,8 +230,8 @@ export function viewCards(ad: Fields) {
 }
 
 /**
- * Returns the media of each carousel card. If the ad's `media` list contains nothing for a card, uses the URLs in the
- * card itself.
+ * Returns the media files of each carousel card. If the ad's `media` list contains no file for a card, uses the URLs in
+ * the card itself.
  */
 export function listCardMedia(ad: Fields): Fields[][] {
   const cards = readObjects(ad.cards);
@@ -251,7 +251,7 @@ function listCardTexts(card: Fields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
 
-/** Token budget that the texts of all carousel cards share, and the minimum for each text. */
+/** The number of tokens that the texts of all carousel cards share, and the minimum for each text. */
 const sharedTextTokens = 600;
 const minTextTokens = 14;
 const ctaTokens = 12;
@@ -269,7 +269,7 @@ function listMediaInCard(card: Fields | undefined): Fields[] {
   ];
 }
 
-/** Returns the title of the first carousel card. Also returns the card's body if the ad has no text of its own. */
+/** Returns the title of the first carousel card. If the ad itself has no text, adds the text of the card. */
 export function describeFirstCard(ad: Fields, maxTokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
   const title = dropTemplate(readCardField(card, 'title'));
@@ -277,12 +277,12 @@ export function describeFirstCard(ad: Fields, maxTokens: number): string | undef
   return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), maxTokens);
 }
 
-/** Returns the link of a carousel card, or undefined if the card has none. */
+/** Returns the link of a carousel card, or undefined if the card has no link. */
 export const readCardLink = (card: Fields | undefined): string | undefined => readCardField(card, 'link');
 
 /**
- * Returns true if a text contains a placeholder such as `{{product.name}}`. The ad network replaces it with data from a
- * product catalog, but the ad library returns it unreplaced.
+ * Returns true if a text contains a placeholder, e.g. `{{product.name}}`. Ad networks replace placeholders with data
+ * from a product catalog, but the ad library returns the original text.
  */
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
@@ -290,8 +290,8 @@ const linkTokens = 40;
 const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
 /**
- * Reads a field of a carousel card. Tries all names that the service may use for the field, and returns the first
- * non-empty text.
+ * Reads a field of a carousel card. Tries all property names that the service may use for the field, and returns the
+ * first non-empty text.
  */
 export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
   for (const propertyName of cardFields[field]) {
@@ -300,20 +300,28 @@ export function readCardField(card: Fields | undefined, field: keyof typeof card
   }
 }
 
-/** Maximum length of a media URL in characters. A longer URL is omitted, because a shortened URL would not work. */
+/**
+ * The maximum length of a media URL in characters. A longer URL is left out of the result, because a shortened URL
+ * would not work.
+ */
 const maxUrlChars = 2000;
-/** Tokens of a media link without its URL, i.e. for its type, its date and the field names. */
+/**
+ * The number of tokens that a media link takes in addition to its URL, i.e. for its type, its date and the field names.
+ */
 const linkLabelTokens = 24;
 
 /**
- * Creates a writer of media links. Its method `write` returns links until `maxTokens` tokens are used up. All calls
- * of `write` share this budget.
+ * Creates an object whose method `write` converts media files to links. All calls of `write` together return links with
+ * at most `maxTokens` tokens. Files beyond this limit are left out.
  */
 export function createLinkWriter(maxTokens: number, now: number) {
   let remainingTokens = maxTokens;
   let omittedCount = 0;
   return {
-    /** Number of media files omitted so far, because their link exceeds the budget or their URL is unusable. */
+    /**
+     * The number of media files that `write` has left out so far, because their link exceeds the token limit or their
+     * URL is unusable.
+     */
     get omittedCount() {
       return omittedCount;
     },
@@ -345,27 +353,27 @@ function buildMediaLink(mediaFile: Fields, now: number): MediaLink | undefined {
 }
 
 /**
- * The picture that represents an ad, or the reason why there is no picture. If the reason is an expired URL,
+ * The picture that represents an ad, or the reason why there is no picture. If the URL of the picture has expired,
  * `expiredUrl` contains this URL.
  */
 export type AdPicture =
   | { url: string; origin: 'picture' | 'still' | 'portrait' | { card: number } }
   | { reason: string; expiredUrl?: string };
 
-/** Options for selecting the picture of an ad. */
+/** Options for the selection of the picture that represents an ad. */
 export interface PictureOptions {
   /**
-   * Number of the carousel card whose picture is selected, from 1. By default, the picture of the ad itself is
-   * selected, or the picture of its first card if the ad has none.
+   * The number of the carousel card whose picture is selected, starting at 1. By default, the picture of the ad itself
+   * is selected. If the ad itself has no picture, the picture of its first card is selected.
    */
   card?: number | undefined;
-  /** Current time in milliseconds since the Unix epoch. Needed to detect expired URLs. */
+  /** The current time in milliseconds since the Unix epoch. Used to detect expired URLs. */
   now: number;
 }
 
 /**
- * Selects the picture that represents an ad. Tries the ad's image, the still image of its video, its first carousel
- * card and the advertiser's profile picture, in this order.
+ * Selects the picture that represents an ad. Tries the image of the ad, the still image of its video, the picture of
+ * its first carousel card, and the advertiser's profile picture, in this order.
  */
 export function selectPicture(ad: Fields, { card, now }: PictureOptions): AdPicture {
   const cards = listCardMedia(ad);
@@ -385,8 +393,8 @@ export function selectPicture(ad: Fields, { card, now }: PictureOptions): AdPict
 }
 
 /**
- * Returns the first picture with an unexpired URL. Images take precedence over still images of videos. If all URLs
- * have expired, returns the reason with the expiry date. Returns undefined if there is no URL.
+ * Returns the first picture with an unexpired URL. Prefers images to still images of videos. If all URLs have expired,
+ * returns the expiry date as the reason. Returns undefined if there is no URL.
  */
 function findUnexpiredPicture(mediaFiles: readonly Fields[], now: number): AdPicture | undefined {
   const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);

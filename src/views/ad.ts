@@ -51,8 +51,8 @@ import {
 } from './view.ts';
 
 /**
- * Schema of an ad in a list. Fields of the API keep their names and values, but long texts are shortened. All other
- * fields are computed from fields of the API.
+ * Schema of an ad in a list. Fields from the API keep their names and values, but long texts are shortened. This server
+ * computes all other fields.
  */
 export const ListedAd = z
   .looseObject({
@@ -75,7 +75,7 @@ export const ListedAd = z
   .meta({ title: 'Ad' });
 
 /**
- * Schema of an ad in results. In addition to the fields of a listed ad, it has fields that only a single ad has, e.g.
+ * Schema of an ad in a result. It adds the fields that a result with a single ad contains, but a list does not, e.g.
  * `cardViews`.
  */
 export const AdView = ListedAd.extend({
@@ -96,7 +96,7 @@ const briefFields = selectViewFields(adFields, 'brief');
 const standardFields = selectViewFields(adFields, 'standard');
 
 /**
- * Prepares an ad from the API for a tool result.
+ * Converts an ad from the API to the form in which results show it.
  * @param options `now` is the current time in milliseconds since the Unix epoch. `budget` is the maximum size of the
  * text in tokens. With `detail: 'full'`, the structured data may be larger than the text.
  */
@@ -136,11 +136,11 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
     { onlyInFull: Object.keys(ad).filter((name) => !standardFieldNames.has(name) && !isEmpty(ad[name])) },
     onlyInFullType,
   );
-  // Signed URLs are longer than all other fields together, so they get only the tokens that the other fields leave
-  // unused.
+  // Media URLs with signatures are longer than all other fields together. They therefore get only the tokens that the
+  // other fields do not need.
   const linkWriter = createLinkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
   const adLinks = linkWriter.write(groupMedia(ad).adMedia);
-  // Add the first URL of every card before the second URL of any card, so that every card gets a picture.
+  // Add the first URL of every card before the second URL of any card, so that every card gets a picture if possible.
   const firstLinksByCard = mediaByCard.map((mediaFiles) => linkWriter.write(mediaFiles.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
     const cardLinks = [...(firstLinksByCard[index] ?? []), ...linkWriter.write(mediaByCard[index]?.slice(1) ?? [])];
@@ -154,19 +154,20 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
 }
 
 /**
- * Tokens reserved for the labels in the text of an ad, such as `Headline:`. The text contains them in addition to the
- * values.
+ * The number of tokens reserved for labels such as `Headline:`, which the text of an ad contains in addition to the
+ * field values.
  */
 const labelTokens = 100;
 
 /**
- * Tokens reserved for the fields that this server computes, such as `daysRunning`, if an ad is shown with full detail.
+ * The number of tokens reserved for the fields that this server computes, such as `daysRunning`, in an ad with full
+ * detail.
  */
 const computedFieldTokens = 100;
 
 /**
  * Builds an ad with full detail: the fields that this server computes, followed by all fields from the service. If both
- * contain a field with the same name, the service's value is used.
+ * have a field with the same name, the value from the service takes precedence.
  */
 function buildFullAd(ad: Fields, now: number, budget: number): AdView {
   const id = readId(ad.id);
@@ -193,9 +194,9 @@ const cardTokens = 36;
 const openingChars = 24;
 
 /**
- * Adds the headline and the body. Equal bodies are cut at the same position, so that readers can recognize equal ads.
- * If both texts are missing or one contains a placeholder such as `{{product.name}}`, adds the text of the first
- * carousel card.
+ * Adds the headline and the body to a view of an ad. Equal bodies are cut at the same position, so that readers can
+ * recognize equal ads. If both texts are missing or one contains a placeholder, such as `{{product.name}}`, adds the
+ * text of the first carousel card.
  */
 function addOpeningTexts(view: AdView, ad: Fields): void {
   const body = readText(ad.body, Math.max(bodyTokens, estimateMinTokens(ad.body)));
@@ -209,8 +210,8 @@ function addOpeningTexts(view: AdView, ad: Fields): void {
 }
 
 /**
- * Returns true if this server truncated the text. Also checks the original text, because an ad's own text may already
- * end with something like `… (+312 chars)`.
+ * Returns true if this server truncated the text. The original text must be checked too, because an advertiser's text
+ * may itself end with a suffix such as `… (+312 chars)`.
  */
 function isTruncated(shownText: string | undefined, originalText: unknown): boolean {
   const suffix = truncationSuffixPattern.exec(shownText ?? '')?.[0];
@@ -218,13 +219,16 @@ function isTruncated(shownText: string | undefined, originalText: unknown): bool
 }
 
 /**
- * Returns the minimum number of tokens for the beginning of a body. With this minimum, a few words are shown even in
+ * Estimates how many tokens the beginning of a body needs at least. With this minimum, a few words are visible even in
  * scripts where a single letter takes three tokens.
  */
 const estimateMinTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;
 
-/** Adds the domain that the ad leads to. Adds the displayed URL only if its domain is different. */
+/**
+ * Adds the domain of the landing page to a view of an ad. Adds the URL that the ad displays only if its domain is
+ * different.
+ */
 function addLandingDomains(view: AdView, ad: Fields): void {
   const landingDomain = findLandingDomain(ad);
   const displayedDomain = parseDomain(ad.displayUrl);
@@ -250,7 +254,8 @@ const isEmpty = (value: unknown) =>
   (typeof value === 'object' && Object.keys(value).length === 0);
 
 /**
- * Formats a single ad as text for a model. With `detail: 'full'`, the text contains all fields, within `budget` tokens.
+ * Formats a single ad as text for a model. With `detail: 'full'`, the text contains all fields and takes at most
+ * `maxTokens` tokens.
  */
 export function formatAd(ad: AdView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
   if (detail === 'full') return formatFullView(ad, budget);
@@ -321,7 +326,7 @@ function formatMediaLines(links: readonly MediaLink[], indent = ''): string[] {
 
 const getMediaKind = ({ type }: MediaLink) => (/VID/i.test(type) ? 'video' : 'picture');
 
-/** Formats how many links of each kind there are, e.g. `picture and 2 videos`. */
+/** Formats the number of media links of each kind, e.g. `picture and 2 videos`. */
 function formatKindCounts(links: readonly MediaLink[]): string {
   const kinds = groupBy(links, getMediaKind);
   return [...kinds].map(([kind, { length }]) => (length === 1 ? kind : `${length} ${kind}s`)).join(' and ');
@@ -349,22 +354,23 @@ function formatCardLine({ card, title, body, linkDescription, ctaType, landingUr
   return `${card}. ${joinNonEmpty(parts, '; ') || 'nothing of its own'}`;
 }
 
-/** A list of ads to format, and the options for formatting it. */
+/** A list of ads, and the options for formatting it as text. */
 interface ListedAds extends ListFrame {
   detail?: Detail;
   items: readonly AdView[];
-  /** Maximum number of tokens per ad if `detail` is `full`. */
+  /** The maximum number of tokens for each ad if `detail` is `full`. */
   budget?: number;
   /**
-   * Cache of formatted ads. To find out how many ads fit, a page is formatted about three times. The cache avoids
-   * formatting the same ad again.
+   * A cache of formatted ads. To find out how many ads fit in a result, the server formats the list about three times.
+   * The cache avoids formatting the same ad again.
    */
   textCache?: AdTextCache;
 }
 
 /**
- * Formats a list of ads. Brief ads keep the order of the service, and consecutive ads of the same advertiser are
- * grouped. To save tokens, a fact shared by all ads of the list or of an advertiser appears only once, above the ads.
+ * Formats a list of ads as text. Brief ads keep the order of the service, and consecutive ads of the same advertiser
+ * form a group. To save tokens, a fact that all ads of the list or of an advertiser share appears only once, above the
+ * ads.
  */
 export function formatAdList({
   items,
@@ -405,12 +411,12 @@ export function formatAdList({
   });
 }
 
-/** The formatted parts of an ad in a list. They do not depend on the other ads of the page, so they can be cached. */
+/** The formatted parts of one ad in a list. They do not depend on the other ads in the list, so they can be cached. */
 interface FormattedAd {
   ad: AdView;
   /**
-   * Key for grouping ads by advertiser. It includes the page name, so that the ads of a renamed advertiser appear under
-   * both names.
+   * The key that groups ads by advertiser. The key includes the page name, so that the ads of a renamed advertiser form
+   * two groups, one for each name.
    */
   advertiser: string;
   facts: string[];
@@ -421,7 +427,10 @@ interface NumberedAd extends FormattedAd {
   number: number;
 }
 
-/** Cache of formatted ads, so that each ad is formatted only once while the size of a page is determined. */
+/**
+ * A cache of formatted ads. The server formats a list several times to find out how many ads fit, but formats each ad
+ * only once.
+ */
 export type AdTextCache = Map<AdView, FormattedAd>;
 
 function formatAdParts(ad: AdView, asOf: string | undefined, textCache: AdTextCache): FormattedAd {
@@ -433,11 +442,12 @@ function formatAdParts(ad: AdView, asOf: string | undefined, textCache: AdTextCa
   return formattedAd;
 }
 
-/** A group of consecutive ads in a list that have the same advertiser. */
+/** A group of consecutive ads of the same advertiser in a list. */
 interface AdvertiserGroup {
   rows: NumberedAd[];
   /**
-   * The first ad of this advertiser in an earlier group of the list. Undefined if this is the advertiser's first group.
+   * The first ad of the same advertiser in an earlier group of the list. Undefined if this is the first group of the
+   * advertiser.
    */
   firstAd: NumberedAd | undefined;
   sharedFacts: Set<string>;
@@ -495,8 +505,8 @@ function formatRow({ ad, number, facts, adTexts }: NumberedAd, statedFacts: Set<
 }
 
 /**
- * Formats the headline and the body as `"headline": "body"`. The colon is present even if one of them is missing, so
- * that readers can tell which one it is.
+ * Formats the headline and the body as `"headline": "body"`. If one of them is missing, the colon remains, so that
+ * readers can tell which text is present.
  */
 function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string {
   const textParts = [
@@ -509,7 +519,7 @@ function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string 
 }
 
 /**
- * Formats the body of an ad. If the body was truncated, appends how many characters are missing and a hash of the whole
+ * Formats the body of an ad. After a truncated body, adds the number of missing characters and a hash of the whole
  * body, e.g. `"Hand-welted in Porto…" +394 #482193`. Equal bodies have equal hashes.
  */
 function formatBody(body: string, bodyHash: number | undefined): string {
@@ -521,9 +531,9 @@ function formatBody(body: string, bodyHash: number | undefined): string {
 const listSimpleFacts = createFactLister(adFields);
 
 /**
- * Returns facts about an ad as short phrases, e.g. `VIDEO 15 s`. The most useful facts come first. The ad's texts are
- * not included.
- * @param asOf day of the result, e.g. `2026-11-20`
+ * Returns facts about an ad as short phrases, e.g. `VIDEO 15 s`, with the most useful facts first. The facts do not
+ * include the texts of the ad.
+ * @param asOf the day of the result, e.g. `2026-11-20`
  */
 export function listFacts(ad: AdView, asOf?: string): string[] {
   return [
@@ -574,8 +584,8 @@ function formatRange(
 }
 
 /**
- * Formats the currency with a leading space, e.g. ` EUR`. Only imported ads have a currency, because the API document
- * does not define this field.
+ * Formats the currency of an ad with a leading space, e.g. ` EUR`. Only imported ads have a currency, because the API
+ * document does not define this field.
  */
 const formatCurrency = ({ currency }: AdView) =>
   currency === undefined ? '' : ` ${quoteUnlessCodes([currency], currencyPattern)}`;

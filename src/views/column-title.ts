@@ -1,8 +1,8 @@
 import { sanitizeLine } from './safe-text.ts';
 
 /**
- * Splits a column name into words. For example, `landingDomain` and `landing_domain` become `landing domain`. A name
- * that already consists of words is returned unchanged.
+ * Splits a column name into words. For example, both `landingDomain` and `landing_domain` become `landing domain`.
+ * Returns a name that already consists of words unchanged.
  */
 export function splitColumnName(name: string): string {
   const cleanName = sanitizeLine(name);
@@ -17,7 +17,7 @@ export function splitColumnName(name: string): string {
     .trim();
 }
 
-/** Words that are written in upper case in titles. */
+/** Words that column titles show in upper case. */
 const acronyms = new Set(['id', 'cta', 'url', 'eu', 'ai']);
 
 /** Formats a column name as a title, e.g. `Landing domain`. */

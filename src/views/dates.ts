@@ -1,6 +1,6 @@
 import { dayMs } from './durations.ts';
 
-/** The dates of an ad as the service sent them. */
+/** The dates of an ad, as the service sent them. They can have any type. */
 export interface AdDates {
   startedAt?: unknown;
   lastSeenAt?: unknown;
@@ -8,8 +8,8 @@ export interface AdDates {
 }
 
 /**
- * Formats a date in UTC, e.g. `2026-07-01`.
- * @param date ISO date and time, or milliseconds since the Unix epoch
+ * Formats a date as a day in UTC, e.g. `2026-07-01`.
+ * @param date an ISO date and time, or milliseconds since the Unix epoch
  * @returns undefined if the value is not a date
  */
 export function formatDay(date: unknown): string | undefined {
@@ -19,12 +19,12 @@ export function formatDay(date: unknown): string | undefined {
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
-/** Formats a time in UTC, to the minute, e.g. `2026-07-01 14:02 UTC`. */
+/** Formats a time in UTC to the minute, e.g. `2026-07-01 14:02 UTC`. */
 export const formatMinute = (time: string | number) =>
   `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
- * The first and the last of the days on which several ads were last seen running. `adCount` is the number of ads for
+ * The earliest and the latest day on which the ads of a list were last seen running. `adCount` is the number of ads for
  * which this day is known.
  */
 export interface LastSeenDays {
@@ -34,7 +34,7 @@ export interface LastSeenDays {
   isKnownForAll: boolean;
 }
 
-/** Summarizes when several ads were last seen running. Returns undefined if the date is unknown for all of them. */
+/** Summarizes on which days ads were last seen running. Returns undefined if the day is unknown for all ads. */
 export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => formatDay(lastSeenAt) ?? []).sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
@@ -43,8 +43,8 @@ export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | u
 }
 
 /**
- * Formats when ads were last seen running, e.g. `2 of them last seen 2026-05-30 to 2026-06-16`. The number is omitted
- * if the date is known for all ads.
+ * Formats on which days ads were last seen running, e.g. `2 of them last seen 2026-05-30 to 2026-06-16`. Omits the
+ * number of ads if the day is known for all ads.
  */
 export function formatLastSeenDays({ firstDay, lastDay, adCount, isKnownForAll }: LastSeenDays): string {
   const daysText = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`;
@@ -52,8 +52,8 @@ export function formatLastSeenDays({ firstDay, lastDay, adCount, isKnownForAll }
 }
 
 /**
- * Counts the calendar days between two dates. Returns undefined if a date is invalid or if `endDate` is before
- * `startDate`.
+ * Counts the calendar days between two dates. Returns undefined if one of the dates is invalid or if `endDate` is
+ * before `startDate`.
  */
 export function countDaysBetween(startDate: string, endDate: string): number | undefined {
   const [startTime, endTime] = [parseTime(startDate), parseTime(endDate)];
@@ -62,8 +62,8 @@ export function countDaysBetween(startDate: string, endDate: string): number | u
 }
 
 /**
- * Parses a date and returns milliseconds since the Unix epoch. A time without a UTC offset is interpreted as UTC.
- * Returns undefined if the text is not a date or if its year is not between 0 and 9999.
+ * Parses a date and returns milliseconds since the Unix epoch. Interprets a time without a UTC offset as UTC. Returns
+ * undefined if the text is not a date or if the year is not between 0 and 9999.
  */
 export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDateChars) return;
@@ -75,8 +75,8 @@ function addUtcOffset(text: string): string {
   const [, day, time = '00:00', offset = 'Z', hours, minutes = '00'] = isoDatePattern.exec(text) ?? [];
   if (day !== undefined)
     return `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`;
-  // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. It finds dates even in
-  // ordinary text, so reject a text without a year.
+  // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`, and even finds dates in
+  // ordinary text. Therefore, reject a text without a year.
   if (!yearPattern.test(text)) return '';
   return zonePattern.test(text) ? text : `${text} UTC`;
 }
@@ -89,12 +89,12 @@ const firstTimestamp = Date.parse('0000-01-01T00:00:00Z');
 const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Matches a UTC date such as `2026-06-14` with a day from 01 to 28, which exists in every month. Most dates match and
- * then need no slower validation.
+ * Matches a UTC date, such as `2026-06-14`, whose day is at most 28 and therefore exists in every month. Most dates
+ * match and need no slower validation.
  */
 const utcDatePattern =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const maxTimestamp = 8.64e15;
 
-/** Counts the calendar days in UTC between two times, given in milliseconds since the Unix epoch. */
+/** Counts the calendar days in UTC between two times. Both times are in milliseconds since the Unix epoch. */
 export const countDays = (startMs: number, endMs: number) => Math.floor(endMs / dayMs) - Math.floor(startMs / dayMs);

@@ -3,9 +3,11 @@ import { type AdDates, countDays, parseTime } from './dates.ts';
 import type { DataOf } from './fields.ts';
 
 /**
- * How long an ad has been running, and whether it is still running. Days are calendar days in UTC, like the dates in
- * results, so that readers who count the days get the same number. An ad without an end date counts as running if it
- * was seen in the last two days. After that, its state is unknown, because the service does not check every ad daily.
+ * Schema of the time for which an ad has been running, and whether it is still running. Days are calendar days in UTC,
+ * like the dates in results, so that readers who count the days get the same number.
+ *
+ * An ad without an end date counts as running if it was seen in the last two days. After that, its state is unknown,
+ * because the service does not check every ad daily.
  */
 export const RunningTimeView = z.looseObject({
   daysRunning: z
@@ -15,16 +17,19 @@ export const RunningTimeView = z.looseObject({
   stillRunning: z.boolean().optional().describe('Whether the ad is still running. Missing if unknown.'),
   daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
 });
-/** How long an ad has been running, e.g. `{ daysRunning: 92, stillRunning: true }`. */
+/**
+ * The time for which an ad has been running, and whether it is still running, e.g. `{ daysRunning: 92, stillRunning:
+ * true }`.
+ */
 export type RunningTime = DataOf<typeof RunningTimeView>;
 
-/** An ad without an end date counts as running until this many calendar days after it was last seen. */
+/** The number of calendar days for which an ad without an end date still counts as running after it was last seen. */
 export const maxDaysSinceSeen = 2;
 
 /**
  * Computes how long an ad has been running, and whether it is still running.
- * @param now time at which the ad was read, in milliseconds since the Unix epoch. If `lastSeenAt` is later, `now` is
- * used instead, so that days in the future are not counted.
+ * @param now the time at which the ad was read, in milliseconds since the Unix epoch. If `lastSeenAt` is later, `now`
+ * is used instead, so that days in the future are not counted.
  */
 export function computeRunningTime(dates: AdDates, now: number): RunningTime {
   const startedAt = parseTime(dates.startedAt);

@@ -1,18 +1,19 @@
 import { quote, sanitizeLine } from './safe-text.ts';
 import { findSegmentStart, fitsWithin, truncate, truncationSuffixPattern } from './tokens.ts';
 
-/** Maximum length of an excerpt, in tokens. */
+/** The maximum length of an excerpt, in tokens. */
 const excerptTokens = 28;
 /**
- * Maximum length of the common text that is shown before the first difference, in tokens and in characters. A few
- * common words help readers to find the place in both texts.
+ * The maximum length of the equal text that an excerpt shows before the first difference, in tokens and in characters.
+ * A few equal words help readers to find the place in both texts.
  */
 const contextTokens = 8;
 const contextChars = 64;
 
 /**
- * Returns quoted excerpts of two texts that show the first difference between them. An excerpt starts at the beginning
- * of its text, or a few words before the difference. All scripts are supported, including scripts without spaces.
+ * Returns a quoted excerpt of each text that shows the first difference between the texts. An excerpt starts at the
+ * beginning of its text, or a few words before the difference. All scripts are supported, including scripts without
+ * spaces.
  *
  * Returns undefined if the texts look the same, e.g. if they differ only in invisible characters or in the type of
  * quotation marks.
@@ -35,7 +36,7 @@ export function excerptDifference(
 
 const normalizeText = (text: string): string => sanitizeLine(text).normalize('NFC');
 
-/** Returns the index of the first visible character (grapheme) that differs between the texts. */
+/** Returns the index of the first grapheme (visible character) that differs between the two texts. */
 function findFirstDifference(firstText: string, secondText: string): number {
   let commonLength = 0;
   while (
@@ -48,15 +49,15 @@ function findFirstDifference(firstText: string, secondText: string): number {
 }
 
 /**
- * Returns where the grapheme (visible character) at an index starts. An excerpt that starts there never splits a
- * grapheme.
+ * Returns the index at which the grapheme (visible character) that contains `index` starts. An excerpt that starts
+ * there does not split a grapheme.
  */
 const findCharacterStart = (text: string, index: number): number =>
   index < text.length ? findSegmentStart(index, text, 'grapheme') : index;
 
 /**
- * Returns the index at which the excerpt should start. It is a few words before the difference, and at most
- * `contextTokens` tokens.
+ * Returns the index at which the excerpt should start: a few words before the difference, but at most
+ * `maxContextTokens` tokens before it.
  */
 function findContextStart(text: string, differenceIndex: number): number {
   const earliestStart = Math.max(0, differenceIndex - contextChars);
@@ -67,7 +68,10 @@ function findContextStart(text: string, differenceIndex: number): number {
   }
 }
 
-/** Builds the excerpt that starts at `start`. Returns undefined if the excerpt would end before the difference. */
+/**
+ * Builds the excerpt that starts at the index `start`. Returns undefined if the excerpt would end before the
+ * difference.
+ */
 function buildExcerpt(text: string, start: number, differenceIndex: number): string | undefined {
   const excerpt = truncate(text.slice(start), excerptTokens);
   const visibleChars = excerpt.replace(truncationSuffixPattern, '').length;

@@ -1,35 +1,38 @@
 import * as z from 'zod';
 
 /**
- * Describes a field that the service sends. Results, schemas, SQL columns, exports and the board are all generated from
- * these descriptions and use the same order.
+ * The description of a field that the service sends. Results, schemas, SQL columns, exports and the board (our view in
+ * MCP hosts) are generated from these descriptions and contain the fields in this order.
  */
 export interface ApiField {
   type: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
-  /** Set if the field appears in lists. A number is the maximum length of the text in tokens. */
+  /** Set if lists of ads or pages contain the field. A number is the maximum length of a text in tokens. */
   brief?: number | true;
   /**
-   * Set if the field appears in results with a single ad or page, but not in lists. A number is the maximum length of
-   * the text in tokens.
+   * Set if a result with a single ad or page contains the field. A number is the maximum length of a text in tokens. If
+   * only `brief` is set, it applies to such results too.
    */
   standard?: number | true;
-  /** Set if the field is a column of the SQL table `ads` or `pages`. */
+  /** Set if the SQL table `ads` or `pages` has a column with this field. */
   column?: true;
   /**
    * Where the board, our view in MCP hosts, shows the field: on every ad card (`brief`), or only in the details of an
    * ad (`full`).
    */
   board?: 'brief' | 'full';
-  /** The word before the number in text, e.g. `reach` in `reach 800000`. Set only if the word needs no explanation. */
+  /**
+   * The word that precedes the number in a text, e.g. `reach` in `reach 800000`. Set only if the word needs no
+   * explanation.
+   */
   phrase?: string;
   /**
-   * Description of the field in result schemas. Must be a noun phrase that ends with a period, e.g. `Headline of the
-   * ad.`
+   * The description of the field in result schemas. It must be a noun phrase that ends with a period, e.g. `Headline of
+   * the ad.`
    */
   meaning: string;
 }
 
-/** Descriptions of all fields of an ad that results, SQL tables and exports can contain. */
+/** The descriptions of all fields of an ad that results, SQL tables and exports can contain. */
 export const adFields = {
   headline: { type: 'text', standard: 150, column: true, board: 'brief', meaning: 'Headline of the ad.' },
   body: { type: 'text', standard: 2000, column: true, board: 'full', meaning: 'Text of the ad.' },
@@ -89,7 +92,7 @@ export const adFields = {
     board: 'brief',
     meaning: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
   },
-  /** Only imported ads have this field, because the API does not return it. */
+  /** Only imported ads have this field. The API does not return it. */
   adLibrary: {
     type: 'text',
     brief: 8,
@@ -113,10 +116,10 @@ export const adFields = {
     phrase: 'performance',
     meaning: 'Performance score, computed by the service.',
   },
-  // These two fields are not SQL columns, because they can have several values. SQL has separate tables for them.
+  // The next two fields are not SQL columns, because they can have several values. SQL has separate tables for them.
   publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'Platforms, such as FACEBOOK.' },
   countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes of the countries where the ad runs.' },
-  /** Only imported ads have this field, because the API document does not define it. */
+  /** Only imported ads have this field. The API document does not define it. */
   currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code of the currency of spend, revenue and price.' },
   productCreatedAt: { type: 'date', standard: true, meaning: 'Time when the product was listed.' },
   isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
@@ -124,7 +127,7 @@ export const adFields = {
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, ApiField>;
 
-/** Descriptions of all fields of an advertiser page that results, SQL tables and exports can contain. */
+/** The descriptions of all fields of an advertiser page that results, SQL tables and exports can contain. */
 export const pageFields = {
   pageName: { type: 'text', brief: 20, standard: 100, column: true, meaning: 'Name of the advertiser.' },
   sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'Id of the page on the ad platform.' },
@@ -191,14 +194,14 @@ export const pageFields = {
 } as const satisfies Record<string, ApiField>;
 
 /**
- * The names of all fields whose description has a property. For example, `NamesWith<typeof adFields, { column: true }>`
- * contains the names of the SQL columns.
+ * The names of all fields whose description has a certain property. For example, `FieldNamesWith<typeof adFields, {
+ * column: true }>` contains the names of all fields that are SQL columns.
  */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
 }[keyof Fields];
 
-/** The TypeScript type of a field's value in results, e.g. `boolean` for a field with the type `flag`. */
+/** The TypeScript type of a field's value in results, e.g. `boolean` for a field whose `type` is `flag`. */
 export type FieldValue<Field> = Field extends { type: 'number' }
   ? number
   : Field extends { type: 'flag' }
@@ -208,14 +211,14 @@ export type FieldValue<Field> = Field extends { type: 'number' }
       : string;
 
 /**
- * An object type with the values of all fields whose description has a property, e.g. `{ column: true }` for SQL
- * columns. Every field is optional.
+ * An object type with the values of all fields whose description has a certain property, e.g. `{ column: true }` for
+ * SQL columns. All properties of the object are optional.
  */
 export type FieldValues<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: FieldValue<Fields[Name]>;
 };
 
-/** Functions that create the Zod schema of a field, for each type of field. */
+/** For each type of field, a function that creates the Zod schema of the field. */
 const schemaBuilders: Record<ApiField['type'], () => z.ZodType> = {
   text: z.string,
   date: z.string,
@@ -225,12 +228,12 @@ const schemaBuilders: Record<ApiField['type'], () => z.ZodType> = {
   id: z.string,
 };
 
-/** Sentence that is added to the description of a field that does not appear in lists. */
+/** The sentence that the description of a field ends with if lists do not contain the field. */
 export const notInLists = 'Not in lists.';
-/** Sentence that is added to the description of a field that appears only with `detail: 'full'`. */
+/** The sentence that the description of a field ends with if only results with `detail: 'full'` contain the field. */
 export const onlyInFull = 'Only with detail full.';
 
-/** Creates the Zod object shape for a set of field descriptions. All fields are optional. */
+/** Creates the shape of a Zod object from descriptions of fields. All fields of the object are optional. */
 export const buildFieldSchemas = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
@@ -241,8 +244,8 @@ export const buildFieldSchemas = <Fields extends Record<string, ApiField>>(field
   ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<FieldValue<Fields[Name]>>> };
 
 /**
- * The output type of a schema, limited to its declared fields. The inferred type of a loose object would also allow
- * undeclared fields, so a misspelled field name would not be noticed.
+ * The output type of a Zod schema, limited to its declared fields. The inferred type of a loose object would also allow
+ * undeclared fields, so TypeScript would not detect a misspelled field name.
  */
 export type DataOf<Schema extends z.ZodObject> = keyof Schema['shape'] extends never
   ? object

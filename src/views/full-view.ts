@@ -5,28 +5,29 @@ import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 import { type Fields, isNumber, isObject } from './view.ts';
 
 /**
- * How much of an ad or page a result shows. The default is `brief` for lists and `standard` for single items; `full`
- * shows every field.
+ * How much of an ad or page a result shows. By default, lists have the detail `brief` and single items have the detail
+ * `standard`. Results with the detail `full` show every field.
  */
 export type Detail = 'brief' | 'standard' | 'full';
 
 /**
- * Maximum number of tokens of an item with full detail. With this limit, an item and the text around it stay below the
- * default limit of 8,000 tokens per result.
+ * The maximum size of an item with full detail, in tokens. This limit leaves space for the text around the item within
+ * the default limit of 8,000 tokens per result.
  */
 export const maxFullViewTokens = 7500;
 
 /**
- * Maximum size of the structured data of a result, as a multiple of the maximum size of its text in tokens. The data
- * need more tokens, because they repeat the field names for every item.
+ * The maximum size of the structured data of a result, as a multiple of the maximum size of its text in tokens. The
+ * data need more tokens than the text, because they repeat the field names for every item.
  */
 export const dataTokensPerTextToken = 2;
 
 /**
- * Returns a copy of an object from the service that contains all of its fields and is safe to show. Names and texts are
- * sanitized, and null values and infinite numbers are omitted. If the object exceeds the token budget, its largest
- * lists and fields are cut. A note in each place then says what is missing.
- * @param fullDataHint sentence that tells the reader how to get the missing data; it is added once
+ * Returns a copy of an object from the service that contains all of its fields and is safe to show. Sanitizes names and
+ * texts, and omits null values and infinite numbers. If the object exceeds `maxTokens`, shortens its largest lists and
+ * fields, and adds a note wherever something is missing.
+ * @param fullDataHint a sentence that tells the reader how to get the missing data; the result contains this sentence
+ * once
  */
 export function buildFullView(apiObject: unknown, maxTokens: number, fullDataHint?: string): Fields {
   const view = cleanValue(apiObject, maxDepth);
@@ -34,22 +35,22 @@ export function buildFullView(apiObject: unknown, maxTokens: number, fullDataHin
 }
 
 /**
- * Prepares an item with full detail for the structured data of a result. The data have a larger token budget than the
- * text.
+ * Converts an item with full detail to the form in which the structured data of a result contain it. The data may have
+ * more tokens than the text of the result.
  */
 export const buildFullItem = (apiObject: unknown, maxTokens: number): Fields =>
   buildFullView(apiObject, dataTokensPerTextToken * maxTokens, raiseLimitHint);
 
 /**
- * Schema of `otherTypes`. This object contains the fields whose type differs from the API document. In their usual
- * place, one such field would make a client that validates results reject the whole paid result.
+ * Schema of `otherTypes`, an object with the fields whose type differs from the API document. If one of them were in
+ * its usual place, a client that validates results would reject the whole paid result.
  */
 export const otherTypesSchema = z
   .looseObject({})
   .optional()
   .describe('Fields whose values have another type than this schema states.');
 
-/** Moves all fields that do not match the schema to `otherTypes`, so that the result stays valid. */
+/** Moves all fields that do not match the schema to the object `otherTypes`, so that the result remains valid. */
 export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(
   view: Fields,
   { shape }: Schema,
@@ -68,7 +69,10 @@ export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(
 
 const raiseLimitHint = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
-/** Cuts an object to a token budget. If something is missing, adds a note about how to get it. */
+/**
+ * Shortens an object to at most `maxTokens` tokens. If something is missing afterwards, adds `fullDataHint`, which
+ * tells the reader how to get the missing data.
+ */
 function cutView(view: Fields, maxTokens: number, fullDataHint: string | undefined): Fields {
   if (fitsWithin(JSON.stringify(view), maxTokens - 1)) return view;
   if (fullDataHint === undefined) return cutValue(view, maxTokens) as Fields;
@@ -84,9 +88,9 @@ function cutView(view: Fields, maxTokens: number, fullDataHint: string | undefin
 }
 
 /**
- * Formats an item with full detail, one field per line. Values are formatted as JSON, so that a text can neither close
- * its quotes nor start a new line. Field names that look like names in the API need no quotes, because no other line of
- * the server starts with such a name.
+ * Formats an item with full detail as text, with one field on each line. Values are JSON, so that a text can neither
+ * close its quotation marks nor start a new line. Field names that look like names in the API need no quotation marks,
+ * because no other line of the server starts with such a name.
  */
 export const formatFullView = (view: object, maxTokens: number): string =>
   Object.entries(cutView(view as Fields, maxTokens, raiseLimitHint))
@@ -96,7 +100,7 @@ export const formatFullView = (view: object, maxTokens: number): string =>
     )
     .join('\n');
 
-/** Formats several items with full detail. Each item is preceded by its number. */
+/** Formats several items with full detail as text. The number of each item precedes its fields. */
 export const formatFullItems = (views: readonly object[], maxTokens: number, firstNumber = 1): string =>
   views.map((view, index) => `\n${index + firstNumber}.\n${formatFullView(view, maxTokens)}`).join('\n');
 
@@ -121,8 +125,8 @@ function cleanValue(value: unknown, depth: number): unknown {
 }
 
 /**
- * Sanitizes a field name. A name that equals `omissionFieldName` is quoted, because it could otherwise be mistaken for
- * the note about missing fields.
+ * Sanitizes a field name. Quotes a name that equals `omissionFieldName`, because readers could otherwise mistake the
+ * field for the note about missing fields.
  */
 function cleanName(name: string): string {
   if (plainNamePattern.test(name)) return name;
@@ -132,12 +136,12 @@ function cleanName(name: string): string {
 
 const plainNamePattern = /^[a-z][A-Za-z\d]*$/;
 
-/** Name of the field that says which data is missing, e.g. `…: (+3 more fields)`. */
+/** The name of the field that tells how many fields are missing, e.g. `…: (+3 more fields)`. */
 const omissionFieldName = '…';
 
 const estimateJsonTokens = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
-/** Cuts a text, list or object to a token budget. Other values are returned unchanged. */
+/** Shortens a text, list or object to a number of tokens. Returns other values unchanged. */
 function cutValue(value: unknown, maxTokens: number): unknown {
   if (estimateJsonTokens(value) <= maxTokens) return value;
   if (typeof value === 'string') return truncate(value, maxTokens - quoteTokens);
@@ -147,7 +151,7 @@ function cutValue(value: unknown, maxTokens: number): unknown {
 }
 
 const quoteTokens = 4;
-/** Tokens of a note such as `… (+12 more)`, which says how many items or fields are missing. */
+/** The number of tokens of a note such as `… (+12 more)`, which tells how many items or fields are missing. */
 const omissionNoteTokens = 12;
 
 function cutArray(items: unknown[], maxTokens: number): unknown[] {
@@ -166,8 +170,8 @@ function cutArray(items: unknown[], maxTokens: number): unknown[] {
 }
 
 /**
- * Cuts an object to a token budget. Every field gets an equal share. If a field needs less than its share, larger
- * fields may use the rest.
+ * Shortens an object to a number of tokens. Every field may use an equal share of the tokens. If a field does not need
+ * its whole share, larger fields may use the remaining tokens.
  */
 function cutObject(object: Fields, maxTokens: number): Fields {
   const entries = Object.entries(object);
@@ -196,5 +200,5 @@ function cutObject(object: Fields, maxTokens: number): Fields {
   );
 }
 
-/** Sanitizes any value from the service and cuts it to a token budget. */
+/** Sanitizes any value from the service and shortens it to a number of tokens. */
 export const sanitizeValue = (value: unknown, maxTokens: number): unknown => buildFullView({ value }, maxTokens).value;

@@ -3,9 +3,10 @@ import { getHost, isTrackingParameter, parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**
- * Returns the domain that an ad leads to, without `www.`. For a known redirect, this is the domain of its target. If
- * the link is missing or its redirect has no target, returns the domain of the website that the service reports. The
- * displayed URL is used only if the ad has neither a link nor a website, because advertisers can display any URL.
+ * Returns the domain to which an ad leads, without `www.`. If the link of the ad is a known redirect, returns the
+ * domain of its target. If the link or the target is missing, returns the domain of the website that the service
+ * reports. Uses the displayed URL only if the ad has neither a link nor a website, because advertisers can display any
+ * URL.
  */
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
@@ -16,16 +17,16 @@ export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fie
   return linkedDomain ?? (link === undefined ? findLinkedDomain(displayUrl) : undefined) ?? websiteDomain;
 }
 
-/** Returns the domain of a URL. For a known redirect, returns the domain of its target. */
+/** Returns the domain of a URL. If the URL is a known redirect, returns the domain of its target. */
 function findLinkedDomain(link: unknown): string | undefined {
   const domain = parseDomain(link);
   return domain !== undefined && getRedirectParameters(domain) ? getHost(resolveRedirects(link)) : domain;
 }
 
 /**
- * Parses the link of an ad. `landingPage` is the URL in a canonical form, so that ads with the same page can be
- * grouped: without tracking parameters, with sorted parameters and with decoded letters. `campaignParameters` contains
- * the campaign parameters of the link, such as `utm_source`. No request is sent.
+ * Parses the link of an ad without sending a request. `landingPage` is a canonical form of the URL: without tracking
+ * parameters, with sorted query parameters, and with decoded letters. Ads with the same landing page can then be
+ * grouped. `campaignParameters` contains the `utm_` parameters of the link.
  */
 export function parseLandingPage({ offerLink, cards }: Fields) {
   const landingUrl = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
@@ -48,8 +49,8 @@ export function parseLandingPage({ offerLink, cards }: Fields) {
 }
 
 /**
- * Maximum number of campaign parameters, such as `utm_source`, to read from a link. A malicious link could contain
- * thousands.
+ * The maximum number of campaign parameters, such as `utm_source`, to read from a link. Without this limit, a malicious
+ * link could contain thousands of them.
  */
 const maxUtmParameters = 20;
 const maxUtmValueChars = 500;
@@ -66,12 +67,12 @@ function readUtmParameters({ searchParams }: URL): Record<string, string> | null
 }
 
 /**
- * Maximum number of nested redirects to resolve. Without this limit, a malicious link with thousands of redirects would
- * take a long time.
+ * The maximum number of nested redirects to resolve. Without this limit, a malicious link with thousands of redirects
+ * would take a long time.
  */
 const maxRedirects = 5;
 
-/** Resolves all known redirects in a link and returns the URL of the target. */
+/** Resolves all known redirects in a link and returns the URL of the final target. */
 function resolveRedirects(link: unknown): URL | undefined {
   let url = parseUrl(link);
   for (let depth = 0; url !== undefined && depth < maxRedirects; depth++) {
@@ -83,8 +84,8 @@ function resolveRedirects(link: unknown): URL | undefined {
 }
 
 /**
- * Returns the target of a redirect URL. Returns undefined if the host is not a known redirect or if the URL contains no
- * target.
+ * Returns the URL to which a redirect URL leads. Returns undefined if the host is not a known redirect host or if the
+ * URL contains no target.
  */
 function findRedirectTarget(url: URL): URL | undefined {
   const parameterNames = getRedirectParameters(getHost(url) ?? '');
@@ -93,14 +94,15 @@ function findRedirectTarget(url: URL): URL | undefined {
   return parseUrl(parameterValues.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
-/** Hosts of social networks that only redirect visitors and have no pages of their own. */
+/** The hosts of social networks that only redirect visitors and do not have any pages. */
 const redirectOnlyHostNames =
   'l.facebook.com lm.facebook.com l.instagram.com l.messenger.com l.threads.net l.threads.com l.wl.co';
 const redirectOnlyHosts = new Set(redirectOnlyHostNames.split(' '));
 
 /**
- * Hosts that redirect visitors, each with the query parameters that contain the target URL. The hosts belong to social
- * networks, click counters of ad platforms, and affiliate networks. Direct subdomains of these hosts are included.
+ * Hosts that redirect visitors, each with the query parameters that can contain the target URL. The hosts belong to
+ * social networks, click counters of ad platforms, and affiliate networks. Direct subdomains of these hosts redirect in
+ * the same way.
  */
 const redirectParameters = new Map(
   (
@@ -129,7 +131,8 @@ const redirectParameters = new Map(
 );
 
 /**
- * Returns the query parameters in which a redirect host passes the target URL. Returns undefined for any other host.
+ * Returns the query parameters in which a redirect host expects the target URL. Returns undefined for a host that is
+ * not a known redirect host.
  */
 function getRedirectParameters(host: string): readonly string[] | undefined {
   const parentHost = host.slice(host.indexOf('.') + 1);
@@ -143,8 +146,8 @@ function getRedirectParameters(host: string): readonly string[] | undefined {
 const googleHostPattern = /^google\.(?:com?\.)?[a-z]{2}$/;
 
 /**
- * Decodes percent-encoded characters, except where decoding would change the meaning of the URL. The remaining codes
- * are converted to upper case, so that equal URLs have equal texts.
+ * Decodes percent-encoded characters, except where decoding would change the meaning of the URL. Converts all other
+ * codes to upper case, so that equal URLs result in equal texts.
  */
 const decodePercentCodes = (text: string): string =>
   text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {

@@ -1,12 +1,12 @@
 /**
- * Detects the language of a text and returns its ISO 639-1 code. Returns null if the text is too short or the result is
- * unreliable.
+ * Detects the language of a text and returns its ISO 639-1 code. Returns null if the text is too short or if the
+ * detection is unreliable.
  */
 export type DetectLanguage = (text: string | null) => string | null;
 
 /**
- * Loads the language detector with the n-grams of 60 languages. This takes about 0.15 s, so the detector is loaded only
- * by processes that store ads.
+ * Loads the language detector, which contains the n-grams of 60 languages. Loading takes about 0.15 s, so only
+ * processes that store ads load the detector.
  */
 export async function loadLanguageDetector(): Promise<DetectLanguage> {
   const { eld } = await import('eld/extrasmall');
@@ -20,11 +20,14 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
 }
 
 /**
- * Maximum number of characters to read from a text. The detector uses 1,000 characters, but URLs and hashtags are
- * removed first.
+ * The maximum number of characters to read from a text. The detector uses only 1,000 characters, but some characters,
+ * such as URLs and hashtags, are removed first.
  */
 const maxReadChars = 1500;
-/** Matches parts of a text that have no language: URLs, email addresses, hashtags, placeholders, emoji and digits. */
+/**
+ * Matches parts of a text that do not belong to any language: URLs, email addresses, hashtags, placeholders, emoji and
+ * digits.
+ */
 const nonWordPattern = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
 const cjkScriptClasses = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
@@ -32,8 +35,8 @@ const cjkCharacterPattern = new RegExp(`[${cjkScriptClasses}]`, 'gu');
 const latinLetters = /\p{Script=Latin}+/gu;
 
 /**
- * Matches a text with at least four Chinese, Japanese or Korean characters. Four of these characters suffice to detect
- * the language, because one of them carries as much information as several letters.
+ * Matches a text with at least four Chinese, Japanese or Korean characters. Each of these characters carries as much
+ * information as several letters, so four characters are enough to detect the language.
  */
 const fourCjkCharactersPattern = new RegExp(`^(?:[^${cjkScriptClasses}]*[${cjkScriptClasses}]){4}`, 'u');
 const fourteenLettersPattern = /^(?:\P{L}*\p{L}){14}/u;
@@ -46,8 +49,8 @@ function removeNonWords(text: string): string {
 }
 
 /**
- * Returns true if most of the text is Chinese, Japanese or Korean. Latin words in such a text are usually brand names
- * and are ignored.
+ * Returns true if most of a text is Chinese, Japanese or Korean. Latin words in such a text are usually brand names, so
+ * the detection ignores them.
  */
 function isMostlyCjk(words: string): boolean {
   if (!fourCjkCharactersPattern.test(words)) return false;
@@ -56,14 +59,14 @@ function isMostlyCjk(words: string): boolean {
 }
 
 /**
- * Returns true if the language is not written in the Latin script. Brand names in Latin letters reduce the detector's
- * confidence for such languages, but the script alone is sufficient evidence.
+ * Returns true if the language is not written in the Latin script. Brand names in Latin letters make the detector less
+ * confident about such a language, but the script alone is sufficient evidence.
  */
 const isNonLatin = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
 
 /**
- * Common words in Indonesian ads that are different in Malay. They are needed because the detector cannot distinguish
- * the two languages.
+ * Words that are common in Indonesian ads but not in Malay ads. This list is needed because the detector cannot
+ * distinguish the two languages.
  */
 const indonesianWords = new Set(
   'bisa gratis kamu karena uang mobil diskon ongkir kirim pengiriman dikirim yuk banget nggak hanya saja sepatu inggris sangat kualitas harga hari coba beli rp kalian'.split(

@@ -3,31 +3,31 @@ import { joinNonEmpty, quote } from './safe-text.ts';
 import { truncateLine } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-/** The information around the items of a list: how many there are, the date, and how to get the next page. */
+/** The information that surrounds the items of a list: the number of items, the date, and how to get the next page. */
 export interface ListFrame {
-  /** Total number of matching items (`totalHits`), if the service reports it. */
+  /** The total number of matching items (`totalHits`), if the service reports it. */
   totalHits?: number | undefined;
-  /** Day of the result, e.g. `2026-11-20`. Relative dates such as "3 days ago" refer to this day. */
+  /** The day of the result, e.g. `2026-11-20`. Relative dates, such as "3 days ago", refer to this day. */
   asOf?: string | undefined;
-  /** Number of items that the service sent. Set only if the list shows fewer items. */
+  /** The number of items that the service sent. Set only if the list shows fewer items. */
   sentCount?: number | undefined;
   /**
-   * Number of the first item in the list, 1 by default. It is higher if an earlier result already showed the first
-   * items of the same page.
+   * The number of the first item in the list. The default is 1. The number is higher if an earlier result already
+   * showed the first items of the same page.
    */
   firstNumber?: number | undefined;
   cursor?: string | null | undefined;
-  /** Price of the next page as text, e.g. `free` or `10 credits`. Undefined if the price is unknown. */
+  /** The price of the next page as text, e.g. `free` or `10 credits`. Undefined if the price is unknown. */
   price?: string | undefined;
   hasMore?: boolean | undefined;
   /**
-   * URL at which the service's web app shows an item, with `<id>` in place of its id, e.g.
+   * The URL of an item in the web app of the service, with `<id>` as a placeholder for the id of the item, e.g.
    * `https://app.example/ads/<id>`.
    */
   appUrlPattern?: string | undefined;
 }
 
-/** A list to format: its items as one text, and the information around them. */
+/** A list to format: the text of its items, and the information that surrounds the items. */
 export interface FramedList extends ListFrame {
   noun: string;
   shownCount: number;
@@ -35,7 +35,10 @@ export interface FramedList extends ListFrame {
   itemTexts: string;
 }
 
-/** Formats a list. The first line contains the size of the list, and the last lines say how to get the next page. */
+/**
+ * Formats a list as text. The first line contains the number of items, and the last lines explain how to get the next
+ * page.
+ */
 export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...frame }: FramedList): string {
   const { totalHits, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
   const footer = formatFooter(frame, sentCount !== undefined && firstNumber + shownCount <= sentCount);
@@ -53,7 +56,7 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
 }
 
 /**
- * Formats which items of a page are shown, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50
+ * Formats which items of a page a result shows, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50
  * shown`.
  */
 function formatPosition({
@@ -73,10 +76,10 @@ function formatPosition({
     : `${from} to ${from + shownCount - 1} of ${totalCount} ${noun}s shown`;
 }
 
-/** Matches a country code such as `DE`. `quoteUnlessCodes` shows a list of such codes without quotes. */
+/** Matches a country code, such as `DE`. `quoteUnlessCodes` shows matching codes without quotation marks. */
 export const countryPattern = /^[A-Z]{2}$/;
 
-/** Formats a number of duplicates, e.g. `3 copies`. */
+/** Formats the number of duplicates of an ad, e.g. `3 copies`. */
 export const formatDuplicates = (number: number): string => formatCount(number, 'copy', 'copies');
 
 function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
@@ -87,8 +90,9 @@ function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): st
 }
 
 /**
- * Finds the URL pattern of all items, e.g. `https://app.example/ads/<id>`. Returns undefined unless the `appUrl` of
- * every item consists of the same prefix and the id of the item. `idFieldName` is the field that contains the id.
+ * Finds the pattern of the `appUrl` of all items, e.g. `https://app.example/ads/<id>`. Returns undefined unless every
+ * `appUrl` consists of the same prefix and the id of the item. `idFieldName` is the name of the field that contains the
+ * id.
  */
 export function findAppUrlPattern(items: readonly object[], idFieldName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;
@@ -102,15 +106,17 @@ export function findAppUrlPattern(items: readonly object[], idFieldName: 'id' | 
   return pattern && `${pattern}<id>`;
 }
 
-/** Matches a URL that consists of safe characters only, so that a result may contain it without quotes. */
+/**
+ * Matches a URL that consists only of safe characters, so that a result may contain the URL without quotation marks.
+ */
 const safeUrlPattern = /^https?:\/\/[\w.:/-]{1,100}$/;
 
 const maxNotes = 5;
 const noteTokens = 120;
 
 /**
- * Reads the notes that a local library (which serves imported ads) adds to a list. The notes are untrusted text, so
- * they are sanitized and shortened.
+ * Reads the notes that a local library (a server for imported ads) adds to a list. The notes are untrusted text, so
+ * this function sanitizes and shortens them.
  */
 export function readServiceNotes(apiResponse: unknown): { notes?: string[] } {
   const { notes } = apiResponse as { notes?: unknown };
@@ -123,6 +129,8 @@ export function readServiceNotes(apiResponse: unknown): { notes?: string[] } {
   return cleanNotes.length > 0 ? { notes: cleanNotes } : {};
 }
 
-/** Formats the notes of the service as lines that appear above the list, because they explain its numbers. */
+/**
+ * Formats the notes of the service as lines of text. The lines appear above the list, because they explain its numbers.
+ */
 export const formatServiceNotes = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);

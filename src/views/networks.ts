@@ -1,4 +1,4 @@
-/** Abbreviations of ad networks that marketers commonly use. They save tokens in lists of ads. */
+/** Abbreviations of ad networks that are common among marketers. They save tokens in lists of ads. */
 const networkAbbreviations: ReadonlyMap<string, string> = new Map([
   ['FACEBOOK', 'FB'],
   ['INSTAGRAM', 'IG'],
@@ -8,13 +8,19 @@ const networkAbbreviations: ReadonlyMap<string, string> = new Map([
   ['WHATSAPP', 'WA'],
 ]);
 
-/** Matches the abbreviation of an ad network, e.g. `FB`. `quoteUnlessCodes` shows such codes without quotes. */
+/**
+ * Matches the abbreviation of an ad network, e.g. `FB`. `quoteUnlessCodes` shows matching abbreviations without
+ * quotation marks.
+ */
 export const networkPattern = new RegExp(`^(?:${[...networkAbbreviations.values()].join('|')})$`);
 
-/** Returns the abbreviation of an ad network, or the name of the network if it has none. */
+/** Returns the abbreviation of an ad network. Returns the name of the network if it has no abbreviation. */
 export const abbreviateNetwork = (name: string) => networkAbbreviations.get(name) ?? name;
 
-/** Explains the abbreviations of the networks in a list of ads, e.g. `FB facebook, IG instagram`. */
+/**
+ * Explains the abbreviations of the ad networks in a list of ads, e.g. `FB facebook, IG instagram`. Returns undefined
+ * if there are none.
+ */
 export function formatNetworkLegend(
   items: readonly { publisherPlatform?: readonly string[] | undefined }[],
 ): string | undefined {

@@ -1,10 +1,10 @@
-/** Formats a number with comma separators, e.g. `1,821`. */
+/** Formats a number with commas as thousands separators, e.g. `1,821`. */
 export const formatNumber = (number: number): string => (number < 1000 ? `${number}` : formatRounded(number));
 
 /**
- * Formats a number with comma separators and at most three decimal places, e.g. `1,250.5`. The result is the same as
- * with `toLocaleString`, but the first use of `toLocaleString` takes a tenth of the time of a session's first call. It
- * is therefore used only for numbers that must be rounded or have an exponent.
+ * Formats a number with commas as thousands separators and at most three decimals, e.g. `1,250.5`. The result is the
+ * same as with `toLocaleString`. However, the first call of `toLocaleString` takes up a tenth of the first tool call of
+ * a session. Therefore, only numbers with an exponent or more than three decimals are passed to it.
  */
 export function formatRounded(number: number): string {
   const [integerDigits = '', decimals = ''] = String(Math.abs(number)).split('.');
@@ -17,17 +17,17 @@ export function formatRounded(number: number): string {
   return `${sign}${groups.join(',')}${decimals === '' ? '' : `.${decimals}`}`;
 }
 
-/** Formats a number with its noun, e.g. `1 ad` or `1,821 ads`. */
+/** Formats a number together with its noun, e.g. `1 ad` or `1,821 ads`. */
 export const formatCount = (number: number, noun: string, nouns = `${noun}s`): string =>
   `${formatNumber(number)} ${number === 1 ? noun : nouns}`;
 
-/** Computes the median. For an even number of values, this is the mean of the two middle values. */
+/** Computes the median of numbers. If the number of values is even, the median is the mean of the two middle values. */
 export const computeMedian = (values: readonly number[]): number => computePercentile(values, 50);
 
 /**
- * Computes a percentile with linear interpolation, just like SQLite's `percentile` function. Numbers in a summary
- * therefore match those of an SQL query. Returns 0 if there are no values.
- * @param percent number from 0 to 100
+ * Computes a percentile with linear interpolation, like the function `percentile` of SQLite. The numbers in a summary
+ * therefore match the numbers of an SQL query. Returns 0 if there are no values.
+ * @param percentage a number from 0 to 100
  */
 export function computePercentile(values: readonly number[], percent: number): number {
   const sortedValues = values.toSorted((left, right) => left - right);

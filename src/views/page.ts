@@ -15,7 +15,7 @@ import { formatCount } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
 import { addFields, copyFields, createFactLister, type Fields, readId, readObjects, selectViewFields } from './view.ts';
 
-/** Schema of an advertiser page as it appears in results. */
+/** Schema of an advertiser page, as results contain it. */
 export const PageView = z
   .looseObject({
     pageId: z.string().describe('Id of the page.'),
@@ -30,7 +30,7 @@ const briefFields = selectViewFields(pageFields, 'brief');
 const standardFields = selectViewFields(pageFields, 'standard');
 
 /**
- * Prepares an advertiser page from the API for a tool result.
+ * Converts an advertiser page from the API to the form in which results show it.
  * @param options `budget` is the maximum size of the text in tokens if `detail` is `full`. The structured data may be
  * larger than the text.
  */
@@ -45,7 +45,7 @@ export function viewPage(page: object, options: { detail: Detail; budget?: numbe
   return view;
 }
 
-/** Counts the thumbnails of an advertiser page by kind, e.g. `4 videos, 1 image`. */
+/** Formats how many thumbnails of each kind an advertiser page has, e.g. `4 videos, 1 image`. */
 function describeThumbnails(thumbnails: unknown): string | undefined {
   const thumbnailObjects = readObjects(thumbnails);
   const videoCount = thumbnailObjects.filter(({ isVideo }) => isVideo === true).length;
@@ -58,14 +58,14 @@ function describeThumbnails(thumbnails: unknown): string | undefined {
   );
 }
 
-/** A list of advertiser pages to format, and the options for formatting it. */
+/** A list of advertiser pages, and the options for formatting it as text. */
 export interface PageList extends ListFrame {
   detail?: Detail;
   items: readonly PageView[];
   budget?: number;
 }
 
-/** Formats a list of advertiser pages. */
+/** Formats a list of advertiser pages as text. */
 export const formatPageList = ({ items, detail = 'brief', budget = maxFullViewTokens, ...frame }: PageList): string =>
   formatFramedList({
     ...frame,
@@ -82,8 +82,8 @@ const formatPageLine = (page: PageView, number: number) =>
   `${number}. ${formatPageHead(page)} ${formatPageFacts(page)}`.trimEnd();
 
 /**
- * Formats a single advertiser page as text. With `detail: 'full'`, the text contains all fields, within `budget`
- * tokens.
+ * Formats a single advertiser page as text. With `detail: 'full'`, the text contains all fields and takes at most
+ * `maxTokens` tokens.
  */
 export function formatPage(page: PageView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
   if (detail === 'full') return formatFullView(page, budget);
@@ -103,8 +103,8 @@ const formatPageHead = ({ pageId, pageName }: PageView) =>
   pageName === undefined ? quoteUnlessWord(pageId) : `${quote(pageName)} ${quoteUnlessWord(pageId)}`;
 
 /**
- * Matches a language code such as `en` or `pt-BR`. Three-letter codes are rejected, because they look like ordinary
- * words.
+ * Matches a language code, such as `en` or `pt-BR`. Does not match codes with three letters, because they look like
+ * ordinary words.
  */
 const languagePattern = /^[a-z]{2}(?:-[A-Z]{2})?$/;
 

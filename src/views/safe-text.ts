@@ -17,20 +17,20 @@ export const quote = (text: string): string =>
 
 const breakPattern = /\s{2,}|[^\S ]/g;
 
-/** Quotes a text with several lines. Every line starts with `> `. */
+/** Quotes a text with several lines. Every line of the result starts with `> `. */
 export const quoteLines = (text: string): string =>
   `> ${disableMarkup(text).replace(/\n\n+/g, '\n').replaceAll('\n', '\n> ')}`;
 
 /** Returns a single word, such as an id, a date or a domain, without quotes. Quotes any other text. */
 export const quoteUnlessWord = (text: string): string => (isWord(text) ? text : quote(text));
 
-/** Returns a constant such as `SHOP_NOW` without quotes, even at the start of a line. Quotes any other text. */
+/** Returns a constant, such as `SHOP_NOW`, without quotes, even at the start of a line. Quotes any other text. */
 export const quoteUnlessConstant = (text: string): string =>
   constantPattern.test(text) && isWord(text) ? text : quote(text);
 
 /**
- * Returns a list of codes, e.g. `DE FR`, without quotes if every code matches `codePattern`. Otherwise quotes the whole
- * list.
+ * Returns a list of codes, e.g. `DE FR`, without quotes if every code matches `codePattern`. Otherwise, quotes the
+ * whole list.
  */
 export const quoteUnlessCodes = (codes: readonly string[], codePattern: RegExp): string => {
   const joinedCodes = codes.join(' ');
@@ -40,32 +40,32 @@ export const quoteUnlessCodes = (codes: readonly string[], codePattern: RegExp):
 };
 
 /**
- * Matches a word of ASCII characters without a colon and without a trailing period. Non-ASCII words are excluded,
+ * Matches a word of ASCII characters without a colon and without a period at the end. Does not match non-ASCII words,
  * because some scripts write sentences without spaces.
  */
 const wordPattern = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
 /**
- * Matches a sentence disguised as one word, e.g. `ignore_all_previous_instructions`. The lookbehind allows a match to
- * start only at the beginning of a word. Without it, the run time would be quadratic.
+ * Matches a sentence that is disguised as one word, e.g. `ignore_all_previous_instructions`. Because of the lookbehind,
+ * a match can start only at the beginning of a word. Otherwise, the time for matching would be quadratic.
  */
 const sentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
 const uuidPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const constantPattern = /^[A-Z\d_]+$/;
-/** Matches the note that this server appends to a shortened list, e.g. `… (+3 more)`. */
+/** Matches the note that this server adds to the end of a shortened list, e.g. `… (+3 more)`. */
 const moreItemsPattern = /^… \(\+\d+ more\)$/;
 
 /** Returns true if the text is a UUID. */
 export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
-/** Returns true for a single word that cannot form a sentence: an id, a date, a domain or a constant. */
+/** Returns true for a single word that cannot form a sentence, such as an id, a date, a domain or a constant. */
 export const isWord = (text: string): boolean =>
   (wordPattern.test(text) && !sentencePattern.test(text)) || isUuid(text) || dateTimePattern.test(text);
 
 /** Matches characters that have a special meaning in Markdown or HTML. */
 const markupPattern = /[[<`\]!]/;
 
-/** Changes Markdown and HTML with spaces or look-alike characters, so that a host displays it as plain text. */
+/** Inserts spaces and look-alike characters into Markdown and HTML, so that hosts show it as plain text. */
 export function disableMarkup(text: string): string {
   if (!markupPattern.test(text)) return text;
   return text
@@ -106,23 +106,29 @@ export function sanitize(text: string): string {
     .replace(strayJoinerPattern, '');
 }
 
-/** Makes third-party text safe to show: removes invisible characters and puts the text on a single line. */
+/**
+ * Makes third-party text safe to show on a single line. Removes invisible characters and replaces line breaks with
+ * spaces.
+ */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
 const maxCombiningMarks = 8;
 
 /**
- * Ranges of common characters that are neither invisible nor combining marks. A text that consists of these characters
- * is safe without further checks.
+ * Ranges of common characters that are neither invisible nor combining marks. If a text consists only of these
+ * characters, it is safe without further checks.
  */
 const commonCharacters = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
 /** Matches a character that is neither in `commonCharacters` nor part of an emoji (U+1F000 to U+1FBFF). */
 const rareCharacterClass = String.raw`[^${commonCharacters}\ud83c-\ud83e\udc00-\udfff]`;
-/** First check in `sanitize`: matches a rare character. Most ad texts have no match, so they need no further check. */
+/**
+ * Used in the first check of `sanitize`: matches a rare character. Most texts of ads have no match and need no further
+ * checks.
+ */
 const rareCharacterPattern = new RegExp(rareCharacterClass);
 /**
- * Second check in `sanitize`. Unlike `rareCharacterPattern`, it does not match an emoji with a variation selector, such
- * as U+2764 U+FE0F (a red heart). Only a few texts match and need a further check.
+ * Used in the second check of `sanitize`. Unlike `rareCharacterPattern`, does not match an emoji with a variation
+ * selector, such as U+2764 U+FE0F (a red heart). Only a few texts have a match and need another check.
  */
 const unusualCharacterPattern = new RegExp(
   String.raw`[^${commonCharacters}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
@@ -130,18 +136,20 @@ const unusualCharacterPattern = new RegExp(
 );
 
 // Matches default-ignorable (invisible) code points, control characters, annotation characters and non-characters.
-// Joiners and emoji variation selectors are checked separately, because they are allowed between certain characters.
+// Joiners and emoji variation selectors are not included, because they are allowed between certain characters.
+// `sanitize` checks them separately.
 const hiddenCharacters = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
 const flagSequence = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
 
-// Letters and marks of scripts that use ZWNJ (zero-width non-joiner) or ZWJ (zero-width joiner) between letters.
+// The letters and marks of scripts in which ZWNJ (zero-width non-joiner) or ZWJ (zero-width joiner) can appear between
+// letters.
 const joiningLetters = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
 const virama = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`;
 const joinersInEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
 const joinersInScript = String.raw`(?<=${joiningLetters})[\u200c\u200d](?=${joiningLetters})|(?<=${virama})[\u200c\u200d]`;
 
 const lineBreakPattern = /\r\n?|[\v\f\x85\u2028\u2029]/g;
-/** Matches the blank Braille pattern, which looks like a space. */
+/** Matches the blank Braille pattern, an unusual character that looks like a space. */
 const brailleBlankPattern = /\u2800/g;
 const hiddenPattern = new RegExp(`${flagSequence}|${hiddenCharacters}`, 'gu');
 const excessMarksPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxCombiningMarks + 1},}`, 'gu');
@@ -152,14 +160,14 @@ const suspectCharacterPattern = new RegExp(
 );
 
 /**
- * Returns true if a match of `hiddenPattern` is a flag, such as the flag of Scotland, which contains invisible tag
- * characters. All other matches have at most two code units.
+ * Returns true if a match of `hiddenPattern` is a flag that contains invisible tag characters, such as the flag of
+ * Scotland. All other matches have at most two code units.
  */
 const isFlag = (match: string) => match.length > 2;
 
 /**
- * Returns the length of the first `maxCombiningMarks` marks in a run of combining marks. The marks after them are
- * removed.
+ * Returns the length of the first `maxCombiningMarks` characters of a sequence of combining marks. `sanitize` removes
+ * the marks after them.
  */
 function measureKeptMarks(marks: string): number {
   let end = 0;
@@ -169,8 +177,8 @@ function measureKeptMarks(marks: string): number {
 }
 
 /**
- * Computes a hash with six digits (FNV-1a), so that readers can recognize equal texts across results. Six digits take
- * only two tokens. If a text is very long, only its beginning and its length are hashed.
+ * Computes a hash with six digits (FNV-1a), so that readers can recognize equal texts in different results. Six digits
+ * take only two tokens. The hash of a very long text depends only on its beginning and its length.
  */
 export const hashText = (text: string): number =>
   minHash + (computeFnv1a(text.slice(0, maxHashedChars), text.length) % (1_000_000 - minHash));
@@ -178,20 +186,20 @@ export const hashText = (text: string): number =>
 const maxHashedChars = 20_000;
 const minHash = 100_000;
 
-/** Computes the 32-bit FNV-1a hash of a text. Fast, but not suitable for security. */
+/** Computes the 32-bit FNV-1a hash of a text. This hash is fast, but not suitable for security. */
 export function computeFnv1a(text: string, seed = 0): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return hash >>> 0;
 }
 
-/** Joins parts with a separator, omitting parts that are empty, false or undefined. */
+/** Joins the texts in `parts` with a separator. Leaves out parts that are empty, zero, false or undefined. */
 export const joinNonEmpty = (parts: readonly (string | number | false | undefined)[], separator: string): string =>
   parts.filter((part) => part).join(separator);
 
-/** Joins parts with line breaks, omitting parts that are empty, false or undefined. */
+/** Joins the texts in `parts` with line breaks. Leaves out parts that are empty, zero, false or undefined. */
 export const joinLines = (parts: Parameters<typeof joinNonEmpty>[0]): string => joinNonEmpty(parts, '\n');
 
-/** Joins names as in an English sentence, e.g. `title, text and link`. */
+/** Joins names like in an English sentence, e.g. `title, text and link`. */
 export const joinNames = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');

@@ -2,38 +2,44 @@ import { quote, quoteUnlessWord, sanitizeLine } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
- * Estimates how many tokens a text has in OpenAI's encoding o200k_base, without loading the tokenizer. Every character
- * has a cost, which is lower if the character forms a frequent pair with the preceding one. For lists of real ads, the
- * estimate is at most 12% too high. For random characters of any script, it is at most a third too low.
+ * Estimates how many tokens a text has in the encoding o200k_base of OpenAI, without loading the tokenizer. Every
+ * character has a cost, which is lower if the character forms a frequent pair with the preceding one. For lists of real
+ * ads, the estimate is at most 12% too high. For random characters of any script, it is at most a third too low.
  */
 export const estimateTokens = (text: string): number => Math.ceil(sumCosts(text, Number.POSITIVE_INFINITY).cost / 100);
 
-/** Returns true if a text has at most `maxTokens` estimated tokens. Fast for texts that are short or far too long. */
+/**
+ * Returns true if a text has at most `maxTokens` estimated tokens. The estimate is fast for texts that are short or far
+ * too long.
+ */
 export const fitsWithin = (text: string, maxTokens: number): boolean =>
   isWithinByteCount(text, maxTokens) || measureFittingPrefix(text, maxTokens) === text.length;
 
 /**
- * Returns true if the byte length of a text already proves that the text fits. This is possible because a byte of
+ * Returns true if the byte length of a text already proves that the text has at most `maxTokens` tokens. A byte of
  * well-formed text never costs more than one token.
  */
 const isWithinByteCount = (text: string, maxTokens: number): boolean =>
   text.length <= maxTokens && Buffer.byteLength(text) <= maxTokens;
 
-/** Returns the length of the longest prefix of a text that fits in the token budget. */
+/** Returns the length of the longest beginning of a text that has at most `maxTokens` tokens. */
 const measureFittingPrefix = (text: string, maxTokens: number): number => sumCosts(text, 100 * maxTokens).end;
 
 /**
- * Costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit. `pairCosts`
- * contains the lower cost of the second code unit of a frequent pair, and 0 for all other pairs.
+ * The costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit.
+ * `pairCosts` contains the lower cost of the second code unit in a frequent pair, and 0 for every other pair.
  */
 type CostTables = { charCosts: Uint16Array; pairCosts: Uint8Array };
 
-/** The cost tables. They are computed on first use, because a process that only lists its tools does not need them. */
+/**
+ * The cost tables. They are computed when they are used for the first time, because a process that only lists its tools
+ * does not need them.
+ */
 let costTables: CostTables | undefined;
 
 /**
- * Returns the index of a pair of code units in `pairCosts`. Two different pairs of the same script never have the same
- * index.
+ * Returns the index of a pair of code units in the table `pairCosts`. Different pairs of code units in the same script
+ * never have the same index.
  */
 const getPairIndex = (firstCode: number, secondCode: number) => (4099 * firstCode + secondCode) & 0xfffff;
 
@@ -65,8 +71,7 @@ function computeCostTables(): CostTables {
       if (gap !== '~') charCosts[code] = singleTokenCost;
     }
   }
-  // These loops compare code units as numbers, because joining the letters of each pair as text would take ten times as
-  // long.
+  // Process code units as numbers. Joining the two letters of each pair as text would take ten times as long.
   const addPairs = (firstLetter: string, secondLetters: string) => {
     const firstCode = firstLetter.charCodeAt(0);
     for (let index = 0; index < secondLetters.length; index++)
@@ -76,7 +81,8 @@ function computeCostTables(): CostTables {
     const [first, seconds] = [entry.charAt(0), entry.slice(1)];
     const [upperFirst, upperSeconds] = [first.toUpperCase(), seconds.toUpperCase()];
     addPairs(first, seconds);
-    // Skip a capital form of two letters, such as "SS" for "ß", because pairs consist of single letters.
+    // Skip a letter whose capital form has two letters, such as "SS" for "ß", because a pair consists of single
+    // letters.
     if (upperFirst.length === 1) addPairs(upperFirst, seconds + upperSeconds);
   }
   for (let digit = 0x30; digit <= 0x39; digit++) {
@@ -91,8 +97,8 @@ const singleTokenCost = 90;
 const frequentPairCost = 14;
 
 /**
- * Adds up the costs of characters until the limit is reached. Returns the length and the cost of the text before the
- * limit.
+ * Adds up the costs of characters until the sum would exceed `maxCost`. Returns the length and the cost of the text
+ * before this limit.
  */
 function sumCosts(text: string, maxCost: number): { cost: number; end: number } {
   costTables ??= computeCostTables();
@@ -110,10 +116,10 @@ function sumCosts(text: string, maxCost: number): { cost: number; end: number } 
 }
 
 /**
- * Truncates a text to a token budget and appends how many characters are missing, e.g. `… (+312 chars)`. Cuts between
- * words and never splits a visible character. Words are found by spaces or, in scripts without spaces, with a
- * dictionary.
- * @param removedChars number of characters that were already removed before the call
+ * Truncates a text to `maxTokens` tokens and adds the number of missing characters, e.g. `… (+312 chars)`. Cuts the
+ * text between words and never inside a visible character. In scripts without spaces, a dictionary determines the
+ * words.
+ * @param removedChars the number of characters that were already removed before the call
  */
 export function truncate(text: string, maxTokens: number, removedChars = 0): string {
   const fittingChars = measureFittingPrefix(text, maxTokens);
@@ -124,23 +130,30 @@ export function truncate(text: string, maxTokens: number, removedChars = 0): str
 }
 
 /**
- * Matches the suffix that `truncate` appends, e.g. `… (+312 chars)`. The group contains the number of missing
+ * Matches the suffix that `truncate` adds, e.g. `… (+312 chars)`. The capture group contains the number of missing
  * characters.
  */
 export const truncationSuffixPattern = /… \(\+(\d+) chars\)$/;
 
-/** Maximum number of tokens of the suffix, e.g. `… (+1234567 chars)`. */
+/** The maximum number of tokens of the suffix that `truncate` adds, e.g. `… (+1234567 chars)`. */
 const maxSuffixTokens = 9;
-/** Maximum number of characters to inspect after the cut in order to find the end of a word or visible character. */
+/** The maximum number of characters to read after the cut in order to find the end of a word or visible character. */
 const maxLookaheadChars = 60;
-/** If a space is at most this many characters before the cut, the text is cut at the space instead. */
+/**
+ * The maximum distance of a space before the cut, in characters. If a space is within this distance, the text is cut at
+ * the space instead.
+ */
 const maxSpaceDistance = 16;
 
-/** Segmenters by granularity. They are created on first use, because loading their rules would slow down the start. */
+/**
+ * The segmenters for each granularity. They are created on first use, because loading their rules would slow down the
+ * start of the process.
+ */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
 
 /**
- * Returns where the word or visible character (grapheme) at an index starts, so that a text is not cut inside of it.
+ * Returns the index at which the word or visible character (grapheme) that contains `index` starts. A text can be cut
+ * there without splitting a word or character.
  */
 export function findSegmentStart(index: number, text: string, granularity: 'word' | 'grapheme'): number {
   segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
@@ -148,7 +161,8 @@ export function findSegmentStart(index: number, text: string, granularity: 'word
 }
 
 /**
- * Returns the last position before `end` at which the text can be cut without splitting a word or visible character.
+ * Returns the last position up to `maxPosition` at which the text can be cut without splitting a word or visible
+ * character.
  */
 function findCutPosition(text: string, end: number): number {
   const spacePosition = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
@@ -156,21 +170,22 @@ function findCutPosition(text: string, end: number): number {
   const nearbyText = text.slice(0, end + maxLookaheadChars);
   const wordStart = findSegmentStart(end, nearbyText, 'word');
   if (wordStart > end / 2) return wordStart;
-  // Two ASCII characters never form one visible character, so it is safe to cut between them.
+  // Two ASCII characters never form one visible character, so cutting between them is safe.
   return asciiPairPattern.test(text.slice(end - 1, end + 1)) ? end : findSegmentStart(end, nearbyText, 'grapheme');
 }
 
 const asciiPairPattern = /^[ -~]{2}$/;
 
-/** A list of items, and the limits for its rendered text. */
+/** A list of items, the function that renders it as text, and the limits for this text. */
 interface FitOptions<Item> extends TextLimits {
   items: readonly Item[];
   render: (items: readonly Item[]) => string;
 }
 
 /**
- * Returns how many of the first items fit within both limits. Returns at least 1 if there are items, because the text
- * of a single item has its own limit. Renders the list once if all items fit, and about three times otherwise.
+ * Returns how many items from the beginning of a list fit within `maxTokens` and `maxBytes`. Returns at least 1 for a
+ * non-empty list, because the text of a single item has a separate limit. Renders the list once if all items fit, and
+ * otherwise about three times.
  */
 export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
@@ -186,8 +201,8 @@ export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: 
     if (fittingChars < text.length) smallestOverflow = { count, length: text.length, fittingLength: fittingChars };
     else if (count === items.length) return count;
     else largestFit = { count, length: text.length };
-    // Most items have a similar length, so guess the next count by interpolation. After `maxGuesses` guesses, use
-    // binary search, which works better for items of different lengths.
+    // Most items have a similar length, so guess the next count by interpolation. If the items differ too much,
+    // continue with binary search after `maxGuesses` guesses.
     const interpolationShare =
       attempt > maxGuesses
         ? 1 / 2
@@ -200,17 +215,17 @@ export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: 
 
 const maxGuesses = 4;
 
-/** Maximum size of a text. */
+/** The maximum size of a text, in tokens and in bytes. */
 export interface TextLimits {
   maxTokens: number;
-  /** Maximum number of UTF-8 bytes. Unlimited by default. */
+  /** The maximum number of UTF-8 bytes. The default is no limit. */
   maxBytes?: number | undefined;
 }
 
 /**
- * Shortens a text to a number of estimated tokens and of UTF-8 bytes, and appends how many characters are missing.
- * Keeps the last paragraph, because a list ends with the cursor of its next page. Used as a last resort: most tools
- * fit their text to the limits by themselves.
+ * Shortens a text to a number of estimated tokens and of UTF-8 bytes, and adds the number of missing characters. Keeps
+ * the last paragraph, because a list ends with the cursor of the next page. This function is a last resort, because
+ * most tools already return texts within the limits.
  */
 export function clampText(text: string, { maxTokens, maxBytes = Number.POSITIVE_INFINITY }: TextLimits): string {
   if (fitsWithin(text, maxTokens) && measurePrefixWithinBytes(text, maxBytes) === text.length) return text;
@@ -222,8 +237,8 @@ export function clampText(text: string, { maxTokens, maxBytes = Number.POSITIVE_
     measurePrefixWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes),
   );
   const lineEnd = text.lastIndexOf('\n', end);
-  // Cut at a line break, because most lines are short. If a single long line takes up the space, keep the beginning of
-  // that line.
+  // Cut at a line break, because most lines are short. If a single long line takes up most of the space, keep the
+  // beginning of that line.
   const startText = text.slice(0, lineEnd > end / 2 ? lineEnd : findCutPosition(text, end));
   const missingChars = text.length - footer.length - startText.length;
   return `${startText}${closeQuote(startText)}\n(cut to fit: ${missingChars} more characters)${footer}`;
@@ -233,35 +248,35 @@ const noteTokens = 16;
 const noteBytes = 80;
 
 /**
- * Returns `…"` if a cut removed the closing quotation mark of the last line. A quoted text contains neither quotation
- * marks nor line breaks, so an odd number of marks means that the quote is open.
+ * Returns `…"` if the last line of a cut text lacks its closing quotation mark. A quoted text contains neither
+ * quotation marks nor line breaks, so an odd number of quotation marks means that one is missing.
  */
 function closeQuote(text: string): string {
   const lastLine = text.slice(text.lastIndexOf('\n') + 1);
   return lastLine.split('"').length % 2 === 0 ? '…"' : '';
 }
 
-/** Returns the length of the longest prefix of a text with at most `maxBytes` UTF-8 bytes. */
+/** Returns the length of the longest beginning of a text that has at most `maxBytes` UTF-8 bytes. */
 function measurePrefixWithinBytes(text: string, maxBytes = Number.POSITIVE_INFINITY): number {
-  // A UTF-16 code unit takes at most three bytes in UTF-8, so a short text needs no exact count.
+  // A UTF-16 code unit takes at most three bytes in UTF-8, so the bytes of a short text need not be counted.
   if (3 * text.length <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text.length;
   return new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, maxBytes))).read;
 }
 
 /**
- * Maximum number of characters to read for each token of the budget. The rest of a long text is dropped before the slow
- * sanitizing.
+ * The maximum number of characters to read for each token that a text may have. Further characters are dropped before
+ * the slow `sanitize` runs.
  */
 export const charsPerToken = 8;
 
-/** Sanitizes a third-party text, puts it on one line and truncates it to a token budget. */
+/** Sanitizes a third-party text, puts it on one line, and truncates it to `maxTokens` tokens. */
 export function truncateLine(text: string, maxTokens: number): string {
   const readChars = charsPerToken * (maxTokens + charsPerToken);
   return truncate(sanitizeLine(text.slice(0, readChars)), maxTokens, Math.max(0, text.length - readChars));
 }
 
 /**
- * Quotes text from the service for use in a message of this server. The text is put on one line and truncated, so that
+ * Quotes text from the service for use in a message of this server. The quoted text is short and on one line, so that
  * it cannot imitate the message.
  */
 export const quoteUntrusted = (text: string, maxTokens: number): string => quote(truncateLine(text, maxTokens));
@@ -269,5 +284,5 @@ export const quoteUntrusted = (text: string, maxTokens: number): string => quote
 /** Sanitizes and truncates an id from the service. */
 export const sanitizeId = (text: string): string => truncateLine(text, 60);
 
-/** Sanitizes an id from the service. Quotes it unless it is a single word. */
+/** Sanitizes and truncates an id from the service, and quotes it unless it is a single word. */
 export const quoteId = (text: string): string => quoteUnlessWord(sanitizeId(text));

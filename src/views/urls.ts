@@ -3,8 +3,8 @@ import { truncate } from './tokens.ts';
 
 /**
  * Parses a text as the URL that a browser would open. Like a browser, accepts `https:/host`, `https://host\\@other` and
- * tabs within the text. `host/path` and `//host/path` are parsed as https. If the text contains backslashes, only the
- * host is returned. Returns undefined if the text does not contain a web host.
+ * tabs within the text. Interprets `host/path` and `//host/path` as https URLs. If the text contains backslashes, the
+ * result contains only the host. Returns undefined if the text does not contain a web host.
  */
 export function parseUrl(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
@@ -19,24 +19,22 @@ export function parseUrl(text: unknown): URL | undefined {
   } catch {
     return;
   }
-  // The URL parser converts backslashes to slashes. If the text contains a secret, such as the caller's API key, the
-  // secret could then no longer be recognized and masked. Therefore drop everything after the host.
+  // Remove everything after the host, because the URL parser converts backslashes to slashes. A secret in the text,
+  // such as the caller's API key, would change in the same way. The server would then no longer recognize and mask it.
   if (urlText.includes('\\')) url.pathname = url.search = url.hash = '';
   return webProtocolPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
 
-/**
- * Matches a URL with a host that the URL parser would not change. Most URLs match, and matching is faster than parsing.
- */
+/** Matches a URL whose host the URL parser would not change. Most URLs match, and matching is faster than parsing. */
 const plainHostPattern = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
-/** Returns the domain of a web URL without `www.`. Returns undefined if the text is not a web URL. */
+/** Returns the domain of a web URL, without `www.`. Returns undefined if the text is not a web URL. */
 export function parseDomain(urlText: unknown): string | undefined {
   const [, plainDomain] = (typeof urlText === 'string' && plainHostPattern.exec(urlText)) || [];
   return plainDomain === undefined ? getHost(parseUrl(urlText)) : removeWww(plainDomain);
 }
 
-/** Returns the domain of a URL without `www.`. Returns undefined if the domain is longer than DNS allows. */
+/** Returns the host of a URL, without `www.`. Returns undefined if the host is longer than DNS allows. */
 export function getHost(url: URL | undefined): string | undefined {
   const host = url && removeWww(url.hostname);
   return host !== undefined && host.length <= maxHostChars ? host : undefined;
@@ -45,9 +43,9 @@ export function getHost(url: URL | undefined): string | undefined {
 const removeWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
 
 /**
- * Shortens a URL to what a person would share. Removes tracking parameters, user names and unreplaced macros such as
- * `{{ad.name}}`. Decodes percent-encoded letters if this does not change the meaning. Truncates the URL to the token
- * budget.
+ * Shortens a URL to the form that a person would share. Removes tracking parameters, user names, and unreplaced macros
+ * such as `{{ad.name}}`. Decodes percent-encoded letters unless this would change the meaning of the URL. Truncates the
+ * result to `maxTokens` tokens.
  */
 export function cleanUrl(urlText: unknown, maxTokens: number): string | undefined {
   if (typeof urlText !== 'string') return;
@@ -62,8 +60,8 @@ export function cleanUrl(urlText: unknown, maxTokens: number): string | undefine
 }
 
 /**
- * Reads the expiry time of a signed URL, e.g. from the parameter `expires`. Returns milliseconds since the Unix epoch,
- * or undefined if the URL contains no expiry time.
+ * Reads the time at which a signed URL expires, e.g. from the parameter `expires`. Returns milliseconds since the Unix
+ * epoch, or undefined if the URL contains no such time.
  */
 export function parseExpiry(urlText: string): number | undefined {
   const unixTimeMatch = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(urlText);
@@ -77,15 +75,16 @@ export function parseExpiry(urlText: string): number | undefined {
 }
 
 /**
- * Matches the characters that browsers remove from a URL: leading spaces and control characters, tabs and line breaks.
+ * Matches the characters that browsers remove from a URL: spaces and control characters at the beginning, tabs, and
+ * line breaks.
  */
 const ignoredCharactersPattern = /^[\p{Cc} ]+|[\t\n\r]/gu;
 const schemePattern = /^[a-z][a-z\d+.-]*:/i;
 const hostAndPortPattern = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
 const hostFirstPattern = /^(?:[\\/]{2}|[^\\/?#])/;
 /**
- * Matches a URL whose host is far too long. Such a host is not parsed, because converting non-Latin letters to Punycode
- * takes quadratic time.
+ * Matches a URL with a host that is far too long. `parseUrl` does not parse such a URL, because the conversion of
+ * non-Latin letters in a host to Punycode takes quadratic time.
  */
 const longHostPattern = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
 const webProtocolPattern = /^https?:$/;
@@ -93,7 +92,8 @@ const maxHostChars = 253;
 const maxUrlChars = 4000;
 
 /**
- * Matches query parameters that tell where a visitor comes from but do not affect which page opens, e.g. `utm_source`.
+ * Matches query parameters that tell where a visitor comes from, but do not determine which page opens, e.g.
+ * `utm_source`.
  *
  * Sources: the documentation of Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver,
  * Yandex, AppsFlyer, Airbridge, Adjust, Matomo and HubSpot, and the list in the Brave browser (brave-core,
@@ -126,13 +126,13 @@ const trackingParameterPattern = new RegExp(
 /** Matches a macro that the ad network has not replaced, e.g. `{{ad.name}}`. */
 const macroPattern = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-/** Returns true if a query parameter only tracks visitors, e.g. `utm_source=x`. */
+/** Returns true if a query parameter only serves to track visitors, e.g. `utm_source=x`. */
 export const isTrackingParameter = (parameter: string): boolean => trackingParameterPattern.test(parameter);
 
 const isContentParameter = (parameter: string) =>
   parameter !== '' && !isTrackingParameter(parameter) && !macroPattern.test(parameter);
 
-/** Decodes percent-encoded letters in a URL. Returns the URL unchanged if decoding would change its meaning. */
+/** Decodes percent-encoded letters in a URL. Returns the original URL if decoding would change its meaning. */
 function decodePercentCodes(href: string): string {
   if (href.length > maxUrlChars) return href;
   try {

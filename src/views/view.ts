@@ -2,32 +2,41 @@ import type { ApiField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
 import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
 
-/** Maximum number of tokens of an id. A UUID needs half as many. */
+/** The maximum length of an id, in tokens. A UUID needs half as many tokens. */
 export const maxIdTokens = 48;
 
-/** An object from the service. Its fields can have any type, so check them before use. */
+/**
+ * An object from the service, or a result that is built from such an object. The fields can have any type, so code must
+ * check each field before use.
+ */
 export type Fields = Record<string, unknown>;
 
-/** Returns true for objects, but not for arrays or null. */
+/** Returns true for an object, but not for an array or null. */
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns true for a finite number. Infinite numbers can occur, because `JSON.parse` converts `1e309` to infinity. */
+/**
+ * Returns true for a finite number. The service can send infinite numbers, because `JSON.parse` converts `1e309` to
+ * infinity.
+ */
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
-/** Returns true for an integer that the JSON parser kept as text, because JavaScript cannot represent it exactly. */
+/**
+ * Returns true for an integer that the JSON parser of this project returns as text, because a JavaScript number cannot
+ * represent it exactly.
+ */
 const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumberPattern.test(value);
 
 const longNumberPattern = /^-?\d{16,400}$/;
 
-/** Returns the objects in a list. Returns an empty list for any other value. */
+/** Returns the objects in an array. Returns an empty array for any other value. */
 export const readObjects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
-/** Maximum number of objects to read from a list. No real ad has this many cards or media files. */
+/** The maximum number of objects to read from an array. Real ads have far fewer cards and media files. */
 const maxObjects = 1000;
 
-/** Sanitizes a text and truncates it to a token budget. Returns undefined if the value is empty or not a string. */
+/** Sanitizes a text and truncates it to `maxTokens` tokens. Returns undefined if the value is empty or not a string. */
 export function readText(value: unknown, maxTokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
   if (plainWordPattern.test(value) && fitsWithin(value, maxTokens)) return value;
@@ -37,25 +46,25 @@ export function readText(value: unknown, maxTokens: number): string | undefined 
   return text === '' && unreadChars === 0 ? undefined : truncate(text, maxTokens, unreadChars);
 }
 
-/** Matches short ids and constants, e.g. `SHOP_NOW`. Most values match and then need no sanitizing. */
+/** Matches short ids and constants, e.g. `SHOP_NOW`. Most values match, so they need no sanitizing. */
 const plainWordPattern = /^[\w-]{1,32}$/;
 
-/** Returns true if the text has at least one visible character. */
+/** Returns true if the value is a text with at least one visible character. */
 export const isVisible = (value: unknown): boolean =>
   typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
 
-/** Returns an id as text. If the id is missing, returns an empty string, because the output schemas require an id. */
+/** Returns an id as text. Returns an empty string if the id is missing, because the output schemas require an id. */
 export const readId = (value: unknown): string => readText(isNumber(value) ? String(value) : value, maxIdTokens) ?? '';
 
 const maxListedWords = 12;
 const wordTokens = 12;
 
-/** How `copyFields` copies a field. A number is the maximum length of a text field in tokens. */
+/** The type that `copyFields` expects of a field. A number stands for a text, and is its maximum length in tokens. */
 type FieldCopyRule = number | 'number' | 'flag' | 'words';
 
 /**
- * Selects the fields that results with brief or standard detail show, in the form that `copyFields` takes. `standard`
- * includes all `brief` fields.
+ * Selects the fields that results with brief or standard detail contain, and returns them in the form that `copyFields`
+ * takes. Standard detail includes all fields with brief detail.
  */
 export const selectViewFields = (
   fields: Record<string, ApiField>,
@@ -73,7 +82,7 @@ export const selectViewFields = (
 
 const dateTokens = 20;
 
-/** Creates a function that formats all fields whose description has a `phrase`, e.g. `reach 800000`. */
+/** Creates a function that formats all fields of an object whose description has a `phrase`, e.g. as `reach 800000`. */
 export function createFactLister(fields: Record<string, ApiField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { phrase }]) =>
     phrase === undefined ? [] : [{ name, label: phrase }],
@@ -86,7 +95,7 @@ export function createFactLister(fields: Record<string, ApiField>): (view: objec
 }
 
 /**
- * Copies fields from an object of the service to a result. Omits fields that are missing, null, empty or of an
+ * Copies fields from an object of the service to a result. Leaves out fields that are missing, null, empty or of an
  * unexpected type. Truncates long texts and lists.
  */
 export function copyFields(view: object, apiObject: Fields, fieldTypes: Readonly<Record<string, FieldCopyRule>>): void {
@@ -98,7 +107,7 @@ export function copyFields(view: object, apiObject: Fields, fieldTypes: Readonly
   }
 }
 
-/** Adds fields to an object, except those that are undefined. */
+/** Adds all fields that are not undefined to an object. */
 export function addFields(target: object, fields: object): void {
   for (const fieldName in fields) {
     const fieldValue = (fields as Fields)[fieldName];
@@ -112,7 +121,7 @@ function readValue(value: unknown, type: FieldCopyRule | undefined): unknown {
   return type === 'words' ? readWords(value) : readText(value, type ?? 0);
 }
 
-/** Reads a finite number. Integers that are too large for JavaScript are rounded. */
+/** Returns the value as a number if it is a finite number. Rounds integers that are too large for JavaScript. */
 export function readNumber(value: unknown): number | undefined {
   const number = isLongNumber(value) ? Number(value) : value;
   return isNumber(number) ? number : undefined;

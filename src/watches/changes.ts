@@ -17,29 +17,32 @@ import type { WatchCheck } from './check.ts';
 
 /** An ad that `check_watches` reports as new, changed or gone. */
 interface ReportedAd extends ReturnType<typeof buildReportCard> {
-  /** Format and creative of the ad, e.g. `VIDEO 15 s`. Safe to show to a model. */
+  /** The format and the media of the ad in words, e.g. `VIDEO 15 s`. This text is safe to show to a model. */
   format: string;
   changes: readonly string[];
   appUrl: string | undefined;
 }
 
-/** A group of reported ads, e.g. the new ones. `ads` contains only the first ads; `totalCount` is the number of all. */
+/**
+ * A group of reported ads, e.g. the new ads. `ads` contains only the first ads of the group. `totalCount` is the number
+ * of all its ads.
+ */
 interface ReportedAdGroup {
   title: string;
   ads: readonly ReportedAd[];
   totalCount: number;
 }
 
-/** Maximum number of ads to list: new and changed ads together, and separately gone ads. */
+/** The maximum number of new and changed ads to list together. The same maximum applies separately to gone ads. */
 const maxListedAds = 10;
-/** Number of places in the list that are reserved for changed ads. Otherwise, new ads could take all places. */
+/** The number of places in the list that are reserved for changed ads. Otherwise, new ads could take all places. */
 const minListedChangedAds = 3;
-/** Maximum number of changes to list for one ad. Further changes are only counted. */
+/** The maximum number of changes to list for one ad. For further changes, the text contains only their number. */
 const maxChanges = 3;
 
 /**
  * Collects the new, changed and gone ads of a watch (a search that is repeated to find new ads). Returns an empty list
- * if no earlier check can be compared.
+ * if there is no earlier check to compare with.
  */
 export function collectReportedAds(
   { changes, previousCheck, gathering }: WatchCheck,
@@ -85,8 +88,8 @@ export function collectReportedAds(
 }
 
 /**
- * Formats the first changes of an ad, e.g. `headline "old" → "new"`, since the API response with the sequence number
- * `responseNumber`.
+ * Formats the first changes of an ad, e.g. as `headline "old" → "new"`. Only changes after the API response with the
+ * sequence number `responseNumber` count.
  */
 function formatChanges(responseNumber: number, item: StoredItem): string[] {
   const previousVersion = findVersionAt(responseNumber, item);
@@ -101,8 +104,8 @@ function formatChanges(responseNumber: number, item: StoredItem): string[] {
 }
 
 /**
- * Shortens the old and the new value of a field so that their difference stays visible. Returns undefined if they
- * cannot be shown.
+ * Formats the old and the new value of a field. Shortens long values in such a way that the difference remains visible.
+ * Returns undefined if the values cannot be shown.
  */
 function formatValuePair({ oldValue, newValue }: FieldChange): [string, string] | undefined {
   if (oldValue === undefined || newValue === undefined) return;
@@ -117,7 +120,7 @@ const formatCalendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? fo
 
 const formatValue = (text: string) => formatCalendarDay(text) ?? quote(truncateLine(text, 28));
 
-/** Formats the new, changed and gone ads as lists. All groups together take at most `maxTokens` tokens. */
+/** Formats the new, changed and gone ads as lists of text. All lists together have at most `maxTokens` tokens. */
 export function formatReportedAds(groups: readonly ReportedAdGroup[], maxTokens: number): string {
   return groups
     .map(({ title, ads, totalCount }) => {

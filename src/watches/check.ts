@@ -10,31 +10,34 @@ import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
-/** The dependencies and limits of a tool call that checks watches. */
+/** The dependencies and limits of a tool call that checks watches (searches that are repeated to find new ads). */
 export interface CheckContext extends GatherContext {
-  /** How long API responses stay cached, in milliseconds. */
+  /** How long the server caches responses of the API, in milliseconds. */
   cacheMs: number;
 }
 
-/** A watch (a search that is repeated to find new ads) with the result of its latest check. */
+/** A watch (a search that is repeated to find new ads), with the result of its latest check. */
 export interface CheckedWatch {
   watch: Watch;
-  /** Why the check stopped reading ads, e.g. because of a usage limit. */
+  /** The reason why the check stopped reading ads, e.g. a usage limit. */
   stopInfo: StopInfo;
-  /** True if the tool call ended before it reached this watch. */
+  /** True if the tool call ended before it checked this watch. */
   isSkipped: boolean;
-  /** True if the same search was read a few minutes ago. The check then uses the stored ads and costs nothing. */
+  /**
+   * True if the ads of the same search were read a few minutes ago. The check then uses these stored ads and costs
+   * nothing.
+   */
   usesStoredAds: boolean;
   outcome?: GatherOutcome | undefined;
   check?: WatchCheck | undefined;
 }
 
-/** Maximum number of ads that a check reads if the watch has no `maxAds`. */
+/** The maximum number of ads that a check reads if the watch does not have a `maxAds` setting. */
 export const defaultMaxAds = 1000;
 
 /**
- * Checks watches (searches that are repeated to find new ads), starting with the one whose last check is the oldest.
- * Watches with the same search share the ads that are read, so that the caller pays for them only once.
+ * Checks watches (searches that are repeated to find new ads). The watch whose last check is the oldest comes first.
+ * Watches with the same search share the ads that are read, so that the caller pays for these ads only once.
  * @returns the checked watches, and the reason if the tool call ended before all watches were read
  */
 export async function runChecks(
@@ -95,14 +98,14 @@ export async function runChecks(
 }
 
 /**
- * Maximum age of stored ads that a check may use instead of reading them again, in milliseconds. A shorter cache
- * lifetime (`cacheMs`) takes precedence.
+ * The maximum age of stored ads that a check may use instead of new ads, in milliseconds. If the cache lifetime
+ * (`cacheMs`) is shorter, it applies instead.
  */
 const maxRecentAgeMs = 900_000;
 
 /**
- * Returns the stored ads of a search if they are complete and only a few minutes old. Returns them in the same form as
- * newly read ads.
+ * Returns the stored ads of a search if they are complete and only a few minutes old. The result has the same form as
+ * for newly read ads.
  */
 export function findRecentOutcome(
   question: GatheringQuestion,
@@ -127,8 +130,8 @@ export function findRecentOutcome(
 }
 
 /**
- * Returns `stopInfo` if it ends the whole tool call, because no time is left or the service would reject the next watch
- * too. Returns undefined otherwise.
+ * Returns `stopInfo` if this reason ends the whole tool call, because no time is left or because the service would also
+ * reject the next watch. Otherwise, returns undefined.
  */
 function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stopInfo.reason);
@@ -137,7 +140,7 @@ function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
 
 /**
  * Adds the number of the watch to each progress message, e.g. `watch 2 of 5: 120 ads read`. The progress value includes
- * the ads of earlier watches, because it must never decrease.
+ * the ads of earlier watches, because the value must never decrease.
  */
 const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, adsReadBefore: number) =>
   onProgress && {
@@ -145,7 +148,10 @@ const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, ads
       onProgress({ progress: adsReadBefore + progress, message: messagePrefix + message }),
   };
 
-/** Compares the ads that were read for a watch with its last check. Returns undefined if no ads were read. */
+/**
+ * Compares the ads that a check read with the last complete check of the same watch. Returns undefined if the check
+ * read no ads.
+ */
 function createCheck(
   watch: Watch,
   { gathering, contents, readCount }: GatherOutcome,
@@ -156,18 +162,18 @@ function createCheck(
 }
 
 /**
- * The result of checking one watch (a search that is repeated to find new ads): its stored ads, and their changes since
- * the last complete check.
+ * The result of a check of one watch (a search that is repeated to find new ads). It contains the stored ads of the
+ * search and their changes since the last complete check.
  */
 export type WatchCheck = ReturnType<typeof compareWithLastCheck>;
 
 /**
- * Compares the ads that were read for a watch with its last complete check.
+ * Compares the ads that a check read with the last complete check of the same watch.
  * @param checkedAt the time of the check, in milliseconds since the Unix epoch
  */
 function compareWithLastCheck(watch: Watch, gathering: Gathering, contents: DatasetContents, checkedAt: number) {
-  // These ads may already be stored as the last check, if the caller did not receive its result. Skip that check, so
-  // that the ads are not compared with themselves.
+  // Skip a check that contains these same ads, so that they are not compared with themselves. Such a check exists if
+  // the caller did not receive its result.
   const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
   const changes =
@@ -179,14 +185,14 @@ function compareWithLastCheck(watch: Watch, gathering: Gathering, contents: Data
     changes,
     previousCheck: changes && lastCheck,
     /**
-     * The last complete check of this watch. Set only if the watch cannot be compared with that check, because the
+     * The last complete check of this watch. Set only if the new ads cannot be compared with that check, because the
      * dataset has removed too many of its ads to save memory.
      */
     incomparableCheck: changes ? undefined : lastCheck,
   };
 }
 
-/** Returns the ids of the ads that were new in the last complete check of any watch. The ids are in lower case. */
+/** Returns the ids of all ads that were new in the last complete check of a watch. The ids are in lower case. */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [lastCheck, previousCheck] }) => {
     const findGatheringOfCheck = (check: CompleteCheck | undefined) =>

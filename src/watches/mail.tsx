@@ -4,8 +4,8 @@ import { demoNotice, Page, renderPage } from '../ui/page.tsx';
 import { sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * The content of an email with the results of `check_watches`. Its texts may come from advertisers, so they are
- * sanitized when the email is rendered.
+ * The content of an email with the results of `check_watches`. Its texts may come from advertisers, so `renderMail`
+ * sanitizes them.
  */
 export interface Mail {
   writtenAt: number;
@@ -14,7 +14,8 @@ export interface Mail {
   watches: readonly {
     name: string;
     /**
-     * Sentences on the check, e.g. how many ads it read and how many new ads are typical for a period of this length.
+     * Sentences about the check, e.g. how many ads it read, and how many new ads are typical for a period of this
+     * length.
      */
     sentences: readonly string[];
     groups: readonly { title: string; totalCount: number; ads: readonly MailAd[] }[];
@@ -23,12 +24,12 @@ export interface Mail {
 
 interface MailAd {
   card: CardAd;
-  /** Descriptions of the changed fields, e.g. `headline "old" → "new"`. */
+  /** The changes of the ad as text, e.g. `headline "old" → "new"`. */
   changes: readonly string[];
   appUrl: string | undefined;
 }
 
-/** Renders the email as one HTML file without scripts, links or network requests. */
+/** Renders an email as one HTML file that contains no scripts and no links, and that causes no network requests. */
 export const renderMail = ({ writtenAt, isDemo, version, watches }: Mail): string =>
   renderPage(
     <Page

@@ -7,14 +7,16 @@ import { dayMs } from '../views/durations.ts';
 const Filters = z.record(z.string(), z.unknown());
 
 /**
- * A stored check of a watch (a search that is repeated to find new ads). Only checks that read all ads of the search
- * have this form.
+ * A stored check of a watch (a search that is repeated to find new ads). The server stores only checks that read all
+ * ads of the search in this form.
  */
 const CompleteCheck = z.object({
   gathering: z.string(),
-  /** The sequence number of the gathering (the stored ads of the search). Later gatherings have higher numbers. */
+  /**
+   * The sequence number of the gathering, i.e. of the stored ads of the search. Later gatherings have higher numbers.
+   */
   order: z.number(),
-  /** Time at which the ads were read, in milliseconds since the Unix epoch. */
+  /** The time at which the ads were read, in milliseconds since the Unix epoch. */
   at: z.number(),
 });
 export type CompleteCheck = z.infer<typeof CompleteCheck>;
@@ -26,20 +28,20 @@ const WatchRecord = z.object({
   maxAds: z.number().optional(),
   maxCredits: z.number(),
   /**
-   * The last two complete checks, the newest first. If the caller did not receive the result of the newer one, the next
-   * check is compared with the older one.
+   * The last two complete checks, with the newest check first. If the caller did not receive the result of the newer
+   * check, the next check is compared with the older one.
    */
   complete: z.array(CompleteCheck),
   last: z.object({ at: z.number(), ads: z.number(), complete: z.boolean() }).optional(),
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-/** Parses stored watches (searches that are repeated to find new ads). Skips records that do not match the schema. */
+/** Parses stored watches (searches that are repeated to find new ads). Ignores records that do not match the schema. */
 export const parseWatches = (records: RecordsById) => parseNamedRecords(records, WatchRecord);
 /** A stored watch (a search that is repeated to find new ads) with its name. */
 export type Watch = ReturnType<typeof parseWatches>[number];
 
-/** Returns the fields that define which ads a watch reads: its filters and split, or its collection. */
+/** Returns the fields of a watch that determine which ads it reads: the filters and the split, or the collection. */
 export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
   ...(filters && { filters }),
   ...(split && { split }),
@@ -47,15 +49,18 @@ export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion
 });
 
 /**
- * Sorts watches by the time of their last check, the oldest first. An incomplete check counts as one day older, so that
- * the next tool call continues it early.
+ * Sorts watches by the time of their last check, with the oldest check first. An incomplete check counts as one day
+ * older, so that the next tool call continues this check early.
  */
 export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
   const getCheckTime = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
   return [...watches].sort((left, right) => getCheckTime(left) - getCheckTime(right));
 }
 
-/** Stores a watch. Replaces a watch with the same name, but keeps its earlier checks if both select the same ads. */
+/**
+ * Stores a watch. Replaces an existing watch with the same name. Its earlier checks are kept if both watches select the
+ * same ads.
+ */
 export function storeWatch(
   userRecords: UserRecords,
   { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
@@ -74,7 +79,7 @@ export function storeWatch(
   });
 }
 
-/** Stores the results of checks. Skips a watch that was deleted or whose filters changed since the check began. */
+/** Stores the results of checks. Skips a watch that was deleted, or whose filters changed, after its check began. */
 export function saveChecks(
   userRecords: UserRecords,
   checks: readonly { watch: Watch; at: number; gathering: Gathering }[],

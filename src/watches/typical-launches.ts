@@ -9,8 +9,8 @@ import { computeMedian, formatCount } from '../views/numbers.ts';
 import type { WatchCheck } from './check.ts';
 
 /**
- * Schema of the number of ads that started since the last check, compared with earlier intervals of the same length,
- * e.g. weeks.
+ * Schema of a comparison: the number of ads that started since the last check, and the numbers for earlier intervals of
+ * the same length, e.g. weeks.
  */
 export const TypicalLaunchesView = z
   .looseObject({
@@ -26,14 +26,14 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * Number of days before the last check whose launches are compared. At least eight intervals are compared, even if they
- * take longer.
+ * The number of days before the last check whose launches are compared. If eight intervals take longer than this, up to
+ * eight intervals are compared.
  */
 const maxComparedDays = 56;
 const minComparedDays = 28;
 const intervalCounts = { most: 8, least: 4 };
 /**
- * Minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a
+ * The minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a
  * launch, so shorter intervals cannot be compared.
  */
 const minCheckIntervalMs = 20 * 3_600_000;
@@ -41,10 +41,10 @@ const minCheckIntervalMs = 20 * 3_600_000;
 /**
  * Counts the ads that started since the last check, and the launches in earlier intervals of the same length.
  *
- * Returns undefined if the launches cannot be compared:
+ * Returns undefined if the launches cannot be compared, i.e. in one of these cases:
  *
  * - The check is incomplete, or there is no earlier check.
- * - Fewer than four intervals, or less than four weeks, of launches are known.
+ * - The launches of fewer than four intervals, or of less than four weeks, are known.
  * - The filters select ads by running state or by date, so they leave out ads that have ended.
  */
 export async function computeTypicalLaunches(
@@ -97,9 +97,9 @@ const getDayNumber = (at: number): number => Math.floor(at / dayMs);
 const numberWords: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
 
 /**
- * Formats typical launches as a sentence, e.g. `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a
- * week (median 5).` For intervals other than weeks, it ends e.g. with `in the 18 intervals of 3 days before 0 to 4 each
- * (median 1).`
+ * Formats the comparison as a sentence, e.g. `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a
+ * week (median 5).` For intervals other than weeks, the sentence ends, for example, with `in the 18 intervals of 3 days
+ * before 0 to 4 each (median 1).`
  */
 export function formatTypicalLaunches(
   typicalLaunches: TypicalLaunchesView,
@@ -121,8 +121,8 @@ export function formatTypicalLaunches(
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 /**
- * Returns true if any filter seems to select ads by running state or by date, according to its name or its described
- * type.
+ * Returns true if the name or the described type of any filter indicates that the filter selects ads by running state
+ * or by date.
  */
 function selectsAdsByTime(
   { filters = {}, split = [] }: GatheringQuestion,

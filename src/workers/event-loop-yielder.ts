@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 const maxComputingMs = 5;
 
 /**
- * Returns a function to await between the steps of a long computation. It yields to the event loop if `maxComputingMs`
- * have passed since the last yield, so that other calls make progress.
+ * Returns a function that a long computation must await between its steps. The function yields to the event loop if
+ * `maxBlockingMs` have passed since the last yield, so that other calls make progress.
  */
 export function createEventLoopYielder(): () => Promise<void> {
   let lastYieldAt = performance.now();

@@ -5,14 +5,16 @@ import { startWorker, type WorkerSource } from './start-worker.ts';
 interface PoolOptions {
   /** A plural noun for error messages, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
-  /** The maximum number of calls that wait for a worker, of all tenants (API keys) together. Default: 256. */
+  /**
+   * The maximum number of calls that may wait for a worker, for all tenants (API keys) together. The default is 256.
+   */
   maxWaiting?: number;
   worker: WorkerSource;
-  /** The data that each new worker receives. `PooledWorker` adds the property `stop`. */
+  /** The `workerData` of each new worker thread. `PooledWorker` adds the property `stop` to this object. */
   workerData?: object;
   /**
-   * The maximum number of workers that compute at the same time, not counting those that `reserveWorker` has reserved.
-   * One tenant (API key) uses at most one worker.
+   * The maximum number of workers that compute at the same time. Workers that `reserveWorker` has reserved do not
+   * count. One tenant (API key) uses at most one worker.
    */
   maxWorkers: number;
   /** How long an idle worker stays alive, in milliseconds. */
@@ -30,16 +32,19 @@ export class WorkerDiedError extends Error {
 }
 
 /**
- * A pool of worker threads that tenants (API keys) share fairly. Each worker has `data`, e.g. which dataset it has
- * loaded. `takeIdleWorker` selects a worker by its data.
+ * A pool of worker threads that tenants (API keys) share fairly. The `data` of a worker says, for example, which
+ * dataset the worker has loaded. `takeIdleWorker` selects a worker by its `data`.
  */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #slots: Semaphore;
   readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
-  /** The workers that `reserveWorker` has reserved for long work. They do not count toward `maxWorkers`. */
+  /** The workers that `reserveWorker` has reserved for long work. These workers do not count toward `maxWorkers`. */
   readonly #reservedWorkers = new Set<PooledWorker<Request, Reply, Data>>();
-  /** The idle workers, each with the timer that will terminate it. The one that has been idle longest comes first. */
+  /**
+   * The idle workers, each with the timer that will terminate the worker. The worker that has been idle for the longest
+   * time comes first.
+   */
   readonly #idleWorkers = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
@@ -56,14 +61,17 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     return this.#slots.run(tenantId, signal, work);
   }
 
-  /** Takes an idle worker whose data `matches` accepts. Returns undefined if there is none. */
+  /**
+   * Removes the first idle worker for whose data `isSuitableData` returns true, and returns the worker. Returns
+   * undefined if there is no such worker.
+   */
   takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
     const [worker] = [...this.#idleWorkers.keys()].filter(({ data }) => matches(data));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
-  /** Starts a new worker. If there are already `maxWorkers` workers, terminates idle ones first. */
+  /** Starts a new worker. If the pool already has `maxWorkers` workers, terminates idle workers first. */
   startWorker(data: Data): PooledWorker<Request, Reply, Data> {
     for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
@@ -77,7 +85,9 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     return worker;
   }
 
-  /** Makes a worker available to `takeIdleWorker`. Terminates it after `idleMs` if nobody takes it. */
+  /**
+   * Makes a worker available to `takeIdleWorker`. The pool terminates the worker if no caller takes it within `idleMs`.
+   */
   returnToIdle(worker: PooledWorker<Request, Reply, Data>): void {
     if (!worker.isAlive || this.#reservedWorkers.has(worker)) return;
     this.#idleWorkers.set(worker, setTimeout(() => void worker.terminate(), this.#options.idleMs).unref());
@@ -85,14 +95,16 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 
   /**
    * Reserves a worker for long work, e.g. an export that continues after `runInSlot` has ended. The pool may start
-   * another worker in its place.
+   * another worker to replace the reserved worker.
    */
   reserveWorker(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
     this.#reservedWorkers.add(worker);
   }
 
-  /** Returns a reserved worker to the pool. Terminates it if the pool already has `maxWorkers` other workers. */
+  /**
+   * Returns a reserved worker to the pool. Terminates the worker if the pool already has `maxWorkers` other workers.
+   */
   returnReservedWorker(worker: PooledWorker<Request, Reply, Data>): void {
     this.#reservedWorkers.delete(worker);
     if (!worker.isAlive) return;
@@ -101,7 +113,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     this.returnToIdle(worker);
   }
 
-  /** Terminates all workers, including reserved ones. */
+  /** Terminates all workers, including reserved workers. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers, ...this.#reservedWorkers].map((worker) => worker.terminate()));
   }
@@ -113,11 +125,17 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 }
 
 interface RequestOptions {
-  /** The time limit in milliseconds. A worker that exceeds it is terminated. */
+  /** The time limit of the request, in milliseconds. A worker that exceeds this limit is terminated. */
   timeoutMs: number;
-  /** When this signal aborts, the worker's `stop` flag is set. The worker should then stop working on the request. */
+  /**
+   * A signal that cancels the request. When it aborts, the `stop` flag of the worker is set, and the worker should stop
+   * working on the request.
+   */
   signal?: AbortSignal | undefined;
-  /** How long a worker may take to reply after its `stop` flag was set, in milliseconds. Then it is terminated. */
+  /**
+   * How long a worker may take to reply after its `stop` flag was set, in milliseconds. After this time, the worker is
+   * terminated.
+   */
   graceMs?: number;
 }
 
@@ -125,9 +143,9 @@ interface RequestOptions {
 const startTimeoutMs = 20_000;
 
 /**
- * A worker thread that handles one request at a time. It sends a message when it is ready. Its `workerData` contains
- * `stop`, the buffer of a shared `Int32Array`. If the first element is 1, the worker should stop working on the current
- * request.
+ * A worker thread that handles one request at a time. The thread sends a message when it is ready. The property `stop`
+ * of its `workerData` is the buffer of a shared `Int32Array`. If the first element of this array is 1, the thread
+ * should stop working on the current request.
  */
 export class PooledWorker<Request, Reply, Data> {
   data: Data;
@@ -149,19 +167,20 @@ export class PooledWorker<Request, Reply, Data> {
     this.#thread.on('message', (reply) => this.#pendingReply?.resolve(reply));
     this.#thread.on('error', (cause) => this.terminate(new WorkerDiedError('The worker failed.', { cause })));
     this.#thread.on('exit', () => this.terminate());
-    // Let the process exit while this thread is running. Each added listener undoes `unref`, so call it after them.
+    // Let the process exit while this thread is running. Call `unref` after adding the listeners, because adding a
+    // listener undoes `unref`.
     this.#thread.unref();
     this.#ready = this.#waitForReply(startTimeoutMs);
     this.#ready.catch(() => {});
   }
 
-  /** False after the thread has ended or was told to end. */
+  /** True until the thread ends or is told to end. */
   get isAlive(): boolean {
     return this.#endReason === undefined;
   }
 
   /**
-   * Sends a request and returns the reply.
+   * Sends a request to the worker thread and returns the reply.
    * @throws WorkerTimeoutError if the worker does not reply in time
    * @throws WorkerDiedError if the worker fails or is terminated
    * @throws the reason of the signal, if the signal aborts
@@ -187,7 +206,7 @@ export class PooledWorker<Request, Reply, Data> {
     }
   }
 
-  /** Terminates the thread, and rejects the pending request with `error`. */
+  /** Terminates the thread and rejects the pending request with `error`. */
   async terminate(error: Error = new WorkerDiedError('The worker was ended.')): Promise<void> {
     if (!this.#endReason) this.#onEnd();
     this.#endReason ??= error;
@@ -195,7 +214,7 @@ export class PooledWorker<Request, Reply, Data> {
     await this.#thread.terminate();
   }
 
-  /** Waits for the next message of the thread. Terminates the thread if none arrives in time. */
+  /** Waits for the next message of the thread. Terminates the thread if it sends no message within `timeoutMs`. */
   async #waitForReply(timeoutMs: number): Promise<Reply> {
     const timer = setTimeout(
       () => this.terminate(new WorkerTimeoutError('The worker did not reply in time.')),

@@ -2,21 +2,24 @@ import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 
 interface SemaphoreOptions {
-  /** The maximum number of slots in use at the same time, by all keys together. */
+  /** The maximum number of slots that all keys together may use at the same time. */
   maxRunning: number;
-  /** The maximum number of slots that one key uses at the same time. Default: all slots. */
+  /** The maximum number of slots that one key may use at the same time. By default, one key may use all slots. */
   maxRunningPerKey?: number;
-  /** The maximum number of waiting calls, of all keys together. Default: 256, i.e. four calls for each of 64 keys. */
+  /**
+   * The maximum number of waiting calls, for all keys together. The default is 256, i.e. four calls for each of 64
+   * keys.
+   */
   maxWaiting?: number;
   /** A plural noun for error messages, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
-  /** Returns the milliseconds of a monotonic clock, i.e. one that never goes back. */
+  /** Returns the current time of a monotonic clock, in milliseconds. */
   now?: () => number;
 }
 
 /**
- * The maximum number of keys for which it is remembered when they last got a slot. Any other key counts as having
- * waited longest.
+ * The maximum number of keys for which the semaphore remembers when they last got a slot. All other keys count as
+ * having waited longest.
  */
 const maxRememberedKeys = 1000;
 
@@ -27,23 +30,26 @@ interface WaitingCall {
 
 /**
  * A counting semaphore that shares its slots fairly between keys, such as API keys or IP addresses. A free slot goes to
- * the waiting key that uses the fewest slots. Among equal keys, it goes to the one whose last slot was longest ago.
- * Calls with the same key get slots in the order in which they arrived.
+ * the waiting key that uses the fewest slots. If several keys use equally few slots, the slot goes to the key that last
+ * got a slot the longest time ago. Calls with the same key get slots in the order in which they arrived.
  *
  * If too many calls are waiting, the newest call of the key with the most waiting calls is rejected. The only waiting
- * call of a key is never rejected. A key's first call therefore gets a place in the queue, unless each place has
- * another key.
+ * call of a key is never rejected. The first call of a key therefore gets a place in the queue, unless every place
+ * belongs to a different key.
  */
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   readonly #runningCounts = new Map<string, number>();
   readonly #waitersByKey = new Map<string, WaitingCall[]>();
-  /** For each key, the number of the last slot that it got. A lower number means that this was longer ago. */
+  /**
+   * For each key, the sequence number of the last slot that the key got. The lower the number, the longer ago the key
+   * got a slot.
+   */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #slotCount = 0;
   /**
-   * The moving average of the time for which a slot is in use, in milliseconds. Error messages estimate the waiting
-   * time from it.
+   * The moving average of the time for which a call uses a slot, in milliseconds. Error messages use this average to
+   * estimate the waiting time.
    */
   #typicalSlotMs = 1000;
 
@@ -51,20 +57,20 @@ export class Semaphore {
     this.#options = { maxRunningPerKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
   }
 
-  /** The number of slots in use, by all keys together. */
+  /** The number of slots that all keys together are using. */
   get runningCount(): number {
     return [...this.#runningCounts.values()].reduce((sum, slotCount) => sum + slotCount, 0);
   }
 
-  /** The number of calls that wait for a slot, of all keys together. */
+  /** The number of calls that are waiting for a slot, for all keys together. */
   get waitingCount(): number {
     return [...this.#waitersByKey.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
   /**
    * Waits for a free slot. Resolves to a function that releases the slot.
-   * @throws AdLibraryError `busy` if too many calls are waiting, or if the signal times out first
-   * @throws the reason of the signal if it aborts for another reason
+   * @throws AdLibraryError `busy` if too many calls are waiting, or if the signal times out before a slot is free
+   * @throws the reason of the signal, if the signal aborts for another reason
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();

@@ -66,7 +66,7 @@ async function research(): Promise<void> {
   );
 
   let gathering = await callTool<GatherResult>('gather_ads', { filters, maxCredits });
-  // The call continues where it stopped, and never pays twice for a page.
+  // The next call continues where the previous call stopped, and never pays twice for a page.
   while (gathering.stopped === 'deadline')
     gathering = await callTool<GatherResult>('gather_ads', { filters, maxCredits });
   console.log(`Read ${gathering.read} of ${gathering.found}, complete: ${gathering.complete}.`);

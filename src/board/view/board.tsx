@@ -34,8 +34,8 @@ import {
 } from './state.ts';
 
 /**
- * The whole ad board: heading, panel (charts and filters), ads, footer and dialogs. In a small display
- * (`hasLittleSpace`), the panel is closed until the user opens it.
+ * The whole ad board: the heading, the panel with charts and filters, the ads, the footer and the dialogs. If there is
+ * little space, the panel is closed until the user opens it.
  */
 export function Board({ view }: { view: BoardView }) {
   const { state } = view;
@@ -133,7 +133,7 @@ function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean
   );
 }
 
-/** Charts of the visible ads. Renders nothing if there are only a few ads, which the user can look at one by one. */
+/** Charts of the visible ads. Renders nothing if there are so few ads that the user can look at each of them. */
 function Charts({ view }: { view: BoardView }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
   const createChooseHandler = (facet: 'format' | 'cta') => (value: string) =>
@@ -163,8 +163,8 @@ function Charts({ view }: { view: BoardView }) {
 }
 
 /**
- * Lets the user choose whether ads with nearly the same text (a variant) share one card. Renders nothing if this would
- * make no difference.
+ * Two buttons with which the user chooses whether ads with nearly the same text (a variant) share one card. Renders
+ * nothing if this choice would make no difference.
  */
 const GroupingChoice = ({ view }: { view: BoardView }) =>
   view.state.openVariantId !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
@@ -235,8 +235,8 @@ function ExpandButton({ view }: { view: BoardView }) {
 }
 
 /**
- * A button with a sentence about a notable fact, e.g. which ad has run the longest. Clicking it opens the ads that the
- * sentence mentions.
+ * A button with a sentence about a notable fact, e.g. which ad has run the longest. A click on the button opens the ads
+ * that the sentence mentions.
  */
 function FindingButton({ view, finding: { sentence, clickTarget } }: { view: BoardView; finding: Finding }) {
   const { chosenValues } = view.state;
@@ -350,8 +350,8 @@ function NextPageButton({ view }: { view: BoardView }) {
     setBusy(true);
     view.update({ status: 'Searching …', problem: undefined });
     try {
-      // Leave out the argument `fresh`, which ignores the cache. With it, the service would charge again for pages in
-      // the cache.
+      // Leave out the argument `fresh`, which bypasses the cache. With `fresh`, the service would charge again for
+      // cached pages.
       const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
       const nextContext = await view.server.searchAds({ ...searchArguments, cursor: context.cursor });
       const { nextCredits: _, ...contextWithoutPrice } = context;
@@ -363,7 +363,8 @@ function NextPageButton({ view }: { view: BoardView }) {
     }
     setBusy(false);
   };
-  // The price may say "at most" even if the page is cached, because the cached page may expire before the second click.
+  // Even if the next page is cached, the button may show a price of "at most …", because the page may expire before the
+  // second click.
   const { nextCredits } = context;
   const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
   const isConfirming = contextToConfirm === context;

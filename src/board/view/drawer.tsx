@@ -15,7 +15,7 @@ import { type BoardView, getErrorText, sortAds } from './state.ts';
 export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
-  // A card may represent several ads with nearly the same text. All these ads have the same position in the list.
+  // A card may represent several ads with nearly the same text, so look for the card that contains this ad.
   const position = cards.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
   const getNeighborAd = (offset: number) => (position === -1 ? undefined : cards[position + offset]?.[0]);
   const [previousAd, nextAd] = [getNeighborAd(-1), getNeighborAd(1)];
@@ -24,7 +24,7 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
     view.update({ openAdId: adToOpen.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
-  // Also load the neighboring ads, so that the drawer can show them without delay.
+  // Also load the next and the previous ad, so that the drawer can show them without delay.
   const idsToLoad = [ad, nextAd, previousAd].flatMap((neighbour) => neighbour?.id ?? []);
   const fullAd = view.fullAds.get(ad.id);
   const card = buildCardAd(fullAd ?? ad);
@@ -108,7 +108,7 @@ const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
     </ul>
   );
 
-/** The text of an ad with a button that copies it. */
+/** The texts of an ad, and a button that copies them to the clipboard. */
 function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
   const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
@@ -134,7 +134,7 @@ function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
 
 /**
  * Copies a text to the clipboard. Hosts do not let an embedded page write to the clipboard directly. This function
- * therefore runs the browser's copy command and replaces the copied text in its event.
+ * therefore runs the browser's copy command and sets the text in the handler of the `copy` event.
  * @returns true if the text was copied
  */
 function copyToClipboard(text: string): boolean {
@@ -150,7 +150,7 @@ function copyToClipboard(text: string): boolean {
   return isCopied;
 }
 
-/** The cards of a carousel ad. Renders nothing if there are none. */
+/** The cards of a carousel ad. Renders nothing if the ad has no cards. */
 const CardList = ({ view, ad }: { view: BoardView; ad: FullAd }) =>
   !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
@@ -170,7 +170,7 @@ const CardList = ({ view, ad }: { view: BoardView; ad: FullAd }) =>
     </ol>
   );
 
-/** A button that opens the landing page. Renders nothing if the host cannot open links. */
+/** A button that opens the landing page. Renders nothing if the URL is unknown or the host cannot open links. */
 function LandingLink({ view, ad: { landingUrl } }: { view: BoardView; ad: FullAd }) {
   if (landingUrl === undefined || !view.hasCapability('openLinks')) return null;
   const { hostname } = new URL(landingUrl);
@@ -185,7 +185,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: BoardView; ad: FullAd
   );
 }
 
-/** The list of what changed between the versions of an ad. Renders nothing if nothing changed. */
+/** A list of the changes between the stored versions of an ad. Renders nothing if there are no changes. */
 const ChangeList = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
   changes.length === 0 ? null : (
     <section>

@@ -6,8 +6,8 @@ import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 
 /**
- * A sentence above the ads about a notable fact, e.g. which ad has run the longest. Clicking the sentence opens the ads
- * that it is about.
+ * A sentence above the ads about a notable fact, e.g. which ad has run the longest. A click on the sentence opens the
+ * ads that it mentions.
  */
 export interface Finding {
   /** Parts of the sentence. A `name` is text from an ad, such as the name of an advertiser or a landing page. */
@@ -23,14 +23,14 @@ export interface Finding {
 }
 
 /**
- * Returns the id of the variant to which an ad belongs. A variant is a group of ads of one page with nearly the same
- * text, and its id is the id of its earliest ad. The user interface calls a variant a "message".
+ * Returns the id of the variant (a group of ads of one advertiser page with nearly the same text) to which an ad
+ * belongs. It is the id of the earliest ad in the variant. The user interface calls a variant a "message".
  */
 export const getVariantId = ({ id, variant = id }: BriefAd): string => variant;
 
 /**
- * Minimum number of ads for which the board shows charts, filters and a sentence about a notable fact. Fewer ads can be
- * looked at one by one.
+ * Minimum number of ads for which the board shows charts, filters and a sentence about a notable fact. If there are
+ * fewer ads, the user can look at each of them.
  */
 export const minAdsForOverview = 8;
 
@@ -47,13 +47,16 @@ interface FindingContext {
 
 interface Advertiser {
   name: string;
-  /** The ads of this advertiser on the board. */
+  /** The ads on the board that belong to this advertiser. */
   ads: readonly BriefAd[];
 }
 
 type FindingRule = (advertisers: readonly Advertiser[], context: FindingContext) => Finding | undefined;
 
-/** Applies the rules for notable facts in order and returns the first finding. Returns undefined if no rule applies. */
+/**
+ * Tries the rules for notable facts in order. Returns the finding of the first rule that applies, or undefined if none
+ * applies.
+ */
 export function selectFinding(ads: readonly BriefAd[], context: FindingContext): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
   const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
@@ -77,8 +80,8 @@ const formatAdsOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): st
   `its ${formatCount(ads.length, 'ad')} here`;
 
 /**
- * Finds the ad text that one advertiser uses in the most ads. The text must be in at least four ads and in at least 10%
- * of the advertiser's ads.
+ * Finds the ad text that one advertiser uses in the most ads. At least four ads, and at least 10% of the advertiser's
+ * ads, must contain the text.
  */
 function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount, formatNumber } = formats;
@@ -98,8 +101,8 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
 }
 
 /**
- * Finds the ad that has run the longest, leaving out ads that have ended. The ad must have run for at least 30 days,
- * and for more than twice as long as the median ad of its advertiser.
+ * Finds the ad that has run the longest, except for ads that have ended. The ad must have run for at least 30 days, and
+ * for more than twice as long as the median ad of its advertiser.
  */
 function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount } = formats;
@@ -127,7 +130,7 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
 
 /**
  * Finds the largest change in the number of launched ads between two successive full months within the last year. One
- * of the two numbers must be at least 5 and at least twice the other number. The rule needs all ads of an advertiser,
+ * of the two numbers must be at least 5, and at least twice the other. The rule needs all ads of an advertiser,
  * including ended ads.
  */
 function findLaunchChange(
@@ -152,13 +155,12 @@ function findLaunchChange(
 }
 
 /**
- * Returns the pairs of successive full months, within the year before `lastKnownDay`, in which the number of launches
- * doubled or halved.
+ * Returns each pair of successive full months, within the year before `lastKnownDay`, between which the number of
+ * launched ads at least doubled or halved. At least five ads must have been launched in one of the two months.
  */
 function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   const launchesByMonth = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  // Leave out the first month and the month of `lastKnownDay`, because the known ads may cover only a part of these
-  // months.
+  // Leave out the first month and the month of `lastKnownDay`, because the known ads may cover only part of them.
   const [earliestMonth = ''] = [...launchesByMonth.keys()].sort();
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
     (month) => month > earliestMonth,
@@ -180,8 +182,8 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 }
 
 /**
- * If at least this share of the ads was last seen on the same day, the list probably lacks ads that ended before that
- * day.
+ * If the service last saw at least this share of the ads on one day, the list is probably incomplete: it lacks ads that
+ * ended before that day.
  */
 const maxShareOnOneDay = 0.8;
 
@@ -201,8 +203,8 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
 }
 
 /**
- * Finds the landing page to which the most different ad texts of one advertiser link. At least five different texts
- * must link to it.
+ * Finds the landing page to which one advertiser links from the largest number of different ad texts. At least five ad
+ * texts must link to the page.
  */
 function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatNumber } = formats;
@@ -226,14 +228,17 @@ function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: 
 const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, Item[]] | undefined =>
   findMaxBy([...groups], ([, { length }]) => length);
 
-/** Returns the item with the highest measure, or the first of them if several items have it. */
+/**
+ * Returns the item for which `getMeasure` returns the highest number. If several items have this number, returns the
+ * first of them.
+ */
 const findMaxBy = <Item>(items: readonly Item[], getMeasure: (item: Item) => number): Item | undefined =>
   items.reduce<Item | undefined>(
     (largest, item) => (largest === undefined || getMeasure(item) > getMeasure(largest) ? item : largest),
     undefined,
   );
 
-/** Returns the month that is a number of months before a day, e.g. `2026-09` for `2026-11-20` and 2. */
+/** Returns the month that lies `monthCount` months before the month of a day, e.g. `2026-09` for `2026-11-20` and 2. */
 function subtractMonths(isoDay: string, monthCount: number): string {
   const monthStartMs = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - monthCount);
   return Number.isNaN(monthStartMs) ? '' : new Date(monthStartMs).toISOString().slice(0, 7);

@@ -5,9 +5,9 @@ import { minAdsForOverview } from './finding.ts';
 import { type BoardState, countAllMatches, countVariants } from './state.ts';
 
 /**
- * Formats how many messages (groups of ads with nearly the same text) and ads are visible, e.g. `12 of 58 messages, 300
- * of 1,821 ads`. The second number of ads is the number of matching ads. If filters of the board hide some ads, it is
- * the number of ads on the board.
+ * Formats how many messages (groups of ads with nearly the same text) and how many ads are visible, e.g. `12 of 58
+ * messages, 300 of 1,821 ads`. The total number of ads includes all matching ads, or only the ads on the board if
+ * filters hide some of them.
  */
 export function formatCounts(state: BoardState): string {
   const { ads, visibleAds, formats } = state;
@@ -23,8 +23,8 @@ export function formatCounts(state: BoardState): string {
 }
 
 /**
- * Formats the estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call
- * also read ads, because the board then shows these ads.
+ * Formats the cost estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the
+ * call also read ads, because the board then shows these ads.
  */
 export function formatEstimate({ context, formats }: BoardState): string | undefined {
   const { isDemo, estimate, gathering } = context;
@@ -49,8 +49,8 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
 }
 
 /**
- * Formats the line below the board's heading. It contains the search conditions that are not in the title, the number
- * of missing ads, and the date.
+ * Formats the line below the board's heading. The line contains the search conditions that are not in the title, the
+ * number of missing ads, and the date on which the ads were read.
  */
 export function formatDetails(state: BoardState, conditions: readonly string[]): string {
   const { gathering, pendingIds, missingIds, readAt, formats } = state;
@@ -86,7 +86,7 @@ export function formatEmptyResult(state: BoardState): string {
   return searchText === '' ? 'There are no ads to show.' : `Nothing was found: ${searchText}.`;
 }
 
-/** Formats the cost of a call, i.e. how many credits were charged and how many remain. */
+/** Formats the cost of a call: how many credits the service charged for the call, and how many credits remain. */
 export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, formatNumber }: Formats): string {
   const { charged = null, remaining = null } = receipt ?? {};
   const chargeText =
@@ -98,7 +98,10 @@ export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, f
 const maxTextLength = 80;
 const maxConditions = 5;
 
-/** Titles by tool, for searches that contain neither search words nor an advertiser. */
+/**
+ * Titles of the board, by the tool that listed the ads. They are used if the search contains neither search words nor
+ * an advertiser.
+ */
 const titlesByTool: Record<string, string> = {
   view_ads: 'Ads looked at',
   check_watches: 'New in your watches',
@@ -106,8 +109,8 @@ const titlesByTool: Record<string, string> = {
 };
 
 /**
- * Builds the heading: a title, e.g. `“free shipping” in the United States`, and the other search conditions. Texts are
- * sanitized, because a model may have copied the search words from an ad.
+ * Builds the board's heading: a title, e.g. `“free shipping” in the United States`, and the other search conditions.
+ * Texts are sanitized, because a model may have copied the search words from an ad.
  */
 export function buildHeading(state: BoardState): { title: string; conditions: string[] } {
   const { toolArguments, ads, context, collectionName, formats } = state;

@@ -8,7 +8,7 @@ import {
   type FullAd,
 } from '../payload.ts';
 
-/** A JSON object in a JSON-RPC message from the host: its parameters or its result. */
+/** A JSON object in a JSON-RPC message from the host: the parameters or the result of the message. */
 export type JsonObject = Record<string, unknown>;
 /** The connection to the host, which uses JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
 export type Host = ReturnType<typeof connectHost>;
@@ -54,7 +54,7 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
   };
 }
 
-/** Thrown when a tool returns an error result. The board shows its message to the user. */
+/** Thrown when a tool returns an error result. The board shows the message of this error to the user. */
 export class ToolError extends Error {
   /** False if the server states that the same call would fail again. */
   readonly canRetry: boolean;
@@ -65,12 +65,15 @@ export class ToolError extends Error {
   }
 }
 
-/** The tools of the MCP server that the board calls. */
+/** The functions with which the board calls tools of the MCP server. */
 export type Server = ReturnType<typeof connectServer>;
 
 /** Returns functions that call the server's tools through the host. */
 export function connectServer(host: Host) {
-  /** A token in the HTML of this page. Models never see it, so the server recognizes calls from the board by it. */
+  /**
+   * A token in the HTML of this page. Models never see this token, so the server knows that a call with the token comes
+   * from the board.
+   */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const callTool = async <Response extends object = BoardContext>(name: string, args: object): Promise<Response> => {
     const responseTimeout = new Promise<never>((_, reject) => {
@@ -99,7 +102,7 @@ export function connectServer(host: Host) {
 }
 
 /**
- * A call fails if the host does not respond within this time, in milliseconds. The time suffices for any call, even if
+ * The time in milliseconds after which a call fails if the host has not responded. It suffices for any call, even if
  * the user must first grant a permission in the host.
  */
 const responseTimeoutMs = 120_000;
@@ -119,7 +122,7 @@ export const getExplanation = (result: JsonObject): string =>
 export const canRetry = ({ _meta }: JsonObject): boolean =>
   ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
-/** Maximum length of an error text in characters. The server's own error texts are shorter. */
+/** Maximum length of an error text, in characters. Longer texts are cut off. The server's error texts are shorter. */
 const maxExplanationLength = 5000;
 
 /** Returns true if a result contains demo data. The board then shows a notice that the ads are fictional. */
@@ -132,8 +135,8 @@ function getResultText({ content }: JsonObject): string {
 }
 
 /**
- * Returns the board's data in a tool result. Some hosts, such as ChatGPT on the web, remove this data from `_meta`. It
- * is then derived from the structured content of the result.
+ * Returns the board's data from a tool result. Some hosts, such as ChatGPT on the web, remove this data from `_meta`.
+ * The function then derives the data from the structured content of the result.
  */
 export function readBoardContext(result: JsonObject): BoardContext {
   const context = getBoardContext(result);
@@ -149,8 +152,8 @@ export function readBoardContext(result: JsonObject): BoardContext {
 }
 
 /**
- * Reads the ads in the structured content of a tool result. After a restart, the server may no longer store these ads,
- * so the result is the only source for them.
+ * Reads the ads from the structured content of a tool result. After a restart, the server may no longer store these
+ * ads. The tool result is then their only source.
  */
 export const readAdsInResult = (result: JsonObject): FullAd[] =>
   listAdItems(result).map((item) => {
@@ -188,8 +191,8 @@ function listAdItems(result: JsonObject): JsonObject[] {
 const hostVariablePattern = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
 
 /**
- * Applies the host's theme, colors and safe areas to the page (MCP Apps, *Theming*). The host's fonts are not loaded,
- * because the page may load nothing from other origins.
+ * Applies the host's theme, colors and safe areas to the page (MCP Apps, *Theming*). Does not load the host's fonts,
+ * because the page must not load anything from other origins.
  */
 export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void {
   const rootElement = document.documentElement;
@@ -201,29 +204,30 @@ export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void 
     if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
 }
 
-/** How the MCP host displays the board. */
+/** The way in which the MCP host displays the board. */
 export interface DisplayState {
-  /** `inline` (within the conversation) or `fullscreen`. Undefined if the host does not say. */
+  /** `inline` (within the conversation) or `fullscreen`. Undefined if the host does not report the mode. */
   mode?: string | undefined;
   canExpand: boolean;
   /**
-   * True if there is little space. The board then hides charts and filters behind a button, so that ads are visible
-   * first.
+   * True if there is little space. The board then hides charts and filters behind a button, so that the user sees the
+   * ads first.
    */
   hasLittleSpace: boolean;
 }
 
 /**
  * Maximum height of the board in pixels, by display mode. A taller board gets a scroll bar, so that the conversation
- * around it remains visible.
+ * around the board remains visible.
  */
 const maxHeights = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
 
 /**
- * Reports the size of the board to the host whenever it changes.
- * @param onDisplayChange called when the board becomes narrow or wide, or can or cannot expand to full screen
- * @returns a function to call with each new context from the host
+ * Reports the size of the board to the host whenever the size changes.
+ * @param onDisplayChange called when the display mode or the available space changes, or when the host allows or
+ * forbids full screen
+ * @returns a function that must be called with each new context from the host
  */
 export function observeDisplay(host: Host, onDisplayChange: (display: DisplayState) => void) {
   let hostMaxHeight = Number.POSITIVE_INFINITY;

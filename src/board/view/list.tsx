@@ -7,7 +7,9 @@ import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
 import { areVariantsGrouped, type BoardView, listAxisMonths, locateRun, type TimeAxis } from './state.ts';
 
-/** Number of ads that the list renders at first, and then each time the user scrolls toward its end. */
+/**
+ * Number of ads that the list renders at first, and the number that it adds each time the user scrolls toward its end.
+ */
 const adsPerBatch = 30;
 /**
  * Maximum number of ads that remain rendered when the user changes the filters or the sort order. With more ads, the
@@ -193,7 +195,8 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
 }
 
 /**
- * The month labels above the timeline. The component also sets the CSS variable for the vertical lines behind the bars.
+ * The month labels above the timeline. The component also sets the CSS variable that draws the vertical lines behind
+ * the bars.
  */
 function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   const labelsRef = useRef<HTMLDivElement>(null);

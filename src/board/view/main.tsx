@@ -28,7 +28,7 @@ import {
   emptyState,
 } from './state.ts';
 
-/** Number of ad ids in one call. The server returns as many of these ads as fit into one result. */
+/** Maximum number of ad ids in one call. The server returns as many of these ads as fit into one result. */
 const idsPerCall = 1000;
 
 let state: BoardState = emptyState;
@@ -42,8 +42,8 @@ const host = connectHost({
 });
 const server = connectServer(host);
 /**
- * The number of each variant (a group of ads with nearly the same text), and the ids of its ads. The ids are in the
- * order in which the board first showed the ads. For example, the second ad of variant 3 is labeled `3.2`.
+ * The number of each variant (a group of ads with nearly the same text), and the ids of its ads in the order in which
+ * the board first showed them. For example, the second ad of variant 3 is labeled `3.2`.
  */
 const variantNumbers = new Map<string, { number: number; ids: string[] }>();
 
@@ -118,7 +118,7 @@ async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
 
 /**
  * Loads the ads of a tool result from the server. For an ad that the server no longer stores, the board shows the
- * fields in the result instead.
+ * fields that the tool result contains.
  */
 async function loadListedAds(result: JsonObject, ids: readonly string[]): Promise<void> {
   const loadError = await loadAds(ids).catch((error: unknown) => error);
@@ -139,8 +139,8 @@ async function loadGathering(id: string): Promise<void> {
 }
 
 /**
- * Loads ads by id, in several calls. The ads of the first call are shown immediately. All others are shown together at
- * the end, so that the list does not keep changing.
+ * Loads ads by id, in several calls. The board shows the ads of the first call immediately. It shows all other ads
+ * together at the end, so that the list does not keep changing.
  */
 async function loadAds(ids: readonly string[]): Promise<void> {
   let responses: BoardAds[] = [];
@@ -178,8 +178,8 @@ function showResponses(responses: readonly BoardAds[], pendingIds: readonly stri
 function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void {
   const knownIds = new Set(state.ads.map(({ id }) => id));
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
-  // While ads are still missing, the ads on the board have preliminary numbers. Remove these numbers, so that all ads
-  // are numbered in their final order.
+  // While the board is still loading ads, the ads on the board have preliminary numbers. Remove these numbers, so that
+  // all ads are numbered in their final order.
   if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
@@ -204,7 +204,7 @@ if (typeof initialContext.locale === 'string') state = { ...state, formats: crea
 capabilities = (hostCapabilities as JsonObject | undefined) ?? {};
 host.notify('ui/notifications/initialized', {});
 const applyDisplayContext = observeDisplay(host, (display) => {
-  // An inline board is transparent, so that the background of the conversation is visible.
+  // Make an inline board transparent, so that the background of the conversation is visible.
   document.documentElement.classList.toggle('inline', display.mode === 'inline');
   view.update({ display });
 });

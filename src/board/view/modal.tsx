@@ -35,7 +35,7 @@ export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   );
 }
 
-/** A button that closes the dialog it is in. */
+/** A button that closes the dialog that contains it. */
 export const CloseButton = () => (
   <button
     type="button"
@@ -48,8 +48,8 @@ export const CloseButton = () => (
 );
 
 /**
- * Loads the full data of ads into `view.fullAds`. Renders nothing unless loading fails; then it renders the error and a
- * retry button.
+ * Loads the full data of ads into `view.fullAds`. Renders nothing unless loading fails. After a failure, renders the
+ * error and a retry button.
  */
 export function FullAdLoader({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();

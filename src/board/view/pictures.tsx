@@ -4,7 +4,7 @@ import type { Formats } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
 
-/** Number of pictures requested in one call. */
+/** Maximum number of pictures that the board requests in one call. */
 const picturesPerCall = 12;
 const maxConcurrentCalls = 2;
 
@@ -14,8 +14,8 @@ type ShowPicture = (picture: BoardPicture) => void;
 export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
 /**
- * Creates a loader for ad pictures. It loads the pictures first that became visible last, because the user may have
- * scrolled past the others.
+ * Creates a loader for ad pictures. The loader starts with the pictures that became visible last, because the user may
+ * have scrolled past the others.
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
@@ -39,8 +39,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) show(picture);
       }
-      // If the server returned no pictures, the loader would repeat the same call forever. Treat this as an error
-      // instead.
+      // Fail if the server returned no pictures, because the loader would otherwise repeat the same call forever.
       if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
       queuedIds.push(...left.toReversed());
     } catch {
@@ -62,7 +61,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
     { root: document, rootMargin: '300px' },
   );
   return {
-    /** Returns a picture that is already loaded, and otherwise undefined. */
+    /** Returns the picture if it is already loaded, and otherwise undefined. */
     get: (id: string) => loadedPictures.get(id),
     /**
      * Requests a picture as soon as `frame`, the element for the picture, becomes visible. Calls `show` when the
@@ -87,7 +86,7 @@ interface LazyPictureProps {
   card?: number;
 }
 
-/** The picture of an ad or of one of its cards. It is loaded when it becomes visible. */
+/** The picture of an ad or of one of its carousel cards. The picture is loaded when it becomes visible. */
 export function LazyPicture({ ad, view: { pictureLoader, state }, card }: LazyPictureProps) {
   const pictureId = card === undefined ? ad.id : `${ad.id}#${card}`;
   const frame = useRef<HTMLDivElement>(null);

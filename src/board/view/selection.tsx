@@ -8,13 +8,13 @@ import { areVariantsGrouped, type BoardView, getErrorText } from './state.ts';
 interface ActionsProps {
   view: BoardView;
   ids: readonly string[];
-  /** First words of the message to the conversation if the user enters no question, `Tell me about` by default. */
+  /** First words of the message to the conversation if the user enters no question. The default is `Tell me about`. */
   defaultRequest?: string;
 }
 
 /**
- * The actions for a set of ads. *Ask* is available if the host accepts messages from the board, and *Save* if the
- * server offers the required tools.
+ * The actions for a set of ads: *Ask*, if the host accepts messages from the board, and *Save*, if the server offers
+ * the required tools.
  */
 export function Actions({ view, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
   const questionInput = useRef<HTMLInputElement>(null);
@@ -84,15 +84,15 @@ const numberCollator = new Intl.Collator('en', { numeric: true });
 
 const findAd = (view: BoardView, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
 
-/** Formats the numbers of ads on the board, e.g. `ads 1, 2 and 4`. */
+/** Formats the numbers by which the board identifies ads, e.g. `ads 1, 2 and 4`. */
 const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
   const numbers = ids.map((id) => view.getNumber(findAd(view, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
 /**
- * Describes an ad for the model by its number on the board and its id. The description contains no text by advertisers,
- * because such text could manipulate the model.
+ * Describes an ad for the model by its number on the board and its id. The description contains no text from
+ * advertisers, because such text could manipulate the model.
  */
 function describeAdById(view: BoardView, id: string): string {
   const ad = findAd(view, id);
@@ -143,7 +143,7 @@ export const askToRetry = (view: BoardView): Promise<boolean> =>
 /**
  * Tells the model which ads the user has selected on the board, and which ids belong to the ad numbers in earlier
  * messages.
- * @returns false if the host does not support this, refuses, or does not respond within three seconds
+ * @returns false if the host does not support such an update, refuses it, or does not respond within three seconds
  */
 export async function updateModelContext(view: BoardView): Promise<boolean> {
   if (!view.hasCapability('updateModelContext')) return false;
@@ -162,14 +162,17 @@ export async function updateModelContext(view: BoardView): Promise<boolean> {
 }
 
 /**
- * How long the user can undo a save, in milliseconds. The ad is sent to the server after this time, and the board
- * cannot remove it from the collection again.
+ * The time in milliseconds during which the user can undo a save. The board sends the ads to the server only after this
+ * time, because it cannot remove an ad from a collection.
  */
 const undoPeriodMs = 5000;
 
 type CollectionChoice = Awaited<ReturnType<BoardView['server']['listCollections']>>[number];
 
-/** The dialog that saves ads to a collection. Closing the dialog cancels all ads that have not been sent yet. */
+/**
+ * The dialog that saves ads to a collection. If the user closes the dialog, ads that the board has not sent yet are not
+ * saved.
+ */
 export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const { formatCount, formatNumber } = view.state.formats;
   const adsText = formatCount(ids.length, 'ad');

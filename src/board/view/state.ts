@@ -9,7 +9,7 @@ import type { PictureLoader } from './pictures.tsx';
 
 /** The complete state of the ad board. It is never modified; each change creates a new object. */
 export interface BoardState {
-  /** Formats numbers and dates in the user's locale. */
+  /** Functions that format numbers and dates in the user's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
   /** The ads that match the filters that the user has selected on the board. */
@@ -24,12 +24,12 @@ export interface BoardState {
   finding?: Finding | undefined;
   /** Ids of ads that the board has requested but not received yet. */
   pendingIds: readonly string[];
-  /** Ids of ads that are in the tool result, but that the server has removed from its memory since then. */
+  /** Ids of ads that the tool result lists, but that the server no longer stores. */
   missingIds: readonly string[];
   chosenValues: ChosenValues;
   /**
    * Id of the variant (a group of ads with nearly the same text) that the user has opened. The board then shows only
-   * its ads.
+   * the ads of this variant.
    */
   openVariantId?: string | undefined;
   /**
@@ -53,7 +53,7 @@ export interface BoardState {
   comparedIds?: readonly string[] | undefined;
   /** Ids of the ads that the save dialog is about to save. */
   idsToSave?: readonly string[] | undefined;
-  /** The tools that the board may call on this server. */
+  /** Names of the tools that the board may call on this server. */
   offeredTools: readonly string[];
   /** Time of the last call to the server, in ISO format. Undefined before the first response. */
   asOf?: string | undefined;
@@ -84,20 +84,20 @@ export interface BoardView {
   /** Applies a change to the state and re-renders the board. */
   update(change: Partial<Omit<BoardState, 'visibleAds' | 'cards'>>): void;
   /**
-   * Returns the number by which the user and the model refer to an ad. Ads are numbered in the order in which they are
-   * first shown, and then keep their number. For example, the second ad of variant 3 (a group of ads with nearly the
-   * same text) has the number 3.2.
+   * Returns the number by which the user and the model refer to an ad, e.g. `3.2` for the second ad of variant 3 (a
+   * group of ads with nearly the same text). Ads are numbered in the order in which the board first shows them, and
+   * then keep their number.
    */
   getNumber(ad: BriefAd): string;
-  /** Applies the theme and the size that the host announces. */
+  /** Applies the theme, the display mode and the maximum height that the host announces. */
   applyHostContext(context: JsonObject): void;
   /** Returns true if the host announced a capability, e.g. `message`. */
   hasCapability(capability: string): boolean;
   /** Requests ads by id from the server and adds them to the board. */
   loadAds(ids: readonly string[]): Promise<void>;
   /**
-   * Ads with all their fields, by id. The board first receives each ad as a `BriefAd` and loads the other fields when
-   * needed.
+   * Ads with all their fields, by id. The board first receives each ad as a `BriefAd`, and loads the other fields when
+   * it needs them.
    */
   fullAds: Map<string, FullAd>;
   server: Server;
@@ -129,8 +129,8 @@ export const emptyState: BoardState = {
 export const getErrorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Creates the error that the board shows. The error gets a retry button unless the server states that a retry cannot
- * help.
+ * Converts an error to a problem that the board can show. The problem gets a retry button unless the server states that
+ * a retry cannot help.
  */
 export const createProblem = (error: unknown, retry: () => unknown): BoardProblem => ({
   text: getErrorText(error),
@@ -160,8 +160,8 @@ export function countAllMatches({
 const variantCounts = new WeakMap<readonly BriefAd[], number>();
 
 /**
- * Counts the variants (groups of ads with nearly the same text) in a list of ads. Several components need the count in
- * every render, so it is cached for each list.
+ * Counts the variants (groups of ads with nearly the same text) in a list of ads. The function caches the count for
+ * each list, because several components need it in every render.
  */
 export function countVariants(ads: readonly BriefAd[]): number {
   const variantCount = variantCounts.get(ads) ?? new Set(ads.map(getVariantId)).size;
@@ -170,15 +170,15 @@ export function countVariants(ads: readonly BriefAd[]): number {
 }
 
 /**
- * Returns true if ads with nearly the same text (a variant) share one card. The user can choose this. By default, they
+ * Returns true if ads with nearly the same text (a variant) share one card. Unless the user has made a choice, they
  * share a card if this reduces the number of cards by at least a quarter.
  */
 export const areVariantsGrouped = ({ ads, openVariantId, isGroupingChosen }: BoardState): boolean =>
   openVariantId === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
 /**
- * Returns the ads to which the filters apply: all ads, or the ads of the variant (nearly the same text) that the user
- * has opened.
+ * Returns the ads to which the filters apply. These are all ads, or only the ads of one variant (a group of ads with
+ * nearly the same text) if the user has opened it.
  */
 export const selectFilterableAds = ({ ads, openVariantId }: BoardState): readonly BriefAd[] =>
   openVariantId === undefined ? ads : ads.filter((ad) => getVariantId(ad) === openVariantId);
@@ -251,7 +251,10 @@ export const facets = {
   },
 } satisfies Record<string, Facet>;
 
-/** The name of a facet, e.g. `state`, or `#` and the name of a label, e.g. `#hook`. The user can filter by facets. */
+/**
+ * The name of a facet (a property by which the user can filter ads), e.g. `state`. For a label, the name is `#` and the
+ * label, e.g. `#hook`.
+ */
 export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
@@ -282,7 +285,10 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** Returns the facets for which an ad has none of the selected values. The filters hide the ad if there are any. */
+/**
+ * Returns the names of the facets for which an ad has none of the selected values. If there are any such facets, the
+ * filters hide the ad.
+ */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
     facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
@@ -299,18 +305,21 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
   return ads.filter((ad) => findUnmetFacets(ad, chosenFacets).length === 0);
 }
 
-/** A value of a facet, e.g. `Germany`, with the number of ads that the board would show if the user selected it. */
+/**
+ * A value of a facet, e.g. `Germany` for the facet `country`, with the number of ads that the board would show if the
+ * user selected this value.
+ */
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
 /**
- * Maximum number of values of a filter in which every value belongs to only one ad. A facet with more such values is
- * not useful as a filter.
+ * Maximum number of values of a facet in which every value belongs to only one ad. A facet with more such values would
+ * not be a useful filter.
  */
 const maxValuesOfSingleAds = 8;
 
 /**
- * Returns the values of each facet (e.g. the country) that distinguishes the ads. `ads` is the number of ads that have
- * the value and match the selected values of all other facets.
+ * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `ads` is the number of
+ * ads that have the value and match the selected values of all other facets.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
@@ -326,14 +335,14 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
         if (matchesOtherFacets) count.matchingAds++;
       }
     });
-    // Leave out a facet if all ads have the same value, or if it has many values that belong to only one ad each. It
-    // would not be a useful filter.
+    // Leave out a facet if all ads have the same value, or if many of its values belong to only one ad each. Such a
+    // facet would not be a useful filter.
     const isFilter = [...counts.values()].some(
       ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
     );
     if (!isFilter && !chosenValues[facet]?.size) return [];
-    // Sort by the number of all ads with a value, not only of matching ads. The order then does not depend on the
-    // selection, so that values keep their place when the user selects one.
+    // Sort by the number of all ads with a value, not only of the matching ads. The order then does not depend on the
+    // selection, so values keep their place when the user selects one of them.
     const sortedCounts = [...counts].sort(
       isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
     );
@@ -346,14 +355,17 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
   });
 }
 
-/** Selects a value of a facet, e.g. a country, or deselects a selected value. Returns the new selection. */
+/**
+ * Selects a value of a facet, e.g. a country, or deselects the value if it is already selected. Returns the new
+ * selection.
+ */
 export function toggleValue(chosenValues: ChosenValues, facetName: FacetName, value: string): ChosenValues {
   const values = new Set(chosenValues[facetName]);
   if (!values.delete(value)) values.add(value);
   return { ...chosenValues, [facetName]: values };
 }
 
-/** Creates a comparator that sorts the highest value first and ads without a value last. */
+/** Creates a comparator that sorts ads by a value, from the highest to the lowest. Ads without a value come last. */
 const createDescendingComparator =
   (getValue: (ad: BriefAd) => number | string | undefined) => (firstAd: BriefAd, secondAd: BriefAd) => {
     const [firstValue, secondValue] = [getValue(firstAd), getValue(secondAd)];
@@ -391,7 +403,8 @@ export const sortNames = Object.keys(sortOrders) as SortName[];
 export const getSortTitle = (name: SortName): string => sortOrders[name][0];
 
 /**
- * Returns a copy of the ads in a sort order. The order `variants` puts those ads first whose text most other ads share.
+ * Returns a sorted copy of the ads. The sort order `variants` starts with the ads that share their text with the most
+ * other ads.
  */
 export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   if (name !== 'variants') return [...ads].sort(sortOrders[name][1]);
@@ -400,8 +413,8 @@ export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
 }
 
 /**
- * A time axis, with both ends in milliseconds since the Unix epoch. The bars of all ads have the same axis, so that
- * users can compare them.
+ * A time axis, with both ends in milliseconds since the Unix epoch. The bars of all ads share one axis, so that users
+ * can compare them.
  */
 export interface TimeAxis {
   startMs: number;

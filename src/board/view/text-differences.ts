@@ -1,9 +1,12 @@
 import { diffArrays } from 'diff';
 
-/** A part of a text. It consists of words that the compared text contains, or of words that it does not contain. */
+/**
+ * A sequence of words from a text that is compared with other texts. Either all of these words are marked as different,
+ * or none of them.
+ */
 export interface TextPart {
   text: string;
-  /** True if the compared text does not contain these words. */
+  /** True if these words are missing from another text. */
   isDifferent: boolean;
 }
 
@@ -18,8 +21,8 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
 /**
- * Minimum share of characters that two texts must have in common. Otherwise no differences are marked, because almost
- * all words would be marked.
+ * Minimum share of characters that two texts must have in common. Below this share, no differences are marked, because
+ * almost all words would be marked.
  */
 const minCommonShare = 0.3;
 
@@ -51,8 +54,8 @@ export function markDifferences(texts: readonly string[]): TextPart[][] {
 }
 
 /**
- * Joins successive words into one part if all of them are marked as different, or none of them. A space between two
- * marked words is marked as well.
+ * Joins successive words into one part if all of them or none of them are marked as different. A space between two
+ * marked words counts as marked.
  */
 function joinWords(words: readonly string[], isDifferentAt: (index: number) => boolean): TextPart[] {
   const parts: TextPart[] = [];

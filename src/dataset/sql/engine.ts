@@ -26,19 +26,21 @@ import {
   sqliteLimits,
 } from './statement.ts';
 
-/** Returns why the running SQL statement must stop, or undefined if it may continue. */
+/** Returns why the running SQL statement must stop, or undefined if the statement may continue. */
 type FindInterruption = () => 'slow' | 'stopped' | undefined;
 
-/** The SQLite module. Its type also allows functions that the package's types omit. */
+/** The SQLite module, including functions that the type definitions of its package omit. */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
 };
 
-/** After this many steps of its virtual machine, SQLite checks whether the statement must stop. */
+/** The number of steps of the SQLite virtual machine after which SQLite checks whether the statement must stop. */
 const stepsBetweenChecks = 1000;
 
-/** An in-memory SQLite database without access to a file system. After `lockDown`, SQL statements can only read. */
+/**
+ * An SQLite database in memory, without access to a file system. After `lockDown`, SQL statements can only read data.
+ */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
   readonly #database: Database;
@@ -50,9 +52,12 @@ export class SqlEngine {
   #denialReason: 'refused' | 'json' | undefined;
   #readColumns = new ReadColumns();
   readonly #fieldCounts = new FieldCounts();
-  /** The table names by root page, i.e. by the number of the database page at which a table or an index starts. */
+  /**
+   * The names of tables by root page. The root page is the number of the database page at which a table or an index
+   * starts.
+   */
   #tablesByRootPage: ReadonlyMap<number, string> = new Map();
-  /** The ids of the ads in the view `current_ads`, read on first use. */
+  /** The ids of the ads in the SQL view `current_ads`. They are read on first use. */
   #currentIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
@@ -74,13 +79,14 @@ export class SqlEngine {
   }
 
   /**
-   * Adds the operator `text REGEXP pattern`, which SQLite runs as `regexp(pattern, text)`. A statement usually applies
-   * one pattern to many rows, so the last compiled pattern is cached.
+   * Adds the operator `text REGEXP pattern`, which SQLite runs as `regexp(pattern, text)`. The last compiled pattern is
+   * cached, because a statement usually applies one pattern to many rows.
    */
   #addRegexpOperator(): void {
     let [compiledPattern, regexp]: [string?, RE2JS?] = [];
     const matchesPattern = (_: number, pattern: unknown, text: unknown): number | null => {
-      // A pattern may run for long without a step of SQLite. Check here too whether the statement must stop.
+      // Matching a pattern may take long without a step of the SQLite virtual machine, so check here too whether the
+      // statement must stop.
       this.#interruptionReason = this.#findInterruption();
       if (this.#interruptionReason) throw new Error('interrupted');
       if (pattern === null || text === null) return null;
@@ -97,7 +103,7 @@ export class SqlEngine {
     });
   }
 
-  /** Inserts rows into a table. Possible only before `lockDown`, which makes the database read-only. */
+  /** Inserts rows into a table. Must be called before `lockDown`, which makes the database read-only. */
   insertRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
     const writer =
@@ -112,9 +118,10 @@ export class SqlEngine {
   }
 
   /**
-   * Makes the database read-only, after all tables were loaded, and enforces the limits of statements.
-   * @param findInterruption returns why a running statement must stop, if it must
-   * @param hasJson true if the column `json` was loaded; otherwise statements that read it fail with the reason `json`
+   * Makes the database read-only after all tables were loaded, and enforces the limits on SQL statements.
+   * @param findInterruption returns why a running statement must stop, or undefined if the statement may continue
+   * @param hasJson true if the column `json` was loaded; otherwise statements that read this column fail with the
+   * reason `json`
    */
   lockDown(findInterruption: FindInterruption, hasJson: boolean): void {
     const { capi } = this.#sqlite;
@@ -154,14 +161,17 @@ export class SqlEngine {
 
   /**
    * Compiles an SQL statement and returns a reader for its rows.
-   * @throws SqlFailure if the text does not contain exactly one statement; nothing has run in this case
+   * @throws SqlFailure unless the text contains exactly one statement; in this case, no statement has run
    */
   prepare(sql: string): RowReader {
     this.#readColumns = new ReadColumns();
     return this.#compile(sql, (statements) => this.#createReader(statements));
   }
 
-  /** Compiles up to two SQL statements and passes them to `createReader`. Releases them if anything fails. */
+  /**
+   * Compiles up to two SQL statements from a text and passes them to `createReader`. Releases the statements if an
+   * error occurs.
+   */
   #compile(sql: string, createReader: (statements: readonly number[]) => RowReader): RowReader {
     const { capi, wasm } = this.#sqlite;
     this.#denialReason = undefined;
@@ -187,7 +197,7 @@ export class SqlEngine {
         const statement = wasm.peekPtr(outputPointer) as number;
         const nextPosition = wasm.peekPtr(outputPointer + 8) as number;
         if (statement !== 0) statements.push(statement);
-        // SQLite ignores everything after a NUL character. Reject such a text.
+        // SQLite ignores all text after a NUL character, so reject a text that contains one.
         else if (nextPosition <= position || (nextPosition < end && wasm.heap8u()[nextPosition] === 0))
           throw new SqlFailure({ reason: 'tail' });
         position = nextPosition;
@@ -204,7 +214,7 @@ export class SqlEngine {
 
   /**
    * Creates a reader for the rows of a compiled SQL statement.
-   * @throws SqlFailure unless there is exactly one statement and it only reads
+   * @throws SqlFailure unless there is exactly one statement and this statement only reads data
    */
   #createReader([statement, secondStatement]: readonly number[]): RowReader {
     const { capi } = this.#sqlite;
@@ -234,8 +244,9 @@ export class SqlEngine {
   }
 
   /**
-   * Returns the tables that an SQL statement opens, from the compiled program that `EXPLAIN` lists. This finds tables
-   * that are only joined with `USING`, because SQLite does not report the columns in `USING` as read.
+   * Returns the tables that an SQL statement opens, according to `EXPLAIN`, which lists the steps of the compiled
+   * statement. The list includes tables that are only joined with `USING`, for which SQLite does not report any column
+   * as read.
    */
   #listOpenedTables(sql: string): string[] {
     const createFailure = () => this.#createFailure();
@@ -251,7 +262,8 @@ export class SqlEngine {
         if (table !== undefined) tableNames.add(table);
       }
     } catch (error) {
-      // `EXPLAIN` fails for a statement that begins with a semicolon. Its joined tables remain unknown.
+      // `EXPLAIN` fails for a statement that begins with a semicolon. The tables that such a statement joins remain
+      // unknown.
       if (!(error instanceof SqlFailure)) throw error;
     } finally {
       reader?.close();
@@ -270,7 +282,7 @@ export class SqlEngine {
     return cells;
   }
 
-  /** Returns how much memory SQLite uses, in bytes. */
+  /** Returns how many bytes of memory SQLite uses. */
   readMemoryUsed(): number {
     const { capi, wasm } = this.#sqlite;
     const pointer = wasm.alloc(16);
@@ -280,7 +292,7 @@ export class SqlEngine {
     return usedBytes;
   }
 
-  /** Creates the failure that describes the last error of the database. */
+  /** Creates an error that describes the last failure of the database. */
   #createFailure(): SqlFailure {
     const { capi } = this.#sqlite;
     const code = capi.sqlite3_errcode(this.#databasePointer);
@@ -304,7 +316,8 @@ export class SqlEngine {
 
 /**
  * Compiles a regular expression.
- * @throws Error that explains what is wrong with the pattern; SQLite copies the message to its own error
+ * @throws Error that explains what is wrong with the pattern; SQLite copies the text of this error to the error of the
+ * statement
  */
 function compilePattern(pattern: string): RE2JS {
   const { maxPatternChars, maxSteps } = regexpLimits;
@@ -322,10 +335,16 @@ function compilePattern(pattern: string): RE2JS {
   return regexp;
 }
 
-/** Creates an error without a name, because SQLite copies the whole error as text, e.g. `Error: the pattern …`. */
+/**
+ * Creates an error with an empty name. SQLite copies the whole error as text, which would otherwise begin with `Error:
+ * `.
+ */
 const createPatternError = (message: string) => Object.assign(new Error(message), { name: '' });
 
-/** Features that RE2 does not support because it runs in linear time, each with the pattern that detects it. */
+/**
+ * Features of regular expressions that RE2 does not support, because RE2 guarantees linear time. Each feature has a
+ * pattern that detects it.
+ */
 const unsupportedFeatures = [
   ['look-around such as (?= or (?! is not supported: patterns are those of RE2', /\(\?<?[=!]/],
   ['a back-reference such as \\1 is not supported: patterns are those of RE2', /\\[1-9]/],
@@ -347,7 +366,10 @@ const lockDownSettings = [
 
 const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
-/** The columns in which SQL ignores case, just as summaries and the filters of a local library do. */
+/**
+ * The columns in which SQL ignores case. Summaries and the filters of a local library (a server of imported ads) ignore
+ * case too.
+ */
 const caseInsensitiveColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
 function buildTableSql(name: TableName): string {
@@ -364,9 +386,9 @@ function buildTableSql(name: TableName): string {
 }
 
 /**
- * Returns the SQL that creates a view. If the column `json` was not loaded, the view contains NULL instead, so that it
- * never reads `json` itself. SQLite does not distinguish a read by a view from a read by a common table expression of
- * the same name. With NULL, every reported read of `json` comes from the statement.
+ * Builds the SQL that creates a view. If the column `json` was not loaded, the view contains NULL instead, so that the
+ * view never reads `json`. Every read of `json` that SQLite reports then comes from the statement. This matters because
+ * a view and a common table expression of the same name cannot be told apart in these reports.
  */
 function buildViewSql(name: ViewName, hasJson: boolean): string {
   const columns = getColumnNames('ads').map((column) =>
@@ -380,7 +402,10 @@ const buildInsertSql = (name: TableName): string =>
     .map(() => '?')
     .join(', ')})`;
 
-/** The SQL that creates the indexes after the tables were loaded, because inserting into an indexed table is slower. */
+/**
+ * The SQL statements that create the indexes. They run after the tables were loaded, because inserting into an indexed
+ * table is slower.
+ */
 const indexSqlStatements = [
   'CREATE INDEX ad_countries_id ON ad_countries (id)',
   'CREATE INDEX ad_platforms_id ON ad_platforms (id)',
@@ -390,8 +415,8 @@ const indexSqlStatements = [
 ];
 
 /**
- * An action that SQLite reports to its authorizer callback. For READ, `first` is the table and `second` the column. For
- * FUNCTION, `second` is the function.
+ * An action of an SQL statement that SQLite reports to its authorizer callback. For READ, `first` is the table and
+ * `second` the column. For FUNCTION, `second` is the function.
  */
 type SqliteAction = { code: number; first: string; second: string };
 
@@ -400,22 +425,24 @@ type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 
 const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
 const readableTables = new Set<string>([...datasetTables, ...jsonTables]);
 
-/** Matches SQLite's internal tables: schema, statistics, database pages, compiled statements and pragmas. */
+/**
+ * Matches the names of SQLite's internal tables: schema, statistics, database pages, compiled statements and pragmas.
+ */
 const internalTablePattern = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
-/** Matches functions that access the system, reveal details of SQLite, or belong to removed modules. */
+/** Matches the names of functions that access the system, reveal details of SQLite, or belong to removed modules. */
 const refusedFunctionPattern =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
 /**
- * Returns true if an SQL statement may perform an action. Only reading is allowed. SQLite reports each action itself,
- * so the check does not depend on the text of the statement.
+ * Returns true if an SQL statement may perform an action. Only actions that read data are allowed. SQLite reports each
+ * action, so this check does not depend on the text of the statement.
  */
 export function isAllowedAction({ code, first, second }: SqliteAction, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunctionPattern.test(second);
   if (code !== codes.SQLITE_READ) return false;
-  // With an empty column name, SQLite only counts rows. The table name may then belong to a common table expression, so
-  // only internal tables are rejected.
+  // An empty column name means that SQLite only counts rows. The table name may then belong to a common table
+  // expression, so only internal tables are rejected.
   return second === '' ? !internalTablePattern.test(first) : readableTables.has(first.toLowerCase());
 }
 
@@ -424,16 +451,16 @@ type WasmExports = Record<
   (...values: number[]) => number
 >;
 
-/** The constant `SQLITE_STATIC`, which tells SQLite not to copy a bound text. */
+/** The value of the constant `SQLITE_STATIC`, which tells SQLite not to copy a bound text. */
 const sqliteStatic = 0;
-/** Maximum number of UTF-8 bytes for one character of a string. The buffer for a text is allocated for this maximum. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit of a string. Buffers for texts are allocated for this maximum. */
 const bytesPerChar = 3;
 
 const encoder = new TextEncoder();
 
 /**
- * Creates a writer that inserts rows with a prepared INSERT statement. To save time, the texts of a row share one
- * buffer, which the next row reuses.
+ * Creates a writer that inserts rows with a prepared INSERT statement. To save time, all texts of a row are written to
+ * one buffer, which is reused for the next row.
  */
 function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, insertStatement: Statement) {
   const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as WasmExports;
@@ -451,7 +478,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
     return wasm.heap8u();
   };
   return {
-    /** Inserts a row and returns SQLite's result code. */
+    /** Inserts a row and returns the result code of SQLite. */
     write(row: readonly Cell[]): number {
       const heap = reserveBuffer(row);
       if (!heap) return capi.SQLITE_NOMEM;
@@ -476,8 +503,8 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
 }
 
 /**
- * Runs an SQL statement. Returns its first rows and its number of rows. Stops counting after `maxCountedRows` rows; the
- * number is then unknown (null).
+ * Runs an SQL statement and returns its first rows and its number of rows. If there are more than `maxCountedRows`
+ * rows, stops counting and returns null as their number.
  */
 export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
   const rows: Cell[][] = [];
@@ -495,7 +522,7 @@ export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlRe
   return { columns: reader.readColumnNames(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled SQL statement, and the objects and functions that are needed to read its rows. */
+/** A compiled SQL statement, with the objects and functions that are needed to read its rows. */
 interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   createFailure(): SqlFailure;
@@ -518,7 +545,7 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
   };
   return {
     close: () => capi.sqlite3_finalize(statement),
-    /** Returns the column names, sanitized, shortened and made unique. */
+    /** Returns the column names of the result, sanitized, shortened and made unique. */
     readColumnNames(): string[] {
       const names = new Set<string>();
       for (let index = 0; index < columnCount; index++) {
@@ -537,7 +564,8 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
     },
     readRow: (formatText: (text: string) => string): Cell[] =>
       Array.from({ length: columnCount }, (_, index) => {
-        // Reading long cells takes no steps of SQLite. Check here too whether the statement must stop.
+        // Reading long cells takes no steps of the SQLite virtual machine, so check here too whether the statement must
+        // stop.
         const reason = findInterruption();
         if (reason) throw new SqlFailure({ reason });
         return readCell(index, formatText);
@@ -554,13 +582,13 @@ function convertInteger(integer: bigint | number): number | string {
   return Number.isSafeInteger(number) ? number : String(integer);
 }
 
-/** Returns a finite number unchanged. Converts an infinite number to text, because JSON has no infinity. */
+/** Converts an infinite number to text, because JSON cannot represent infinity. Returns a finite number unchanged. */
 const convertInfinity = (number: number): number | string =>
   Number.isFinite(number) ? number : number > 0 ? 'Infinity' : '-Infinity';
 
 const maxBlobBytes = 10_000;
 
-/** Formats binary data as an SQL literal, e.g. `x'00ff'`. */
+/** Formats binary data as an SQL literal, e.g. `x'00ff'`. Long data is cut. */
 function formatBlob(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.subarray(0, maxBlobBytes)).toString('hex');
   return `x'${hex}${bytes.length > maxBlobBytes ? `… (+${bytes.length - maxBlobBytes} bytes)` : "'"}`;

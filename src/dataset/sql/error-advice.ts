@@ -4,8 +4,8 @@ import { quoteId, quoteUntrusted } from '../../views/tokens.ts';
 import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
 
 /**
- * Explains an SQLite error message: what is wrong, and which valid name is most similar. Quotes parts of the message
- * that may come from an advertiser, and shortens long ones. Returns undefined if there is no explanation.
+ * Explains an SQLite error message: what is wrong, and which valid name is most similar. Quotes and shortens parts of
+ * the message that may come from an advertiser. Returns undefined if there is no explanation for the message.
  */
 export function explainSqliteMessage(message: string): string | undefined {
   for (const [pattern, explain] of explanations) {
@@ -29,26 +29,29 @@ const ambiguousJson =
 /** The names of the tables and views that SQL statements can read. */
 const readableNames = [...tableNames, ...viewNames];
 
-/** Returns the tables that have a certain column. Column names are case-insensitive in SQLite. */
+/** Returns the tables that have a certain column, ignoring the case of its name, as SQLite does. */
 const listTablesWithColumn = (column: string): TableName[] =>
   tableNames.filter((table) => getColumnNames(table).some((name) => name.toLowerCase() === column.toLowerCase()));
 
 const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
 
-/** Returns the most similar column name, e.g. `headline` for `headlin`, or undefined if none is similar enough. */
+/**
+ * Returns the name of the most similar column, e.g. `headline` for `headlin`. Returns undefined if no column name is
+ * similar enough.
+ */
 function findNearestColumn(unqualifiedName: string): string | undefined {
   const [nearestName] = sortBySimilarity(unqualifiedName, columnNames);
   return nearestName !== undefined && isSimilar(unqualifiedName, nearestName) ? nearestName : undefined;
 }
 
-/** Maximum length of a text that an explanation repeats in single quotes, in characters. */
+/** Maximum length, in characters, of a text that an explanation repeats in single quotes. */
 const maxQuotedChars = 60;
-/** Maximum length of any other text that an explanation repeats, in tokens. */
+/** Maximum length, in tokens, of any other text that an explanation repeats. */
 const maxQuotedTokens = 60;
 
 function explainDoubleQuotedText(text: string): string {
   const nearestName = findNearestColumn(text);
-  // Do not repeat a long text, or a text that would need escapes in the explanation.
+  // Do not repeat a long text, or a text with characters that would have to be escaped in the explanation.
   const isPlain = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
   const quotingAdvice = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
   const nearestColumnText = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;
@@ -85,7 +88,7 @@ function explainFunction(name: string): string {
   return `There is no function ${quoteId(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
 }
 
-/** Lists the tables without their columns, which the description of `query_ads` lists. */
+/** Lists the names of the tables. Omits their columns, because the description of the tool `query_ads` lists them. */
 export const listTables = (): string => `The tables are ${joinNames(readableNames)}.`;
 
 const listColumns = (): string =>

@@ -6,8 +6,8 @@ import { includesAdvertiser, type StatementLiterals } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
- * The tables that contain ad fields, each with the column that counts as read if a statement only counts rows. For
- * example, `SELECT count(*) FROM ad_countries` reads `country`.
+ * The tables that contain ad fields. If a statement only counts the rows of a table, it counts as reading the column
+ * stated here. For example, `SELECT count(*) FROM ad_countries` counts as reading `country`.
  */
 const mainColumnByTable = {
   ads: undefined,
@@ -20,13 +20,13 @@ type AdTable = keyof typeof mainColumnByTable;
 
 const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumnByTable, table);
 
-/** Columns that have a value in every row. They are not counted as ad fields, because no ad lacks them. */
+/** Columns that have a value in every row. They are not counted as ad fields, because no ad lacks a value for them. */
 const alwaysFilledColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
-/** Tables without ads. Missing ads do not affect statements that read only these tables. */
+/** Tables without ads. Missing ads do not affect the results of statements that read only these tables. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
-/** Maps an API field to its table and column, if the table `ads` has no column of that name. */
+/** The table and the column for each API field that has no column of the same name in the table `ads`. */
 const columnByJsonField: Record<string, readonly [table: AdTable, column: string]> = {
   countries: ['ad_countries', 'country'],
   publisherPlatform: ['ad_platforms', 'platform'],
@@ -35,30 +35,39 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
 };
 
 /**
- * The view of the current ads. If a statement reads ads only through this view, only the ads in the view are counted.
+ * The SQL view of the current ads. If a statement reads ads only through this view, only the ads in the view are
+ * counted.
  */
 const currentAdsView = 'current_ads';
 /**
- * If this column is read through `current_ads`, the statement uses the view. A common table expression with the same
- * name hardly ever reads it.
+ * A column that the view `current_ads` reads. If SQLite reports that `current_ads` reads it, the statement uses the
+ * view. A common table expression called `current_ads` hardly ever reads this column.
  */
 const columnReadByView = 'gathered.adId';
 
-/** The columns that an SQL statement reads, as SQLite reports them while compiling the statement. */
+/** The columns that an SQL statement reads, as SQLite reports them while it compiles the statement. */
 export class ReadColumns {
   readonly #tables = new Set<string>();
-  /** Columns such as `ads.headline`. `ads.` means that the statement only counts the rows of the table. */
+  /**
+   * Columns such as `ads.headline`. The value `ads.` means that the statement only counts the rows of the table `ads`.
+   */
   readonly #columns = new Set<string>();
-  /** Columns that the view `current_ads`, or a common table expression of this name, reads. */
+  /** The columns that are read by the view `current_ads`, or by a common table expression called `current_ads`. */
   readonly #columnsOfView = new Set<string>();
 
-  /** Adds a column that the statement reads. `reader` is the view or common table expression that reads it, if any. */
+  /**
+   * Adds a column that the statement reads.
+   * @param reader name of the view or common table expression that reads the column; empty for other reads
+   */
   add(table: string, column: string, reader: string): void {
     this.#tables.add(table.toLowerCase());
     (reader === currentAdsView ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
   }
 
-  /** Adds a table that the statement joins. Ignores `ads`, because the view `current_ads` opens it too. */
+  /**
+   * Adds a table that the statement joins. Ignores the table `ads`, because the view `current_ads` opens this table
+   * too.
+   */
   addJoinedTable(table: string): void {
     if (isAdTable(table) && table !== 'ads') this.add(table, '', '');
   }
@@ -69,8 +78,8 @@ export class ReadColumns {
   }
 
   /**
-   * Groups the columns by table or view. Ignores the columns that the view itself reads, because it reads all columns
-   * of `ads`, even if the statement needs only a few.
+   * Groups the columns by table or view. Ignores the columns that the view itself reads, because the view reads all
+   * columns of `ads` even if the statement needs only a few of them.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
     const usesView = this.#columnsOfView.has(columnReadByView);
@@ -86,10 +95,12 @@ export class ReadColumns {
   }
 }
 
-/** One bit per column of `ads`. A single number can then store which columns of an ad have a value. */
+/**
+ * One bit for each column of the table `ads`, so that a single number can store which columns of an ad have a value.
+ */
 const bitsByColumn = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
-/** An ad field: its name in results, and the table and column that contain it. */
+/** An ad field: its name in results, and the table and column that contain its values. */
 interface AdField {
   name: string;
   table: AdTable;
@@ -97,8 +108,8 @@ interface AdField {
 }
 
 /**
- * Returns the ad fields that a statement reads, without duplicates. If it reads the column `json`, its JSON paths, e.g.
- * `$.headline`, determine the fields.
+ * Returns the ad fields that a statement reads, without duplicates. If the statement reads the column `json`, the JSON
+ * paths in the statement, e.g. `$.headline`, add further fields.
  */
 function listReadFields(
   readColumns: ReadonlyMap<string, readonly string[]>,
@@ -124,8 +135,8 @@ function listReadFields(
 }
 
 /**
- * Returns the column that contains an API field, e.g. `ad_countries.country` for `countries`. Returns an empty list for
- * a name that is no API field.
+ * Returns the column that contains an API field, e.g. `ad_countries.country` for the field `countries`. Returns an
+ * empty list if no column contains the field.
  */
 function findColumnOfJsonField(field: string): Pick<AdField, 'table' | 'column'>[] {
   const [table, column] = Object.hasOwn(columnByJsonField, field) ? (columnByJsonField[field] ?? []) : [];
@@ -137,20 +148,23 @@ const apiColumns = new Set(
   ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
 );
 
-/** The parts of an ad that are needed to count fields: which columns have a value, and the advertiser. */
+/** The parts of an ad that are needed to count fields: its advertiser, and which columns have a value. */
 interface CountedAd {
-  /** One bit for each column of `ads`, set if the ad has a value. */
+  /** One bit for each column of the table `ads`, which is 1 if the ad has a value in this column. */
   columnBits: bigint;
   advertiser: AdvertiserNames;
 }
 
-/** The id and name of an advertiser in its ads. To save memory, ads with the same id and name share one object. */
+/**
+ * The id and the name of an advertiser, as its ads state them. To save memory, ads with the same id and name share one
+ * object.
+ */
 interface AdvertiserNames {
   pageId: string | null;
   pageName: string | null;
 }
 
-/** A cache of field counts: the ads whose fields are counted, and the counts that are known so far. */
+/** A cache of field counts: the ads whose fields are counted, and the counts that have been computed so far. */
 interface FieldCountCache {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adsByAdvertiser: ReadonlyMap<string, number>;
@@ -158,26 +172,26 @@ interface FieldCountCache {
 }
 
 /**
- * Counts how many ads have a value for each field, while the tables are loaded. Counting with SQL would take seconds,
- * because SQLite stores these columns behind long texts.
+ * Counts how many ads have a value for each field. The data for this is collected while the tables are loaded, because
+ * counting with SQL would take seconds: SQLite stores these columns behind long texts.
  */
 export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
   readonly #advertisers = new Map<string, AdvertiserNames>();
   /**
-   * The field counts for all ads, and for the ads in `current_ads`. They stay valid, because the tables do not change
-   * after loading.
+   * The field counts for all ads, and for the ads in the view `current_ads`. These counts stay valid, because the
+   * tables do not change after they were loaded.
    */
   readonly #cachedCounts: { all?: FieldCountCache; current?: FieldCountCache } = {};
-  /** The key of each advertiser, computed on first use. */
+  /** The key of each advertiser. The keys are computed on first use. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
   /**
-   * The ids of the ads that have a value in a column of another table than `ads`. The keys are columns such as
+   * The ids of the ads that have a value in a column of any table except `ads`. The keys are columns such as
    * `ad_countries.country`.
    */
   readonly #idsByColumn = new Map<string, Set<string>>();
 
-  /** Adds rows of a table. The cells of a row are in the order of the table's columns. */
+  /** Adds rows of a table. The cells of a row are in the same order as the columns of the table. */
   addRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
     if (!isAdTable(table)) return;
     const columns = getColumnNames(table);
@@ -214,8 +228,8 @@ export class FieldCounts {
   }
 
   /**
-   * Returns the key of each advertiser. Computes the keys once, because all ads are loaded before the first statement
-   * runs.
+   * Returns the key of each advertiser. The keys are computed only once, because all ads are loaded before the first
+   * statement runs.
    */
   #getAdvertiserKeys(): ReadonlyMap<AdvertiserNames, string | null> {
     if (this.#advertiserKeys) return this.#advertiserKeys;
@@ -228,7 +242,7 @@ export class FieldCounts {
   /**
    * Counts how many ads have a value for each field that an SQL statement reads. Returns undefined if the statement
    * reads no table with ads.
-   * @param readCurrentIds returns the ids in `current_ads`
+   * @param readCurrentIds returns the ids of the ads in the view `current_ads`
    */
   countFields(
     readColumns: ReadColumns,
@@ -280,7 +294,7 @@ export class FieldCounts {
     return counts;
   }
 
-  /** Creates a function that checks whether an ad has a value in a column. */
+  /** Creates a function that returns true if an ad has a value in a column. */
   #createValueTest({ table, column }: Pick<AdField, 'table' | 'column'>): (id: string, ad: CountedAd) => boolean {
     if (table !== 'ads') {
       const ids = this.#getIds(table, column);
@@ -291,8 +305,8 @@ export class FieldCounts {
   }
 
   /**
-   * Returns the keys of the advertisers to which a statement limits its rows. Returns an empty list if it may read ads
-   * of any advertiser.
+   * Returns the keys of the advertisers to which a statement limits its rows. Returns an empty list if the statement
+   * may read ads of any advertiser.
    */
   #findNamedAdvertisers({ advertisers }: StatementLiterals): string[] {
     if (advertisers === undefined) return [];

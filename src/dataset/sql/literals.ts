@@ -1,11 +1,12 @@
 /*
- * Reads the literals of a statement. The text is split into tokens as SQLite splits it, so that comments, quoted names
- * and texts that contain SQL are recognized. Which columns a statement reads is never derived from its text, because
- * SQLite reports that. The text only says which advertisers and which JSON paths the statement names.
+ * Reads the literals of an SQL statement. The text is split into tokens in the same way as in SQLite, so that comments,
+ * quoted names and texts that contain SQL are recognized. The columns that a statement reads are never derived from its
+ * text, because SQLite reports them. The text only shows which advertisers and which JSON paths the statement names.
  */
 
 /**
- * A `LIKE` pattern. `searchText` is in lower case and without the `%` at its start and end, e.g. `acme` for `%Acme%`.
+ * A `LIKE` pattern of SQL. `searchText` is the pattern in lower case without the `%` at its start and end, e.g. `acme`
+ * for `%Acme%`.
  */
 interface LikePattern {
   searchText: string;
@@ -13,33 +14,37 @@ interface LikePattern {
   hasTrailingWildcard: boolean;
 }
 
-/** The advertisers to which a `WHERE` condition limits the rows, by id or name. */
+/** The advertisers to which a `WHERE` condition limits the rows, by their ids or names. */
 interface AdvertiserCondition {
-  /** An advertiser matches if its id or name is one of these texts, ignoring case. */
+  /** The texts that the id or name of a matching advertiser may be equal to, ignoring case. */
   exactValues: readonly string[];
   patterns: readonly LikePattern[];
 }
 
-/** The literals of an SQL statement. They show which advertisers and fields the statement is about. */
+/** The literals of an SQL statement, which show which advertisers and fields the statement is about. */
 export interface StatementLiterals {
   /**
-   * The condition that the advertiser of every row meets. Undefined if the statement may read ads of any advertiser.
+   * The condition that limits the rows to certain advertisers. Undefined if the statement may read ads of any
+   * advertiser.
    */
   advertisers: AdvertiserCondition | undefined;
   /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
 }
 
-/** A token of an SQL statement: a text, a name or number in lower case, or an operator. */
+/** A token of an SQL statement: a text, an operator, or a name or number in lower case. */
 interface SqlToken {
   kind: 'text' | 'name' | 'operator';
   value: string;
 }
 
-/** Maximum number of tokens in a `WHERE` clause. A longer clause is treated as if it mentioned no advertiser. */
+/**
+ * Maximum number of tokens in a `WHERE` clause. A statement with a longer clause is treated as if it named no
+ * advertiser.
+ */
 const maxConditionTokens = 1000;
 
-/** Reads which advertisers and JSON fields an SQL statement mentions. */
+/** Reads which advertisers and which JSON fields an SQL statement mentions. */
 export function readLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
   const conditionTokens: SqlToken[] = [];
@@ -61,14 +66,16 @@ export function readLiterals(sql: string): StatementLiterals {
     else if (depth === 0 && isKeyword(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
     else if (isInCondition && conditionTokens.length <= maxConditionTokens) conditionTokens.push(token);
   }
-  // With several SELECTs, the condition of one does not limit the rows of the others. Therefore no condition is read.
+  // If a statement contains several SELECTs, the condition of one SELECT does not limit the rows of the others.
+  // Therefore ignore the conditions of such a statement.
   const isReadable = selectCount === 1 && conditionTokens.length <= maxConditionTokens;
   return { advertisers: isReadable ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
 }
 
 /**
- * Determines to which advertisers a condition limits the rows. With `AND`, one part that limits them is enough. With
- * `OR`, every part must limit them, because the other rows could belong to any advertiser.
+ * Determines to which advertisers a condition limits the rows. In a condition with `AND`, it is enough that one part
+ * names advertisers. In a condition with `OR`, every part must name advertisers, because the other rows could belong to
+ * any advertiser.
  */
 function readAdvertiserCondition(tokens: readonly SqlToken[]): AdvertiserCondition | undefined {
   const alternatives = splitCondition(tokens, 'or');
@@ -91,7 +98,7 @@ function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[
   };
 }
 
-/** Splits a condition at `AND` or `OR`, but not inside parentheses, `CASE … END` and `BETWEEN … AND …`. */
+/** Splits a condition at each `AND` or `OR` that is not inside parentheses, `CASE … END` or `BETWEEN … AND …`. */
 function splitCondition(tokens: readonly SqlToken[], operator: 'and' | 'or'): (readonly SqlToken[])[] {
   const conditionParts: SqlToken[][] = [[]];
   let depth = 0;
@@ -108,7 +115,7 @@ function splitCondition(tokens: readonly SqlToken[], operator: 'and' | 'or'): (r
   return conditionParts;
 }
 
-/** Returns the tokens inside a pair of parentheses. Returns undefined unless the parentheses enclose all tokens. */
+/** Returns the tokens inside a pair of parentheses, or undefined unless the parentheses enclose all tokens. */
 function removeParentheses(tokens: readonly SqlToken[]): readonly SqlToken[] | undefined {
   if (!isOperator(tokens[0], '(')) return undefined;
   let depth = 0;
@@ -120,7 +127,7 @@ function removeParentheses(tokens: readonly SqlToken[]): readonly SqlToken[] | u
   return undefined;
 }
 
-/** Words before a parenthesis that a simple comparison may contain: functions that are applied to a name, and `IN`. */
+/** The words that may precede a parenthesis in a simple comparison: `IN`, and functions that are applied to a name. */
 const allowedWordsBeforeParenthesis = ['lower', 'upper', 'trim', 'in'];
 const comparisonOperators = ['=', '==', 'in', 'like', 'is'];
 const digitsPattern = /^\d+$/;
@@ -145,7 +152,7 @@ function readComparison(tokens: readonly SqlToken[]): AdvertiserCondition | unde
   if (literals.length === 0) return undefined;
   if (usedComparisons[0]?.value !== 'like')
     return { exactValues: literals.map((literal) => literal.toLowerCase()), patterns: [] };
-  // `LIKE` patterns are supported only for names, not for ids.
+  // `LIKE` is supported only for advertiser names, not for ids.
   if (tokens.some((token) => isKeyword(token, 'pageid'))) return undefined;
   const patterns = literals.flatMap((literal) => parseLikePattern(literal) ?? []);
   return patterns.length === 1 ? { exactValues: [], patterns } : undefined;
@@ -173,7 +180,7 @@ function parseLikePattern(pattern: string): LikePattern | undefined {
   };
 }
 
-/** Returns true if an advertiser's id or name meets a condition. */
+/** Returns true if the id or the name of an advertiser meets a condition. */
 export function includesAdvertiser(
   { exactValues, patterns }: AdvertiserCondition,
   { pageId, pageName }: { pageId: string | null; pageName: string | null },
@@ -190,13 +197,13 @@ function matchesPattern(name: string, { searchText, hasLeadingWildcard, hasTrail
 }
 
 /**
- * Matches the next token of an SQL statement. The groups are a text, a name in each kind of quotes, a name or number,
- * and an operator.
+ * Matches the next token of an SQL statement. The capturing groups are a text, a name in each kind of quotes, a name or
+ * number without quotes, and an operator.
  */
 const tokenPattern =
   /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/gy;
 
-/** Yields the tokens of an SQL statement, without white space and comments. */
+/** Yields the tokens of an SQL statement. Skips white space and comments. */
 function* readSqlTokens(sql: string): Generator<SqlToken> {
   for (const [, text, doubleQuoted, backQuoted, bracketed, word, operator] of sql.matchAll(tokenPattern)) {
     const name = doubleQuoted ?? backQuoted ?? bracketed ?? word;

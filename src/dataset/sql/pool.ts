@@ -12,56 +12,56 @@ import {
 } from './statement.ts';
 import type { CallOf, LoadedRows, ResultOf, SqlCall, WorkerReply } from './worker.ts';
 
-/** A snapshot of the dataset of one tenant (API key). Two snapshots with the same version contain the same rows. */
+/** A snapshot of the dataset of one tenant (API key). Snapshots with the same version contain the same rows. */
 export interface DatasetSnapshot {
   tenantId: string;
   version: string;
   /**
-   * Yields the table rows in batches, so that not all of them are in memory twice. `json` makes up most of an ad's
-   * size, so it is loaded only if a statement reads it.
+   * Yields the table rows in batches, so that memory does not hold a second copy of all rows. The column `json` makes
+   * up most of the size of an ad, so it is loaded only if a statement reads it.
    */
   readTables(options: { includeJson: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
-/** A batch of rows of one table. */
+/** A batch of rows that belong to one table. */
 export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<Row<Table>> } }[TableName];
 
 /** An SQL statement with the limits of its result. */
 export interface SqlQuery {
   sql: string;
-  /** Maximum number of rows to return. The remaining rows are only counted. */
+  /** Maximum number of rows to return. Further rows are counted but not returned. */
   limit?: number | undefined;
   maxCellChars?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** The columns and rows of an exported SQL statement. The rows arrive in batches. */
+/** The columns and rows of the result of an exported SQL statement. The rows arrive in batches. */
 export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
-  /** The ad fields that the statement reads, and how many ads have a value for each field. */
+  /** The ad fields that the statement reads, with the number of ads that have a value for each field. */
   readFields?: ExportBatch['readFields'];
   /** True if the statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
 }
 
-/** Options of a `SqlPool`. */
+/** The options of a `SqlPool`. */
 export interface SqlPoolOptions {
   /**
-   * Maximum number of workers that run statements. Each worker contains the tables of one tenant. Half as many
-   * additional workers can run exports. At most `maxWorkers` workers compute at the same time.
+   * Maximum number of workers that run SQL statements. Each worker contains the tables of one tenant (API key). Exports
+   * can use half as many additional workers, but at most `maxWorkers` workers compute at the same time.
    */
   maxWorkers?: number;
   limits?: Partial<StatementLimits>;
   /** How long a statement may exceed its time limit before its worker is terminated, in milliseconds. */
   graceMs?: number;
-  /** How long an idle worker exists before it is terminated, in milliseconds. */
+  /** How long a worker may be idle before it is terminated, in milliseconds. */
   idleMs?: number;
 }
 
 /**
- * The tables that a worker has loaded: for which tenant, from which version of the dataset, and whether with the column
- * `json`.
+ * Describes the tables that a worker has loaded: the tenant (API key), the version of the dataset, and whether the
+ * column `json` is loaded.
  */
 type LoadedTables = Pick<DatasetSnapshot, 'tenantId' | 'version'> & { hasJson: boolean };
 
@@ -73,8 +73,8 @@ const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath:
 const loadTimeoutMs = 20_000;
 
 /**
- * Runs SQL statements in worker threads. Each worker contains one version of one tenant's dataset. Tenants (API keys)
- * therefore share no memory, and no statement reads outdated tables.
+ * Runs SQL statements in worker threads. Each worker contains one version of the dataset of one tenant (API key).
+ * Therefore tenants share no memory, and no statement reads outdated tables.
  */
 export class SqlPool {
   readonly #limits: StatementLimits;
@@ -97,7 +97,7 @@ export class SqlPool {
   /**
    * Runs an SQL statement and returns its result.
    * @throws AdLibraryError `invalid_request` if the statement fails; the message explains why and what to do
-   * @throws the signal's reason if the signal aborts
+   * @throws the reason of `signal` if it aborts
    */
   async query(
     snapshot: DatasetSnapshot,
@@ -110,8 +110,9 @@ export class SqlPool {
   }
 
   /**
-   * Passes all rows of an SQL statement to `readRows` in batches. The worker is reserved until the export ends. Each
-   * batch waits for a slot, so that statements of other tenants can run in between.
+   * Runs an SQL statement and passes all its rows to `readRows` in batches. The worker is reserved until the export
+   * ends. Each batch waits for a slot of the pool, so that statements of other tenants (API keys) can run between two
+   * batches.
    */
   async export<Result>(
     snapshot: DatasetSnapshot,
@@ -208,12 +209,12 @@ export class SqlPool {
     try {
       const startLoadingCall = (call: CallOf<'empty' | 'load'>) => {
         const loadingCall = this.#callWorker(worker, call, signal, loadTimeoutMs);
-        // Node reports a rejection without a handler as unhandled. Add an empty handler now; the later `await` throws
-        // the error.
+        // Node treats a rejected promise without a handler as an error. Add an empty handler now, because the `await`
+        // that handles the rejection comes later.
         loadingCall.catch(() => {});
         return loadingCall;
       };
-      // The worker inserts one batch while this thread builds the next one.
+      // The worker inserts one batch while this thread builds the next batch.
       let loadingCall = reusableWorker ? startLoadingCall(['empty']) : Promise.resolve();
       for await (const batch of buildBatches(snapshot, hasJson)) {
         await loadingCall;
@@ -229,7 +230,7 @@ export class SqlPool {
   }
 
   /**
-   * Calls a method of a worker and waits for the result.
+   * Calls a method of a worker and waits for its result.
    * @throws SqlFailure if the SQL statement fails
    */
   async #callWorker<Name extends SqlCall[0]>(
@@ -249,14 +250,14 @@ function assertSqlLength({ length }: string): void {
     throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.maxSqlChars} are allowed.`);
 }
 
-/** Approximate size of a batch of rows that is sent to a worker, in characters. */
+/** Approximate size, in characters, of a batch of rows that is sent to a worker. */
 const charsPerBatch = 500_000;
 
 async function* buildBatches(snapshot: DatasetSnapshot, includeJson: boolean): AsyncGenerator<LoadedRows> {
   let [batch, batchChars]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.readTables({ includeJson })) {
-    // If `json` is not loaded, its cell must be null. No row has a property with an empty name, so reading it gives
-    // null.
+    // If the column `json` is not loaded, its cells must be null. No row has a property with an empty name, so this
+    // name results in null.
     const columns = getColumnNames(table).map((name) => (name === 'json' && !includeJson ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);

@@ -3,17 +3,19 @@ import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clipToLength } from '../tables.ts';
 import { explainSqliteMessage, listTables } from './error-advice.ts';
 
-/** Limits of an SQL statement, which the engine enforces while the statement runs. */
+/** The limits of an SQL statement. The SQL engine enforces them while the statement runs. */
 export interface StatementLimits {
   statementMs: number;
-  /** Total computing time of an export, in milliseconds. `statementMs` also applies to each of its batches. */
+  /**
+   * Maximum computing time of a whole export, in milliseconds. `statementMs` limits the time of each batch of its rows.
+   */
   exportMs: number;
-  /** Memory for sorting, grouping and joining texts, in bytes. The tables do not count. */
+  /** Maximum memory for sorting, grouping and joining texts, in bytes. The memory of the tables does not count. */
   workingBytes: number;
   tableBytes: number;
 }
 
-/** Default limits of an SQL statement. */
+/** The default limits of an SQL statement. */
 export const statementLimits: StatementLimits = {
   statementMs: 2000,
   exportMs: 30_000,
@@ -21,7 +23,7 @@ export const statementLimits: StatementLimits = {
   tableBytes: 768 * 2 ** 20,
 };
 
-/** Limits that SQLite enforces itself (`sqlite3_limit`). */
+/** The limits that SQLite itself enforces, as arguments of `sqlite3_limit`. */
 export const sqliteLimits = {
   /** Maximum size of a text, a blob or a row, in bytes. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
@@ -39,44 +41,53 @@ export const sqliteLimits = {
   SQLITE_LIMIT_WORKER_THREADS: 0,
 } as const;
 
-/** Limits of the SQL operator `REGEXP`. `maxSteps` limits the steps of the compiled pattern. */
+/** Limits of the SQL operator `REGEXP`. `maxSteps` limits the number of steps in the compiled pattern. */
 export const regexpLimits = { maxPatternChars: 500, maxTextChars: 20_000, maxSteps: 1000 } as const;
 
-/** Limits of a query result, which keep it small enough for a model. */
+/** Limits of an SQL statement and its result, which keep the result small enough for a model. */
 export const resultLimits = {
   maxSqlChars: 20_000,
   defaultRows: 50,
   defaultCellChars: 160,
-  /** If a result has more rows, its number of rows is unknown. */
+  /** Maximum number of rows that are counted. The number of rows in a larger result is unknown. */
   maxCountedRows: 100_000,
-  /** Maximum number of characters in all cells together. Further rows are counted but not returned. */
+  /** Maximum number of characters in all cells of a result together. Further rows are counted but not returned. */
   maxTotalChars: 2_000_000,
 } as const;
 
-/** Limits that a tool call sets for the result of its SQL statement. */
+/** The limits that a tool call sets for the result of its SQL statement. */
 export interface QueryOptions {
-  /** Maximum number of rows to return. The remaining rows are only counted. */
+  /** Maximum number of rows to return. Further rows are counted but not returned. */
   limit: number;
   maxCellChars: number;
 }
 
-/** The ad fields that an SQL statement reads, and how many ads have a value for each field. */
+/** The ad fields that an SQL statement reads, with the number of ads that have a value for each field. */
 export interface ReadFields {
-  /** Number of ads that the statement reads: all ads of the dataset, or only the ads in `current_ads`. */
+  /** Number of ads that the statement reads: all ads of the dataset, or only the ads in the view `current_ads`. */
   totalAds: number;
-  /** Number of these ads for each advertiser. The keys come from `createAdvertiserKeyFinder`. */
+  /** Number of ads in `totalAds` by advertiser. The keys come from `createAdvertiserKeyFinder`. */
   adsByAdvertiser: ReadonlyMap<string, number>;
-  /** An ad with several values for a field, such as several countries, is counted once. */
+  /**
+   * The fields that the statement reads. An ad with several values for a field, such as several countries, is counted
+   * once.
+   */
   fields: readonly ReadField[];
-  /** Keys of the advertisers to which the statement limits its rows. Empty if it may read ads of any advertiser. */
+  /**
+   * Keys of the advertisers to which the statement limits its rows. Empty if the statement may read ads of any
+   * advertiser.
+   */
   namedAdvertisers: ReadonlySet<string>;
 }
 
-/** An ad field that an SQL statement reads, and the number of ads that have a value for it. */
+/** An ad field that an SQL statement reads, with the number of ads that have a value for this field. */
 export interface ReadField {
   name: string;
   adsWithValue: number;
-  /** Number of ads without a value, for each advertiser that has such ads. */
+  /**
+   * Number of ads without a value for the field, by the key of their advertiser. Omits advertisers whose ads all have a
+   * value.
+   */
   missingByAdvertiser: ReadonlyMap<string, number>;
 }
 
@@ -84,10 +95,10 @@ export interface ReadField {
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];
-  /** Total number of rows. null if there are more than 100,000. */
+  /** Total number of rows, or null if there are more than 100,000 rows. */
   rowCount: number | null;
   truncated: boolean;
-  /** Undefined if the statement reads no table with ads. */
+  /** The ad fields that the statement reads. Undefined if the statement reads no table with ads. */
   readFields: ReadFields | undefined;
   /**
    * True if the statement reads ads, so that missing ads affect its result. False if it reads only the tables
@@ -96,19 +107,19 @@ export interface SqlResult {
   isAboutAds: boolean;
 }
 
-/** Returns true if a result has no rows, or one row with only zeros and nulls, e.g. the result of `SELECT count(*)`. */
+/** Returns true if a result has no rows, or only one row with zeros and nulls, e.g. from `SELECT count(*)`. */
 export const isEmptyResult = (rows: readonly (readonly Cell[])[], rowCount: number | null): boolean =>
   rowCount === 0 ||
   (rowCount === 1 && rows.length === 1 && (rows[0] ?? []).every((cell) => cell === null || cell === 0));
 
-/** Describes why an SQL statement failed. */
+/** The reason why an SQL statement failed. */
 export interface SqlProblem {
   reason: keyof typeof problemTexts;
-  /** SQLite's error message. It may quote third-party text, so it must be sanitized. */
+  /** The error message from SQLite. It must be sanitized, because it may quote text from an advertiser. */
   detail?: string;
 }
 
-/** Thrown if an SQL statement fails. */
+/** The error that is thrown if an SQL statement fails. */
 export class SqlFailure extends Error {
   override readonly name = 'SqlFailure';
   readonly problem: SqlProblem;
@@ -119,21 +130,21 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of rows of an export. Only the first batch has `readFields` and `isAboutAds`. */
+/** A batch of rows of an exported SQL statement. Only the first batch has `readFields` and `isAboutAds`. */
 export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
   Partial<Pick<SqlResult, 'readFields' | 'isAboutAds'>> & { isLast: boolean };
 
 /**
- * Removes invisible characters from a text and cuts it to `maxChars` characters. States how many are missing, e.g. `…
- * (+20 chars)`.
+ * Removes invisible characters from a text and cuts the text to `maxChars` characters. A cut text ends with the number
+ * of missing characters, e.g. `… (+20 chars)`.
  */
 export function cleanCell(text: string, maxChars: number): string {
-  // Read more than `maxChars` characters, because `sanitize` may remove some.
+  // Read more than `maxChars` characters, because `sanitize` may remove some of them.
   const readableText = text.slice(0, 2 * maxChars + 200);
   return clipToLength(sanitize(readableText), maxChars, text.length - readableText.length);
 }
 
-/** Creates an error that explains to a model why its SQL statement failed and what to do. */
+/** Creates an error that explains to a model why its SQL statement failed and what the model can do. */
 export function createProblemError({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
   const shortMessage = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadMessageChars));
   return invalidRequest(
@@ -178,11 +189,14 @@ const problemTexts = {
   ],
 };
 
-/** Maximum number of characters to read from an SQLite message. */
+/** Maximum number of characters that are read from an SQLite message. */
 const maxReadMessageChars = 1000;
-/** Maximum number of characters to show of an SQLite message for which there is no explanation. */
+/** Maximum number of characters that are shown from an SQLite message for which there is no explanation. */
 const maxShownMessageChars = 300;
-/** Explains an SQLite message, or quotes it if there is no explanation. It may contain text from an advertiser. */
+/**
+ * Explains an SQLite message, or quotes the message if there is no explanation. The message may contain text from an
+ * advertiser.
+ */
 const explainOrQuoteMessage = (sqliteMessage: string): string =>
   explainSqliteMessage(sqliteMessage) ??
   `SQLite says: ${quote(cleanCell(sanitizeLine(sqliteMessage), maxShownMessageChars))}. Correct the SQL and call again.`;

@@ -12,8 +12,8 @@ import {
 } from './statement.ts';
 
 /**
- * The data that the pool passes to this worker. A worker contains the tables of one tenant (API key). When they are
- * outdated, the pool empties the worker or terminates it.
+ * The data that the pool passes to this worker thread. A worker contains the tables of one tenant (API key). When these
+ * tables are outdated, the pool empties the worker or terminates it.
  */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopFlag = new Int32Array(stop);
@@ -32,7 +32,7 @@ lowerThreadPriority();
 let engine = await SqlEngine.open(limits);
 
 const workerMethods = {
-  /** Replaces all tables with empty ones, which is ten times as fast as starting a new worker. */
+  /** Replaces all tables by empty tables, which is ten times as fast as starting a new worker. */
   async empty(): Promise<void> {
     engine = await SqlEngine.open(limits);
   },
@@ -69,16 +69,16 @@ export type LoadedRows = [TableName, Cell[][]][];
 
 type WorkerMethods = typeof workerMethods;
 /**
- * A call that the pool sends to a worker: the name of a method and its arguments. The worker finishes one call before
- * it starts the next one.
+ * A call that the pool sends to a worker: the name of a method and its arguments. The worker finishes each call before
+ * it starts the next call.
  */
 export type SqlCall = [name: keyof WorkerMethods, ...methodArguments: unknown[]];
-/** A call of the method `Name`, e.g. `['empty']`. */
+/** A call of the worker method `Name`, e.g. `['empty']`. */
 export type CallOf<Name extends keyof WorkerMethods> = [
   name: Name,
   ...methodArguments: Parameters<WorkerMethods[Name]>,
 ];
-/** The result of the method `Name`. */
+/** The result of the worker method `Name`. */
 export type ResultOf<Name extends keyof WorkerMethods> = Awaited<ReturnType<WorkerMethods[Name]>>;
 /** The worker's reply to a call. If the call failed, the reply has a `problem` instead of a `result`. */
 export interface WorkerReply {
@@ -86,7 +86,7 @@ export interface WorkerReply {
   problem?: SqlProblem;
 }
 
-/** Reads the next batch of rows of the running export. */
+/** Reads the next batch of rows of the current export. If there is no export, returns an empty last batch. */
 function readNextBatch(): ExportBatch {
   if (!runningExport) return { columns: [], rows: [], isLast: true };
   if (runningExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
@@ -114,8 +114,8 @@ function closeExport(): void {
 }
 
 /**
- * Converts an error of an SQL statement to a problem. Throws any other error again, which ends the worker, because it
- * is a bug.
+ * Converts an error of an SQL statement to a problem that can be sent to the pool. Rethrows any other error, which ends
+ * the worker, because such an error is a bug.
  */
 function describeProblem(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;

@@ -17,17 +17,20 @@ export type { ImportedFile } from './find-missing-part.ts';
 
 /**
  * Implements the commands `library serve`, `library import`, `library pictures` and `library key`. The functions return
- * results, and `cli/library.ts` prints them.
+ * results, which `cli/library.ts` prints.
  */
 
-/** The database file of a library (`database`), and a function that returns the current time (`now`). */
+/**
+ * The options to open a library: the path of its database file (`database`), and a function that returns the current
+ * time (`now`).
+ */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
 type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
 type ServeOptions = OpenOptions & {
   /**
-   * Opens a port and answers its HTTP requests with `fetch` until the returned `close` is called. `url` is the URL of
-   * the server for other processes on this machine. `close` waits for responses in progress.
+   * Opens a port and answers its HTTP requests with `fetch` until `close` is called. Returns the URL at which other
+   * processes on this machine reach the server. `close` waits for responses in progress.
    *
    * @throws Error if the port cannot be opened
    */
@@ -35,8 +38,8 @@ type ServeOptions = OpenOptions & {
 };
 
 /**
- * Serves the library in a database file over HTTP. Only one process can open the file, so the server writes its URL
- * into the lock file. Other `library` commands then run their operations through this server.
+ * Serves the library in a database file over HTTP. Only one process can open the file. The server therefore writes its
+ * URL into the lock file, and other `library` commands send their operations to the server.
  *
  * @throws LockHeldError if another process uses the file
  * @throws Error if the port cannot be opened
@@ -51,12 +54,14 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   lock.setEndpoint({ url, token });
   return {
     url,
-    /** The path of the database, and the number of ads and advertiser pages in it when the server started. */
+    /**
+     * The path of the database, and the numbers of ads and advertiser pages that it contained when the server started.
+     */
     databaseContents: { database: lock.databasePath, ...library.countRecords() },
-    /** Stops the server: waits for responses in progress, then closes the database and releases its lock. */
+    /** Stops the server. Waits for responses in progress, then closes the database and releases its lock. */
     async close() {
-      // Remove the URL from the lock file first. Other commands then wait until the database is free, instead of
-      // calling a server that is closing.
+      // Remove the server's URL from the lock file first. Other commands then wait for the database instead of calling
+      // a server that is closing.
       lock.setEndpoint(undefined);
       await stopListening();
       close();
@@ -76,33 +81,39 @@ export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgr
   stdin: AsyncIterable<Uint8Array>;
   /**
    * True if the files contain all current results of the saved search that `question` names. The import then marks ads
-   * as gone if an earlier import of this search contained them and the files do not. It marks no ads if some of the
-   * results seem to be missing (see `findMissingPart`).
+   * as gone if they were in an earlier import of this search and are not in the files. If some results seem to be
+   * missing, no ads are marked.
    */
   isComplete?: boolean | undefined;
   onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
-/** The progress of an import. `readBytes` and `totalBytes` count bytes on disk, where files may be compressed. */
+/**
+ * The progress of an import. `readBytes` and `totalBytes` count the bytes of the files on disk, which may be
+ * compressed.
+ */
 export interface ImportProgress extends ImportCounts {
   readBytes: number;
-  /** The total size of all files. Undefined if the size of one of them is unknown, e.g. for standard input. */
+  /** The total size of all files. Undefined if the size of a file is unknown, e.g. for standard input. */
   totalBytes: number | undefined;
 }
 
 /** The result of the command `library import`. */
 export interface ImportFilesResult {
   files: ImportedFile[];
-  /** The names of files without ads or advertiser pages in folders and ZIP archives, e.g. pictures. */
+  /** The names of files in folders and ZIP archives that contain no ads or advertiser pages, e.g. pictures. */
   otherFiles: string[];
   /**
-   * The number of ads in the results of the saved search, and how many ads of its earlier results are gone. Undefined
-   * unless the import contains all results of a saved search.
+   * The number of ads that a saved search lists now, and the number of its earlier ads that are gone. Undefined unless
+   * the files contain all results of the search.
    */
   questionResult?: { listed: number; gone: number } | undefined;
-  /** The reason why no ads were marked as gone although `isComplete` was true. Otherwise undefined. */
+  /**
+   * The reason why an import with `isComplete` marked no ads as gone. Undefined if the import marked ads or
+   * `isComplete` was false.
+   */
   incompleteReason?: string | undefined;
-  /** Sentences about searches of which the files contain fewer results than the response states. */
+  /** One sentence for each search whose response states more results than the imported files contain. */
   unreadResults: string[];
 }
 
@@ -161,7 +172,9 @@ export async function importFiles(
   });
 }
 
-/** Adds a note to the report about a workbook of which only the first sheet was read. */
+/**
+ * If only the first sheet of a workbook was read, adds the number of sheets and a note to the report about the file.
+ */
 const addSheetCount = (file: ImportedFile, sheetCount: number): ImportedFile =>
   sheetCount < 2
     ? file
@@ -174,7 +187,7 @@ const addSheetCount = (file: ImportedFile, sheetCount: number): ImportedFile =>
         ],
       };
 
-/** Returns true for a file in which the import recognized neither records nor the columns of a table. */
+/** Returns true if the import found no records, no result pages and no table columns in a file. */
 const hasNoRecords = ({ ads, pages, repeated, columns, resultPages }: ImportReport): boolean =>
   ads + pages + repeated + resultPages.length === 0 && columns === undefined;
 
@@ -185,8 +198,8 @@ const hasNoRecords = ({ ads, pages, repeated, columns, resultPages }: ImportRepo
 export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
 
 /**
- * Downloads the pictures of ads into a folder, and stores in the database which pictures the library has. If another
- * process serves the database, that process stores this information.
+ * Downloads the pictures of ads into a folder, and records in the database which pictures are stored. If another
+ * process serves the database, that process updates the database.
  *
  * @throws LockHeldError if another process uses the database without serving it
  * @throws Error if a file cannot be written
@@ -197,21 +210,24 @@ export const fetchPictures = (
 ): Promise<PicturesReport> => withLibrary(databaseOptions, (library) => fetchMissingPictures(library, options));
 
 /**
- * Creates an API key. `key` in the result is the secret. It cannot be read again later, because the database stores
+ * Creates an API key. `key` in the result is the secret key. It cannot be read again later, because the database stores
  * only its hash.
  */
 export const createKey = (databaseOptions: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
   withLibrary(databaseOptions, ({ create }) => create(options));
 
-/** Returns all API keys of a library, without their secrets. */
+/** Returns the API keys of a library, without their secrets. */
 export const listKeys = (databaseOptions: DatabaseOptions): Promise<KeyInfo[]> =>
   withLibrary(databaseOptions, ({ list }) => list());
 
-/** Revokes the API key with an id or prefix, e.g. because the key was leaked. */
+/** Revokes the API key with the given id or prefix, e.g. after the key was leaked. */
 export const revokeKey = (databaseOptions: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(databaseOptions, ({ revoke }) => revoke(keyIdOrPrefix));
 
-/** Creates the operations of the `library` commands for a library that is open in this process. */
+/**
+ * Creates the operations of the `library` commands for a library that is open in this process. All operations return
+ * promises, because a library in another process is called over HTTP.
+ */
 const createLocalCommands = ({
   import: importSource,
   startImportRun,
@@ -229,12 +245,12 @@ const createLocalCommands = ({
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
 
-/** The operations of the `library` commands. The library may be open in this process or in another one. */
+/** The operations of the `library` commands. The library may be open in this process or in another process. */
 type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
 /**
- * Opens the library in a database file, passes its operations to `useLibrary`, and closes it again. If another process
- * serves the file, the operations send requests to that process instead.
+ * Opens the library in a database file, passes its operations to `useLibrary`, and closes the library afterwards. If
+ * another process serves the file, the operations send requests to that process instead.
  */
 async function withLibrary<Result>(
   databaseOptions: DatabaseOptions,
@@ -253,8 +269,8 @@ async function withLibrary<Result>(
 }
 
 /**
- * Locks a database file for this process, and opens the library in it. `close` closes the library and releases the
- * lock.
+ * Locks a database file for this process and opens the library in the file. The returned `close` closes the library and
+ * releases the lock.
  */
 async function openLockedLibrary(options: OpenOptions) {
   const lock = await lockDatabase(options.database);
@@ -276,9 +292,9 @@ async function openLockedLibrary(options: OpenOptions) {
 const createCommandToken = () => randomBytes(24).toString('hex');
 
 /**
- * Adds routes under `/-/` to the HTTP API of a library. Through them, other processes of the same user run commands. A
- * caller must send the token from the lock file, which only this user can read. Arguments and results are JSON. Only
- * the body of an import request is the content of the imported file.
+ * Adds routes under `/-/` to the HTTP API of a library, through which other processes of the same user run commands. A
+ * caller must send the token from the lock file, which only this user can read. Requests and responses are JSON, except
+ * that the body of an import request is the imported file.
  */
 function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);
@@ -307,14 +323,14 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   };
 }
 
-/** Parses the options of an import from the query parameters of its request. */
+/** Parses the options of an import from the query parameters of an import request. */
 const parseImportOptions = (query: URLSearchParams): ImportOptions => ({
   format: query.get('format') ?? undefined,
   question: query.get('question') ?? undefined,
   run: query.has('run') ? Number(query.get('run')) : undefined,
 });
 
-/** Formats the options of an import as query parameters of its request. */
+/** Formats the options of an import as query parameters of an import request. */
 const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string =>
   new URLSearchParams(
     Object.entries(options).flatMap(([name, value]) =>
@@ -322,7 +338,7 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
     ),
   ).toString();
 
-/** Creates a request that asks the process with the open database to run a command. */
+/** Creates a request that runs a command in the process that has the database open. */
 const createCommandRequest = ({ url, token }: LockHolderEndpoint, commandName: string, options: RequestInit) =>
   new Request(`${url}/-/${commandName}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 

@@ -5,15 +5,18 @@ import { groupBy } from '../../views/group-by.ts';
  * files, and whether a file between two others is missing. Dates and times of day in the names are no such numbers.
  */
 
-/** A file name, split into its text and its numbers. */
+/** A file name, separated into its text and its numbers. */
 export interface ParsedFileName {
   name: string;
   /**
-   * The name with placeholders, followed by its dates, e.g. `ads-#-<date>|2026-01-31`. Dates do not show the order of
-   * files, so only files with the same dates have the same text here.
+   * The name with placeholders for its numbers and dates, followed by the dates, e.g. `ads-#-<date>|2026-01-31`. Dates
+   * do not show the order of files, so file names with different dates are never compared.
    */
   nameWithoutNumbers: string;
-  /** All numbers in the name. The last one is the number of a copy, which is 0 if there is none. */
+  /**
+   * All numbers in the name, in order. The last number is the number of the copy, e.g. 1 in `ads (1).json`, or 0 if the
+   * name has none.
+   */
   numbers: number[];
 }
 
@@ -39,8 +42,9 @@ const datePattern = new RegExp(
 const timePattern = /(?<!\d)([01]\d|2[0-3])([-_.:])([0-5]\d)\2([0-5]\d)(?!\d)/g;
 
 /**
- * Parses the names of files. A browser adds a number to copies, as in `ads.json` and `ads (1).json`. A file without a
- * number comes before numbered files of the same name, e.g. `ads.json` before `ads-2.json`.
+ * Parses the names of files, so that their numbers can be compared. Browsers number copies, as in `ads.json` and `ads
+ * (1).json`. A file without a number comes before numbered files with the same name, e.g. `ads.json` before
+ * `ads-2.json`.
  */
 export function parseFileNames(fileNames: readonly string[]): ParsedFileName[] {
   const splitNames = fileNames.map(splitName);
@@ -64,19 +68,19 @@ export function parseFileNames(fileNames: readonly string[]): ParsedFileName[] {
   });
 }
 
-/** Removes the extensions of a file name, and splits off the number of a copy, e.g. 1 for `ads (1).json`. */
+/** Removes the extensions from a file name, and separates the number of a copy, e.g. 1 in `ads (1).json`. */
 function splitName(name: string) {
   const [, stem = name, copyNumber = '0'] = /^(.*?)(?: \((\d{1,6})\))?(?:\.[a-z]{2,6}){0,2}$/is.exec(name) ?? [];
   return { name, stem, copyNumber };
 }
 
-/** Returns the indexes of the numbers in which the file names differ. */
+/** Returns the indexes of the numbers that are not the same in all file names. */
 export const findVariableNumbers = (files: readonly ParsedFileName[]): number[] =>
   (files[0]?.numbers ?? []).flatMap((number, index) =>
     files.some(({ numbers }) => numbers[index] !== number) ? [index] : [],
   );
 
-/** Groups files whose names differ only in the number at `numberIndex`. Each group is sorted by this number. */
+/** Groups files whose names differ only in the number at `numberIndex`. Sorts each group by this number. */
 export function groupByNumber<File extends ParsedFileName>(files: readonly File[], numberIndex: number): File[][] {
   const groups = groupBy(files, ({ numbers }) => numbers.toSpliced(numberIndex, 1).join(' '));
   return [...groups.values()].map((group) =>
@@ -84,16 +88,15 @@ export function groupByNumber<File extends ParsedFileName>(files: readonly File[
   );
 }
 
-/** The largest number in a file name that counts as the number of a page. A larger number may be an id. */
+/** The largest number in a file name that is taken for a page number. A larger number may be an id. */
 const maxPageNumber = 999;
-/** The largest number in a file name that counts as the index of the first record in the file. */
+/** The largest number in a file name that is taken for the index of the first record in the file. */
 const maxRecordIndex = 1_000_000;
 
 /**
- * Returns the reason why a file must be missing if the numbers in the file names have a gap. Returns undefined if there
- * is no gap.
- * @param hasNextPage returns true for a file that says that more results follow; larger numbers can then be page
- * numbers
+ * If the numbers in file names have a gap, returns a sentence about the missing file. Otherwise returns undefined.
+ * @param hasNextPage returns true for a file that says that more results follow; a number above 999 can then be a page
+ * number
  */
 export function findNumberGap(names: readonly string[], hasNextPage: (name: string) => boolean): string | undefined {
   const groups = groupBy(parseFileNames(names), ({ nameWithoutNumbers }) => nameWithoutNumbers);
@@ -123,8 +126,8 @@ function findGap(
     return { name, previousName: previous?.name, step: number - (previous?.number ?? 0) };
   });
   const smallestStep = Math.min(...steps.map(({ step }) => step).filter((step) => step > 0));
-  // The number may be the index of the first record in the file, e.g. 0, 25 and 50. All steps are then multiples of the
-  // smallest one.
+  // The number may be the index of the first record in each file, e.g. 0, 25 and 50. All steps between such numbers are
+  // multiples of the smallest step.
   const isRecordIndex =
     smallestStep >= 10 &&
     last.number <= maxRecordIndex &&
@@ -142,8 +145,8 @@ function findGap(
 }
 
 /**
- * Returns a problem if a file name contains the total number of files, e.g. 3 in `ads-1-of-3.csv`, and there are fewer
- * files. All names have the same text around their numbers.
+ * Returns a problem if the file names state the total number of files, e.g. 3 in `ads-1-of-3.csv`, and there are fewer
+ * files. The caller passes names that differ only in their numbers.
  */
 function findFileCountProblem(names: readonly string[]): string | undefined {
   const [name = ''] = names;

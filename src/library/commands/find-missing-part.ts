@@ -17,20 +17,20 @@ import {
  * Many files, such as tables, say nothing about other pages. Their numbers still show if a file between them is missing.
  */
 
-/** The report about an imported file, with the name of the file. */
+/** The import report about a file, with the name of the file. */
 export type ImportedFile = ImportReport & {
   name: string;
-  /** The number of sheets of a workbook if there are several, of which only the first one was read. */
+  /** The number of sheets, for a workbook with several sheets. The import reads only the first sheet. */
   sheetCount?: number;
 };
 
-/** A file with its pages of search results, except for pages that an earlier file contains as well. */
+/** A file with the pages of search results that it contains. Pages that an earlier file also contains are left out. */
 interface FileWithResultPages {
   file: ImportedFile;
   pages: ResultPage[];
 }
 
-/** A file with result pages, and the numbers in its name. */
+/** A file with pages of search results, and with the numbers in its name. */
 type NumberedFileWithResultPages = FileWithResultPages & ParsedFileName;
 
 /**
@@ -62,8 +62,8 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
 }
 
 /**
- * Returns a sentence for each search whose response states more results than the files contain. Checks nothing else,
- * because an import may well contain only a part of the results.
+ * Returns a sentence for each search whose response states more results than the files contain. This is no error,
+ * because users may import only some of the results.
  */
 export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
   groupFiles(listDifferentPages(files)).flatMap((group) => {
@@ -80,8 +80,8 @@ const describeUnreadResults = ({ name }: ImportedFile, total: number, recordCoun
   `${name} states ${formatCount(total, 'result')}, but only ${recordCount.toLocaleString('en-US')} were read`;
 
 /**
- * Lists the files that contain pages of search results. If several files contain the same page, only the first of them
- * lists it.
+ * Lists the files that contain pages of search results. A page that occurs in several files is listed only for the
+ * first of these files.
  */
 function listDifferentPages(files: readonly ImportedFile[]): FileWithResultPages[] {
   const listedPages = new Set<string>();
@@ -96,8 +96,8 @@ function listDifferentPages(files: readonly ImportedFile[]): FileWithResultPages
 }
 
 /**
- * Returns true for a file that contains only an empty result page and follows other result pages. Such a file is no
- * error, because some APIs name a next page even if no results follow.
+ * Returns true if a file contains only an empty page and follows a page of search results. Such a file is not an error,
+ * because some APIs announce a next page even if no results follow.
  */
 function isEmptyEndOfResults(file: ImportedFile, fileGroups: readonly FileWithResultPages[][]): boolean {
   const { ads, pages, repeated, skipped, problems, resultPages } = file;
@@ -109,13 +109,13 @@ function isEmptyEndOfResults(file: ImportedFile, fileGroups: readonly FileWithRe
   });
 }
 
-/** Returns the reason why a result page must be missing, or undefined if all pages are there. */
+/** If a page of search results is missing in a group of files, returns the reason. Otherwise returns undefined. */
 function findMissingPage(group: readonly FileWithResultPages[]): string | undefined {
-  /** The previous page and its file. Set only if more results must follow the previous page. */
+  /** The previous page and its file, if more results must follow that page. Otherwise undefined. */
   let continuedPage: { file: ImportedFile; page: ResultPage } | undefined;
-  /** The number of records on the current page and on the pages before it that belong to the same results. */
+  /** The number of records on the current page and the earlier pages of the same search. */
   let recordCount = 0;
-  /** The total number of results that these pages state, if any of them does. */
+  /** The total number of search results that the latest of these pages states, if any. */
   let totalResults: number | undefined;
   const describeGap = (file: ImportedFile, page: ResultPage) =>
     page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, totalResults ?? 0, recordCount);
@@ -125,7 +125,7 @@ function findMissingPage(group: readonly FileWithResultPages[]): string | undefi
     if (!continuedPage && page.hasPrevious)
       return `${file.name} does not contain the first results, and the page before them is missing`;
     recordCount = page.recordCount + (continuedPage ? recordCount : 0);
-    // The number of results may change while a program requests the pages, so use the number on the last page.
+    // The total may change while a program requests the pages, so use the total of the latest page.
     totalResults = page.totalRecords ?? (continuedPage ? totalResults : undefined);
     const hasUnreadResults = totalResults !== undefined && recordCount < totalResults;
     if (hasUnreadResults && page.isLast && !page.hasNextPage) return describeGap(file, page);
@@ -138,8 +138,8 @@ const describeMissingEnd = ({ name }: ImportedFile): string =>
   `${name} says that more results follow, but the next page or the last page is missing`;
 
 /**
- * Returns true unless something on two result pages, such as their page numbers, shows that `page` does not directly
- * follow `previousPage`.
+ * Returns true if `page` may directly follow `previousPage`. Returns false if any detail on the pages, such as a page
+ * number, contradicts this order.
  */
 function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
   const isSameIfKnown = <Value>(left: Value | undefined, right: Value | undefined) =>
@@ -155,8 +155,8 @@ function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
 }
 
 /**
- * Groups the files that may contain pages of the same search. These are files whose names differ in one number, e.g.
- * `page-1.json` and `page-2.json`, or `ads.json` and `ads (1).json`. Each group is sorted by this number.
+ * Groups the files that may contain pages of the same search. The names of these files differ in only one number, e.g.
+ * `page-1.json` and `page-2.json`, or `ads.json` and `ads (1).json`. Sorts each group by this number.
  */
 function groupFiles(files: readonly FileWithResultPages[]): NumberedFileWithResultPages[][] {
   const names = parseFileNames(files.map(({ file }) => file.name));
@@ -167,8 +167,7 @@ function groupFiles(files: readonly FileWithResultPages[]): NumberedFileWithResu
 }
 
 /**
- * Returns the reason why a file must be missing, or undefined. A file is missing if the numbers in the file names have
- * a gap.
+ * If the numbers in the file names have a gap, returns a sentence about the missing file. Otherwise returns undefined.
  */
 function findMissingFile(files: readonly ImportedFile[]): string | undefined {
   const hasNextPage = (name: string) =>

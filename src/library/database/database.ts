@@ -10,23 +10,23 @@ type Connection = InstanceType<SqliteModule['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
 /**
- * The value of a parameter (`?`) in an SQL statement. Pass a long text as UTF-8 bytes, because SQLite accepts bytes
+ * The value of a placeholder (`?`) in an SQL statement. Pass a long text as UTF-8 bytes, because SQLite accepts bytes
  * several times faster than strings.
  */
 type SqlParameter = string | number | null | Uint8Array;
 
-/** An open database file, with methods that run SQL statements. All methods are synchronous. */
+/** An open database file, with synchronous methods that run SQL statements. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /**
- * The error code for the case that another program deleted the lock file. A second process may then be using the same
+ * The error code for a lock file that another program deleted. After that, a second process may be using the same
  * database file and its write-ahead log.
  */
 const takenOverCode = 'database_taken_over';
 
 /**
  * Locks a database file for this process. Creates the file if it does not exist. The lock is a separate file, because
- * this build of SQLite does not support locks between processes.
+ * this WebAssembly build of SQLite does not support locks between processes.
  *
  * @throws LockHeldError if another process uses the file
  * @throws Error if the file cannot be written
@@ -38,12 +38,12 @@ export async function lockDatabase(path: string) {
   } catch (error) {
     throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
   }
-  // Resolve symbolic links, so that a file has the same lock for every path that leads to it.
+  // Resolve symbolic links, so that all paths to the same database lead to the same lock.
   const databasePath = fs.realpathSync(path);
   const lockPath = `${databasePath}.owner`;
   const { isHeld, ...lock } = await acquireLock(lockPath);
-  // If a process was killed, SQLite's own lock remains, a folder next to the database. Remove it, because only the
-  // process with the lock file uses the database.
+  // SQLite locks the database with a folder next to it, which remains after a process is killed. Remove the folder,
+  // because only the process with the lock file uses the database.
   fs.rmSync(`${databasePath}.lock`, { recursive: true, force: true });
   const lockedFileIdentity = readFileIdentity(databasePath);
   const createLockLostError = (code: string, event: string) =>
@@ -56,7 +56,7 @@ export async function lockDatabase(path: string) {
     databasePath,
     ...lock,
     /**
-     * Checks that this process still holds the lock of the database.
+     * Checks that this process still has the lock of the database.
      * @throws ApiError 503 if the lock file was deleted, or if the database file was deleted or replaced
      */
     check() {
@@ -68,8 +68,8 @@ export async function lockDatabase(path: string) {
 }
 
 /**
- * Returns the device number and inode number of a file. If they change, the file was replaced, because the system does
- * not reuse the inode number of an open file.
+ * Returns the device number and inode number of a file. Other numbers mean that the file was replaced, because the
+ * system does not reuse the inode number of an open file.
  */
 function readFileIdentity(path: string): string | undefined {
   const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -77,23 +77,26 @@ function readFileIdentity(path: string): string | undefined {
 }
 
 /**
- * Replaces NUL characters in a text. SQLite ends a text at a NUL character, so a search for the text would otherwise
- * match too much.
+ * Replaces NUL characters in a text. For SQLite, a text ends at a NUL character, so a search for the text would
+ * otherwise find too many rows.
  */
 const replaceNulCharacters = (value: SqlParameter) =>
   typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
 
 interface DatabaseOptions {
-  /** Throws an error if this process has lost its lock, because another process may then be using the file. */
+  /**
+   * Throws an error if this process has lost its lock on the database file, because another process may then be using
+   * the file.
+   */
   checkLock?: () => void;
   /**
-   * True for a temporary copy of a library, whose file is deleted while it is open. The database then writes no other
-   * files next to it, and its data does not have to survive a crash.
+   * True for a temporary copy of a library, whose file is deleted while it is open. For such a copy, SQLite writes no
+   * other files next to it, and the data need not survive a crash.
    */
   isTemporary?: boolean;
   /**
-   * The time to which dates in columns are relative, in Unix milliseconds. For demo data, it is the current day, so
-   * that the demo ads are always recent. For other libraries, it is 0.
+   * The time in Unix milliseconds from which dates in table columns are counted. For demo data, it is the current day,
+   * so that the demo ads are always recent. For other libraries, it is 0.
    */
   dateOrigin?: number;
 }
@@ -110,22 +113,22 @@ export async function openDatabase(
   path: string,
   { checkLock = () => {}, isTemporary = false, dateOrigin = 0 }: DatabaseOptions = {},
 ) {
-  // Load SQLite here, because most processes never open a library.
+  // Load SQLite only now, because most processes never open a library.
   const { default: sqlite } = (await import('node-sqlite3-wasm')) as unknown as { default: SqliteModule };
   const connection = new sqlite.Database(path);
   try {
     const journalPragmas = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
     connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
-    // A temporary file needs no new tables, because it is a copy of a file that this version created.
+    // A temporary file already has its tables, because it is a copy of a library that this version created.
     if (!isTemporary) createTables(connection, path);
   } catch (error) {
-    // If the disk is full, closing the file fails as well. Ignore this second error, because the first one describes
-    // the cause.
+    // If the disk is full, closing the file fails too. Ignore this second error, because the first error describes the
+    // cause.
     catchError(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  // Ignore errors here. If a statement has failed, finalizing it throws the same error a second time.
+  // Ignore the error, because finalizing a failed statement only repeats the error of the statement.
   const finalizeStatement = (statement: Statement) => void catchError(() => statement.finalize());
   const statements = new LRUCache<string, Statement>({ max: 200, dispose: finalizeStatement });
 
@@ -141,8 +144,8 @@ export async function openDatabase(
   const rollbackListeners: (() => void)[] = [];
 
   /**
-   * Runs `makeChanges` in a transaction. When `transaction` returns, the changes are on disk. If `makeChanges` throws
-   * an error, the database stays unchanged. A call inside another transaction becomes part of that transaction.
+   * Runs `makeChanges` in a transaction and writes the changes to disk. If `makeChanges` throws an error, the database
+   * stays unchanged. A call within another transaction becomes part of that transaction.
    */
   function transaction<Result>(makeChanges: () => Result): Result {
     if (connection.inTransaction) return makeChanges();
@@ -162,13 +165,13 @@ export async function openDatabase(
   return {
     all,
     /**
-     * Returns the first row of a query. All rows are read nevertheless, because an unfinished statement would keep its
+     * Returns the first row of a query. Still reads all rows, because an unfinished statement would keep its
      * transaction open.
      */
     get: <Row>(sql: string, parameters?: SqlParameter[]) => all<Row>(sql, parameters)[0],
     /**
-     * Runs a statement that changes data. `changes` is the number of changed rows, and `rowid` is the row number of the
-     * last inserted row.
+     * Runs an SQL statement that changes data. Returns the number of changed rows (`changes`) and the row number of the
+     * last inserted row (`rowid`).
      */
     run: (sql: string, parameters: SqlParameter[] = []) =>
       transaction(() => {
@@ -176,28 +179,28 @@ export async function openDatabase(
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,
-    /** Registers a function that runs after each rollback, e.g. to clear a cache. */
+    /** Registers a function to call after each rollback, e.g. to clear a cache. */
     afterRollback: (listener: () => void) => void rollbackListeners.push(listener),
     checkLock,
     dateOrigin,
     /** Runs several SQL statements that have neither parameters nor results. */
     runScript: (sql: string) => connection.exec(sql),
-    /** Closes the database. Does nothing if another process may have taken over the file. */
+    /** Closes the database. Leaves it open if another process may have taken over the file. */
     close() {
       const lockError = catchError(checkLock);
-      // Another process may be using the file. Closing the connection would delete that process's write-ahead log, so
-      // leave it open until this process ends.
+      // Another process may be using the file. Closing the connection would delete the write-ahead log of that process,
+      // so leave the connection open until this process ends.
       if (lockError instanceof ApiError && lockError.code === takenOverCode) return;
       statements.clear();
-      // The database file was moved or deleted. Closing writes the write-ahead log to the moved file, not to a new file
-      // in its place. For a deleted file it fails, so ignore errors.
+      // If the database file was moved, closing writes the write-ahead log to the moved file. If the file was deleted,
+      // closing fails, so ignore the error.
       if (lockError) catchError(() => connection.close());
       else connection.close();
     },
   };
 }
 
-/** Calls a function. Returns the error that it throws, or undefined if it succeeds. */
+/** Calls a function. Returns the error that the function throws, or undefined if it succeeds. */
 function catchError(callback: () => void): unknown {
   try {
     callback();
@@ -207,12 +210,12 @@ function catchError(callback: () => void): unknown {
   }
 }
 
-/** Matches SQLite's messages about a file that cannot be written, e.g. because the disk is full. */
+/** Matches SQLite's error messages for a file that cannot be written, e.g. because the disk is full. */
 const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
 
 /**
- * The text "AdLi" as a number. It is stored as SQLite's application id, which distinguishes a library from SQLite files
- * of other programs.
+ * The text "AdLi" as a number. It is stored in the file as SQLite's application id, which distinguishes a library from
+ * SQLite files of other programs.
  */
 const applicationId = 0x41644c69;
 
@@ -276,13 +279,13 @@ const tablesSql = `
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
 /**
- * The version of the search index. Increase it whenever the code changes how it derives texts, tags, measures or tokens
- * from a record.
+ * The version of the search index. Increase it when you change how texts, tags, measures or tokens are derived from a
+ * record, because existing files then need a new import.
  */
 const indexVersion = 7;
 /**
- * The version of the database file, stored in `PRAGMA user_version`. It is a hash of the tables, the tag keys and
- * `indexVersion`, so a change of any of them changes it.
+ * The version of the database file, which SQLite stores in `PRAGMA user_version`. It is a hash of the tables, the tag
+ * keys and `indexVersion`, so it changes with each of them.
  */
 const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tablesSql, tagKeys])).slice(0, 7), 16);
 
@@ -299,7 +302,8 @@ function createTables(connection: Connection, path: string): void {
   if (!isNewFile && readPragma('user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
-    // Write to the file even if nothing changes, so that a read-only database fails now and not at the first call.
+    // Write to the file even if nothing has changed, so that a read-only file causes an error now and not at the first
+    // API call.
     connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
     if (isNewFile) connection.exec(tablesSql);
     connection.exec('COMMIT');

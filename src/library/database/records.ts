@@ -12,12 +12,12 @@ import { collectTagValues, type TagValue } from '../search/tags.ts';
 import { tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
-/** The store of a library's records (ads and advertiser pages), with methods that read and write them. */
+/** The store of ads and advertiser pages (records) in a library, with methods that read and write records. */
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /**
- * Records whose JSON is not stored in the database but generated when it is needed. The database contains only what
- * searches need. Demo data uses this, so that its file stays small.
+ * Records whose JSON is generated on demand. The database contains only what searches need, so that the file with the
+ * demo data stays small.
  */
 export interface ExternalRecords {
   /** Returns the row number of a record, or undefined if there is no such record. */
@@ -27,8 +27,8 @@ export interface ExternalRecords {
 }
 
 /**
- * Creates the store of ads and advertiser pages in a database. For each of them, the database contains the imported
- * JSON, and the columns, tags and words by which searches find it.
+ * Creates the store of ads and advertiser pages in a database. For each record, the database contains the imported
+ * JSON, and the columns, tags and words by which searches find the record.
  *
  * @param externalRecords records whose JSON is not stored in the database
  */
@@ -39,9 +39,9 @@ export function createRecordStore(database: Database, externalRecords?: External
   };
 
   /**
-   * Returns the row number of a record (`number`), and the number of the import that last wrote it (`run`). `run` is
-   * negative if the record is an advertiser page that the import created from an ad. Returns undefined if the database
-   * has no such record.
+   * Returns the row number of a record (`number`), and the number of the import that last wrote the record (`run`). The
+   * import number is negative for an advertiser page that was created from an ad. Returns undefined if the database has
+   * no such record.
    */
   const findRow = (itemType: ItemType, id: string) =>
     database.get<{ number: number; run: number | null }>(`SELECT number, run FROM ${itemType} WHERE id = ?`, [
@@ -52,7 +52,7 @@ export function createRecordStore(database: Database, externalRecords?: External
   const findRowNumber = (itemType: ItemType, id: string): number | undefined =>
     findRow(itemType, id)?.number ?? externalRecords?.findRowNumber(itemType, toStoredId(itemType, id));
 
-  /** Returns the JSON of the records with these row numbers, in the same order. */
+  /** Returns the JSON of the records with the given row numbers, in the same order. */
   function readJson(itemType: ItemType, rowNumbers: number[]): string[] {
     const sql = `SELECT number, json FROM ${itemType}_json WHERE number IN (SELECT value FROM json_each(?))`;
     const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(rowNumbers)]);
@@ -63,21 +63,21 @@ export function createRecordStore(database: Database, externalRecords?: External
   }
 
   /**
-   * The countries of advertiser pages. With this cache, most ads that add no country to their page need no query. The
-   * first write creates it, because it allocates memory for all its entries and most processes only read.
+   * Caches the countries of advertiser pages by page id. Most ads add no country to their page and then need no query.
+   * The first write creates the cache, because it allocates memory for all its entries and most processes only read.
    */
   let countriesByPage: LRUCache<string, Set<string>> | undefined;
   database.afterRollback(() => countriesByPage?.clear());
 
-  /** Inserts an advertiser page, or replaces the page with the same id. Returns its row number. */
+  /** Inserts an advertiser page, or replaces the page with the same id. Returns the row number of the page. */
   function putPage(page: Page, json = JSON.stringify(page), runNumber: number | null = null): number {
     countriesByPage?.delete(page.pageId);
     return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, runNumber);
   }
 
   /**
-   * Creates an advertiser page from an ad if the library has none. If another ad has created the page, adds the
-   * countries of this ad.
+   * Creates the advertiser page of an ad if the library has no such page. If the page was created from another ad, adds
+   * the countries of this ad.
    */
   function updatePageFromAd(ad: Ad, pageId: string, runNumber: number | null): void {
     const countries = collectTexts(ad.countries);
@@ -97,8 +97,8 @@ export function createRecordStore(database: Database, externalRecords?: External
   }
 
   /**
-   * Inserts an ad, or replaces the ad with the same id. Returns its row number. If the library does not have the
-   * advertiser's page, creates it from the ad.
+   * Inserts an ad, or replaces the ad with the same id. Returns the row number of the ad. If the library does not have
+   * the advertiser's page, creates the page from the ad.
    */
   function putAd(ad: Ad, json = JSON.stringify(ad), runNumber: number | null = null): number {
     const rowNumber = recordWriters.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, runNumber);
@@ -109,14 +109,11 @@ export function createRecordStore(database: Database, externalRecords?: External
   return { findRow, findRowNumber, readJson, putPage, putAd };
 }
 
-/**
- * Creates a function that writes records of one type. For each record, it writes the columns, the words, the tags and
- * the JSON.
- */
+/** Creates a function that writes the columns, words, tags and JSON of a record to the tables of its type. */
 function createRecordWriter(database: Database, { name, measures, getTexts, tags }: RecordType) {
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
-  // Do not use an upsert. SQLite runs it in a savepoint, at which the full-text index flushes its buffer. This would
-  // make an import twice as slow.
+  // Do not use an upsert. SQLite runs an upsert in a savepoint, which flushes the buffer of the full-text index. An
+  // import would take twice as long.
   const insertSql = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
   const insertTextSql = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
   const updateSql = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
@@ -135,8 +132,8 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
       if (getLowerBound) return [value, getLowerBound(record) ?? null];
       return [value !== null && isDate ? value - database.dateOrigin : value];
     });
-    // A replaced record keeps its row number. With a new number, the record could appear twice while a user pages
-    // through search results.
+    // When a record is replaced, it keeps its row number. With a new number, the record could appear twice while a user
+    // pages through search results.
     const rowNumber = existingRowNumber ?? database.run(insertSql, [id, runNumber, ...values]).rowid;
     if (existingRowNumber !== undefined) database.run(updateSql, [runNumber, ...values, existingRowNumber]);
     database.run(insertTextSql, [
@@ -151,7 +148,8 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
 }
 
 /**
- * Creates a function that writes the tags of a record. Tags are values by which a search can filter, e.g. countries.
+ * Creates a function that writes the tags of a record, that is, the values by which a search can filter, e.g.
+ * countries.
  */
 function createTagWriter(database: Database, itemType: ItemType) {
   /**
@@ -161,7 +159,7 @@ function createTagWriter(database: Database, itemType: ItemType) {
   let cachedTagRowNumbers: LRUCache<string, number> | undefined;
   database.afterRollback(() => cachedTagRowNumbers?.clear());
 
-  /** Returns the row number of a tag value, e.g. of the country `DE`. Stores the value first if it is new. */
+  /** Returns the row number of a tag value, e.g. of the country `DE`. Stores a new value first. */
   function getTagRowNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
     const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
@@ -175,18 +173,18 @@ function createTagWriter(database: Database, itemType: ItemType) {
     return tagNumber;
   }
 
-  // Demo records have no list of their tags. For them, select all existing tags, so that the statement below deletes
+  // Demo records have no stored list of tags. Select all existing tags for them, so that the next statement deletes
   // every tag of the record.
   const selectTagListSql = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
     FROM ${itemType}_tag_values`;
   const deleteTagsSql = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
-  // `OR IGNORE` avoids a savepoint, which SQLite opens for a statement that may fail after its first row.
+  // `OR IGNORE` avoids the savepoint that SQLite opens for any statement that may fail after its first row.
   const insertTagsSql = `INSERT OR IGNORE INTO ${itemType}_tags (tag, record, isCounted)
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 
   /**
-   * Replaces the tags of a record. Returns the numbers of its tags as JSON, e.g. `[17,-4]`. A negative number marks a
-   * tag by which searches find the record but which counts ignore.
+   * Replaces the tags of a record. Returns the row numbers of its tags as JSON, e.g. `[17,-4]`. With a tag whose number
+   * is negative, searches find the record, but counts ignore it.
    */
   return (rowNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
     const tagListJson = JSON.stringify(
@@ -204,14 +202,12 @@ function createTagWriter(database: Database, itemType: ItemType) {
 const toUtf8 = (text: string) => Buffer.from(text);
 
 /**
- * Returns an id as the database stores it. Ad ids are UUIDs, in which letter case has no meaning, so they are stored in
- * lower case.
+ * Returns an id in the form in which the database stores it. Ad ids are UUIDs, in which case does not matter, so they
+ * are stored in lower case.
  */
 const toStoredId = (itemType: ItemType, id: string) => (itemType === 'ads' ? id.toLowerCase() : id);
 
-/**
- * Creates an advertiser page from the information in an ad. If the page itself is imported later, it replaces this one.
- */
+/** Creates an advertiser page from the fields of an ad. If the real page is imported later, it replaces this page. */
 function createPageFromAd(ad: Ad, pageId: string): Page {
   return {
     pageId,
@@ -225,8 +221,8 @@ function createPageFromAd(ad: Ad, pageId: string): Page {
 }
 
 /**
- * Loads a function that adds the language to an ad without `languages`, by detecting it from the texts. Use its result
- * only for the search index, because the stored record must stay as it was imported.
+ * Loads a function that detects the language of an ad without `languages` from its texts, and returns the ad with this
+ * language. Use the returned ad only for the search index, because the stored record must stay as imported.
  */
 export async function loadAdLanguageDetector(): Promise<(ad: Ad) => Ad> {
   const detectLanguage = await loadLanguageDetector();

@@ -3,8 +3,8 @@ import type { DemoData } from './packed-demo-data.ts';
 let demoData: Promise<DemoData> | undefined;
 
 /**
- * Returns the demo data. The first call generates it, which takes several seconds. The build therefore generates the
- * data once and replaces this module with `packed-demo-data.ts`, which reads the generated data.
+ * Returns the demo data. The first call generates the data, which takes several seconds. The build therefore generates
+ * it in advance, and replaces this module with `packed-demo-data.ts`, which reads the generated files.
  */
 export function readDemoData(): Promise<DemoData> {
   demoData ??= import('./make-demo-data.ts').then(({ makeDemoData }) => makeDemoData());

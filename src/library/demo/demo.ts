@@ -13,19 +13,22 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** The options of a demo library. The dates of the demo ads are relative to the current day, as returned by `now`. */
+/**
+ * The options of a demo library. `now` returns the current time, and the dates of the demo ads are relative to the
+ * current day.
+ */
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's very large main loop after
- * a few dozen iterations. This takes up to half a second of CPU time in another thread. With the maximum budget, the
- * demo library responds to its first calls before V8 starts to optimize.
+ * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's very large main loop
+ * after a few dozen iterations, which takes up to half a second of CPU time in another thread. With this flag, the demo
+ * library can answer its first calls before V8 starts to optimize.
  */
 const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
 
 /**
- * Opens a library with fictional data, and returns it with its API key. The data is the same for all calls on one day,
- * and the key is always the same. Changes are lost when the library is closed.
+ * Opens a library with fictional data, and returns the library and its API key. The key is always the same, and the
+ * data is the same for all calls on one day. Changes are lost when the library is closed.
  * @throws Error if there is no writable folder for temporary files
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
@@ -36,8 +39,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   setFlagsFromString(tieringBudgetFlag);
   const databaseFile = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
-  // Delete the file as soon as SQLite has opened it, because SQLite does not need its name any more. On Windows, an
-  // open file cannot be deleted, so `close` deletes it there.
+  // Delete the file as soon as SQLite has opened it, because SQLite no longer needs its name. Windows cannot delete an
+  // open file, so `close` tries again.
   const library = await openLibrary({
     ...options,
     database: databaseFile.path,
@@ -57,8 +60,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /**
- * Creates the source of the demo ads and pages, whose JSON is not in the database. Reading one ad generates all ads of
- * its advertiser.
+ * Creates a source that generates the JSON of demo ads and pages, because the database does not contain it. Reading an
+ * ad generates all ads of its advertiser.
  * @param today the start of the day in Unix milliseconds
  */
 function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: number): ExternalRecords {
@@ -95,15 +98,16 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: numb
 
 const createDemoAdId = (rowNumber: number): string => uuidFromName(`ads ${rowNumber - 1}`);
 
-/** Writes a file into a new temporary folder. `remove` deletes the file and the folder. */
+/** Writes a database file into a new temporary folder. The returned `remove` deletes the file and the folder. */
 async function writeTemporaryFile(content: Uint8Array) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
   await writeFile(path, content);
-  // Delete the file and folders by their names. `rm` would delete them as well, but its first use loads another module.
+  // Delete the file and the folders one by one. `rm` could delete the folder with its contents, but the first call of
+  // `rm` loads another module.
   const remove = async () => {
     await unlink(path);
-    // SQLite locks an open database with a folder next to the file.
+    // SQLite creates this folder to lock an open database.
     await rmdir(`${path}.lock`).catch(() => {});
     await rmdir(folder);
   };
@@ -111,8 +115,8 @@ async function writeTemporaryFile(content: Uint8Array) {
 }
 
 /**
- * Creates a temporary folder. In a container with a read-only file system, the default folder for temporary files is
- * not writable, but `/dev/shm` (a folder in memory) usually is.
+ * Creates a temporary folder. Also tries `/dev/shm` (a folder in memory), because the default folder for temporary
+ * files is not writable in a container with a read-only file system.
  */
 async function createTemporaryFolder(): Promise<string> {
   let firstError: unknown;
@@ -127,8 +131,8 @@ async function createTemporaryFolder(): Promise<string> {
 }
 
 /**
- * Reads the picture of a demo ad or advertiser, or returns undefined if there is no such picture. The pictures are in a
- * folder that the build copies next to the code.
+ * Reads a picture of a demo ad or advertiser. Returns undefined if there is no such picture. The build copies the
+ * folder with the pictures next to the bundled server.
  */
 async function readDemoPicture(name: string): Promise<Picture | undefined> {
   if (!/^[\w-]+\.webp$/.test(name)) return undefined;

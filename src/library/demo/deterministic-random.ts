@@ -4,7 +4,7 @@ import { uuidFromName } from '../service/request.ts';
 
 /**
  * Creates a source of ids and secrets that returns the same sequence in every process.
- * @param name the name of the sequence; every name has a different sequence
+ * @param name the name of the sequence; each name produces a different sequence
  */
 export function createDeterministicRandom(name: string): RandomSource {
   let inputCount = 0;

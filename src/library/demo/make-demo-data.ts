@@ -11,8 +11,8 @@ import { advertisers, createSeededRandom, makeAdvertiser } from './market/market
 import type { DemoData } from './packed-demo-data.ts';
 
 /**
- * Generates the demo data from the JSON tables in the folder `market`. All dates are relative to 1 January 1970, and
- * the demo later adds the current day to them.
+ * Generates the demo data from the JSON tables in the folder `market`. All dates are relative to 1 January 1970. The
+ * demo library adds the current day to these dates later.
  */
 export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
@@ -48,9 +48,9 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
     fillCollections(context, userId);
     database.run('UPDATE ads SET id = number');
     for (const table of ['ads_json', 'pages_json']) database.run(`DELETE FROM ${table}`);
-    // Merge the segments of each full-text index, so that the file becomes smaller.
+    // Merge the segments of both full-text indexes, so that the database file becomes smaller.
     for (const table of ['ads_text', 'pages_text']) database.run(`INSERT INTO ${table} (${table}) VALUES ('optimize')`);
-    // Drop the indexes, because the demo has so few records that searches are fast without them.
+    // Drop the indexes, because searches of so few records are fast without them and the file becomes smaller.
     const indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
     for (const { name } of database.all<{ name: string }>(indexes)) database.run(`DROP INDEX "${name}"`);
   });
@@ -59,7 +59,7 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   return advertiserSeeds;
 }
 
-/** Creates the collections of the demo user and of a colleague. Both users can see all of them. */
+/** Creates the collections of the demo user and of a colleague. Both users can see all collections. */
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
   const colleagueId = `c0${userId.slice(2)}`;
   const findItems = (itemType: ItemType, filters: Record<string, string>, limit: number) =>

@@ -5,19 +5,24 @@ import type { JsonObject } from './formats/import-format.ts';
 import { amountFields } from './values/currencies.ts';
 
 /**
- * An earlier value of an ad's field, e.g. the old headline. The library keeps it when a newer import changes the field.
+ * An earlier value of an ad's field, e.g. the old headline. The library stores the value in the ad's history when a
+ * newer import changes the field.
  */
 interface EarlierValue {
   value: unknown;
   /**
-   * When the ad was last seen with this value, in ISO 8601. Undefined if the imported data does not contain this date.
+   * The time at which the ad was last seen with this value, in ISO 8601. Undefined if the imported file does not state
+   * this time.
    */
   lastSeenAt?: string;
   /** The time of the import that replaced this value, in ISO 8601. */
   replacedAt: string;
 }
 
-/** How many earlier values the history keeps for each field of an ad. The oldest ones are dropped. */
+/**
+ * The maximum number of earlier values per field in the history of an ad. When there are more, the oldest values are
+ * dropped.
+ */
 const maxEarlierValues = 20;
 /**
  * The maximum length of an earlier value as JSON, in characters. For a longer value, such as a long list of media, the
@@ -35,9 +40,9 @@ export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
 }
 
 /**
- * Reads when an ad was last seen. Returns undefined for an ad of the Meta Ad Library that had not ended before that
- * day. For an ended ad, Meta states only the end. An end that is corrected or that lies in the future does not show
- * which of two downloads is newer.
+ * Returns the time at which an ad was last seen, in Unix milliseconds. Returns undefined for an ad of the Meta Ad
+ * Library whose time was derived from its end date. That date may be corrected later or lie in the future, so it does
+ * not show which of two downloads is newer.
  */
 function readLastSeenAt({ adLibrary, lastSeenAt, endDate }: JsonObject): number | undefined {
   const [seenAt, endAt] = [parseTime(lastSeenAt), parseTime(endDate)];
@@ -85,15 +90,18 @@ function hasSameCurrency(newerAd: JsonObject, olderAd: JsonObject): boolean {
   return !hasValue(newerAd, 'currency') && !amountFields.some((name) => hasValue(newerAd, name));
 }
 
-/** Fields with results of an ad, which differ between records of an ad if each record is only a part of the ad. */
+/**
+ * Fields with the results of an ad. If several records of an ad describe only parts of the ad, e.g. countries, these
+ * fields differ between the records.
+ */
 const resultFields = [
   ...[...amountFields, 'impressionsMin', 'impressionsMax', 'audienceReach', 'reachMin', 'reachMax', 'countries'],
   ...['euTotalReach', 'currency'],
 ];
 
 /**
- * Returns a problem if two records of the same ad in one import have different results. The later record is stored, but
- * the records may be parts of the ad, e.g. one for each country.
+ * Returns an error if two records of an ad in the same import have different results. The import stores the later
+ * record, but each record may describe only a part of the ad, e.g. a country.
  */
 export function findContradictoryResult(storedAd: JsonObject, ad: JsonObject): Error | undefined {
   const field = resultFields.find(
@@ -108,8 +116,8 @@ export function findContradictoryResult(storedAd: JsonObject, ad: JsonObject): E
 }
 
 /**
- * Returns true if an ad has a value for a field. `null` counts as a value: an `endDate` of null means that the ad is
- * running.
+ * Returns true if an ad has a value for a field. Null counts as a value, because an `endDate` of null means that the ad
+ * is running.
  */
 function hasValue(ad: JsonObject, fieldName: string): boolean {
   const value = ad[fieldName];
@@ -118,12 +126,12 @@ function hasValue(ad: JsonObject, fieldName: string): boolean {
 }
 
 /**
- * Adds the older values of all changed fields to the ad's history in `changes`. For each changed field, the history has
- * a list of earlier values, newest first. Returns the same object if no field has ever changed.
+ * Adds the old values of changed fields to the ad's history in `changes`, where each field has a list of earlier
+ * values, newest first. Returns `ad` itself if no field has ever changed.
  * @param ad the newer version, or the combination of both versions
  */
 export function addHistory(ad: JsonObject, olderAd: JsonObject, now: number): JsonObject {
-  // The imported ad brings its own history, e.g. because this server exported it. Keep that history unchanged.
+  // The imported ad already contains a history, e.g. because this server exported the ad. Keep that history unchanged.
   if (ad.changes !== undefined && ad.changes !== olderAd.changes) return ad;
   const changes: Record<string, unknown> = { ...(isObject(olderAd.changes) ? olderAd.changes : {}) };
   const [newerContent, olderContent] = [extractContent(ad), extractContent(olderAd)];

@@ -22,41 +22,40 @@ import { openRecordWriter, type RecordWriter } from './writer.ts';
 export type { ImportReport } from './report.ts';
 
 /**
- * The maximum duration of one database transaction, in milliseconds. It is short, because the server can handle other
+ * The maximum duration of a database transaction, in milliseconds. It is short, because the server can handle other
  * requests only between two transactions.
  */
 const maxTransactionMs = 50;
 
 /**
- * The number of unusable records after which an import stops. A source with so many of them is probably not an archive
+ * The number of unusable records that stops an import. A file with so many unusable records is probably not an archive
  * of ads.
  */
 const maxUnusableRecords = 100_000;
 
-/** The options for importing one source, e.g. one file. */
+/** The options for importing one source, e.g. a file. */
 export interface ImportOptions {
-  /** The name of the format of all records. By default, the import detects the format of each record. */
+  /** The name of the format of all records. If omitted, the import detects the format of each record. */
   format?: string | undefined;
   /**
-   * The number of the import run, as returned by `startImportRun`. A run is one use of `library import` with all its
-   * files. Files of the same run complete each other: each may contain a part of the same ad. By default, each import
-   * is a separate run.
+   * The number of the import run, as returned by `startImportRun`. A run is one call of `library import` with all its
+   * files, each of which may contain a part of the same ad. By default, each file is a separate run.
    */
   run?: number | undefined;
   /**
-   * The name under which the user saves the imported results of one search, e.g. `socks`. Searches in the library find
-   * these ads with the filter `question`.
+   * The name under which the user saves the results of a search, e.g. `socks`. The filter `question` of the library
+   * finds ads by this name.
    */
   question?: string | undefined;
-  /** Called many times per second with the progress. Not called if another process runs the import. */
+  /** Reports the progress, many times per second. Never called if another process runs the import. */
   onProgress?: ((counts: ImportCounts) => void) | undefined;
 }
 
-/** How many records have been read and stored so far. The command prints these numbers as progress. */
+/** The numbers of records that the import has read and stored so far. The command prints these numbers as progress. */
 export interface ImportCounts {
   readRecords: number;
   storedRecords: number;
-  /** False while the source is being read, and true while its records are being stored. */
+  /** False while the import reads the source, and true while it stores the records. */
   isStoring: boolean;
 }
 
@@ -90,13 +89,13 @@ export async function importRecords(
   }
 }
 
-/** Starts an import run, i.e. one use of `library import` with all its files, and returns its number. */
+/** Starts an import run, that is, one call of `library import` with all its files. Returns the number of the run. */
 export const startImportRun = ({ database, now }: Pick<ImportDependencies, 'database' | 'now'>): number =>
   database.run('INSERT INTO import_runs (startedAt) VALUES (?)', [now()]).rowid;
 
 /**
- * One line of the temporary file that stores records between the two passes: the line number and JSON path of a record,
- * and either the record itself or the reason why it is unusable.
+ * A line of the temporary file that stores records between the two passes of an import. It has the line number and JSON
+ * path of a record, and either its content or the reason why it is unusable.
  */
 type SpooledRecord = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
@@ -114,12 +113,12 @@ class SourceImporter {
   #tableLayout: TableLayout | undefined;
   #convertRow: ((cells: readonly string[]) => SourceRecord) | undefined;
   /**
-   * The error that made the rest of the source unreadable, and the line number where it occurred. Records before this
-   * line are stored.
+   * The error that made the rest of the source unreadable, and the line number of the error. The import stores the
+   * records before this line.
    */
   #readError: { line: number; error: Error } | undefined;
   #hasAdText = false;
-  /** The number of ignored rows for each reason, e.g. because the row contains totals instead of an ad. */
+  /** The number of ignored rows by reason, e.g. because a row contains totals and not an ad. */
   readonly #ignoredCountByReason = new Map<string, number>();
 
   constructor(target: ImportDependencies, { format, run, question, onProgress }: ImportOptions) {
@@ -136,8 +135,8 @@ class SourceImporter {
   }
 
   /**
-   * Runs the first pass: reads all records, detects how each column writes dates and numbers, and saves the records in
-   * a temporary file for the second pass.
+   * Runs the first pass of the import. Reads all records, detects how each column writes dates and numbers, and saves
+   * the records in a temporary file for the second pass.
    */
   async observeRecords(source: AsyncIterable<string | Uint8Array>): Promise<void> {
     let lastLineNumber = 1;
@@ -191,8 +190,8 @@ class SourceImporter {
   }
 
   /**
-   * Shows the values of a record to the parser, which learns how each column writes dates and numbers. Returns the
-   * entry, or a problem if no format matches the record. The second pass finds all other problems.
+   * Passes the values of a record to the parser, which learns how each column writes dates and numbers. Returns the
+   * record, or a problem if no format matches it. The second pass finds all other problems.
    */
   #observeEntry(entry: SourceEntry): SourceEntry {
     if ('problem' in entry) return entry;
@@ -210,7 +209,7 @@ class SourceImporter {
   }
 
   /**
-   * Runs the second pass: stores the records from the temporary file in the database. Returns the report of the import.
+   * Runs the second pass of the import. Stores the records from the temporary file in the database. Returns the report.
    */
   async storeRecords(): Promise<ImportReport> {
     const { report } = this.#reporter;
@@ -276,7 +275,7 @@ class SourceImporter {
   }
 
   /**
-   * Converts one record to an ad or an advertiser page, and stores it.
+   * Converts a record to an ad or an advertiser page, and stores it in the database.
    * @throws Error that explains why the record is unusable
    */
   #storeRecord(contentKind: SpooledRecord[2], content: unknown, writer: RecordWriter): void {
@@ -306,8 +305,8 @@ class SourceImporter {
 }
 
 /**
- * Converts a record to one line of the temporary file. A JSON record that fills a whole line of the source is saved as
- * text, so that the library can store exactly what the source wrote.
+ * Converts a record to a line of the temporary file. A JSON record on its own line in the source is saved as text, so
+ * that the library can store exactly the original text.
  */
 function formatSpoolLine(entry: SourceEntry): string {
   const [contentKind, content] =
@@ -331,9 +330,9 @@ function isValidJson(text: string): boolean {
 }
 
 /**
- * Describes which columns of a table become which fields, e.g. `headline ← Ad title; not used: Notes`. If several
- * columns form one field, only the first one is listed.
- * @param usedKeys the fields that were stored; without them, the fields to which the names of the columns belong
+ * Describes which columns of a table became which fields, e.g. `headline ← Ad title; not used: Notes`. If several
+ * columns form a field, lists only the first of them.
+ * @param usedKeys the fields that were stored; if omitted, the names of the columns determine the fields
  */
 function describeColumns({ columns, fields }: TableLayout, usedKeys?: UsedKeys): string {
   const columnByField = new Map<string, string>();

@@ -14,9 +14,9 @@ import type { JsonObject } from './formats/import-format.ts';
  */
 
 /**
- * Adds the name of the imported search (its "question") to the ad's list `questions`, after the names in the stored ad.
- * Names that differ only in letter case are the same search and keep their first spelling. Returns the same object if
- * the list is empty.
+ * Adds the name of a saved search (its "question") to the ad's list `questions`, after the names from the stored ad.
+ * Names that differ only in case count as the same search, and the first spelling is kept. Returns `ad` itself if there
+ * are no names.
  */
 export function addQuestion(
   ad: JsonObject,
@@ -31,7 +31,7 @@ export function addQuestion(
 }
 
 /**
- * The maximum duration of one database transaction, in milliseconds. It is short, because the server can handle other
+ * The maximum duration of a database transaction, in milliseconds. It is short, because the server can handle other
  * requests only between two transactions.
  */
 const maxTransactionMs = 50;
@@ -84,8 +84,8 @@ const readRunStart = (database: Database, runNumber: number | null): number | un
   database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [runNumber])?.startedAt;
 
 /**
- * Removes the name of a saved search (`question`) from an ad that the search does not find any more. If no other saved
- * search finds the ad, also marks the ad as gone and sets its end date.
+ * Removes the name of a saved search (`question`) from an ad that the search no longer finds. If no other saved search
+ * finds the ad, also marks the ad as gone and sets its end date.
  */
 function removeQuestion(
   ad: JsonObject,
@@ -95,7 +95,7 @@ function removeQuestion(
   const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== lowerCaseQuestion);
   const { questions: _, ...fields } = ad;
   const adWithoutQuestion = questions.length > 0 ? { ...fields, questions } : fields;
-  // Another saved search still finds the ad, so the ad is running.
+  // The ad is still running, because another saved search finds it.
   if (questions.length > 0) return adWithoutQuestion;
   const goneAd: JsonObject = { ...adWithoutQuestion, goneAt: new Date(now).toISOString(), isActive: false };
   const endDate = parseTime(ad.endDate);

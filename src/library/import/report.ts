@@ -4,51 +4,53 @@ import type { UsedKeys } from './used-keys.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
 
-/** The report about one imported source, e.g. a file. The command `library import` prints it. */
+/** The report about an imported source, e.g. a file. The command `library import` prints the report. */
 export type ImportReport = {
-  /** The number of stored ads. An ad that occurs several times in the import run counts once. */
+  /** The number of stored ads. An ad that occurs several times in an import run counts once. */
   ads: number;
-  /** The number of stored advertiser pages. A page that occurs several times in the import run counts once. */
+  /** The number of stored advertiser pages. A page that occurs several times in an import run counts once. */
   pages: number;
-  /** The number of ads and pages that replaced a record from an earlier import run. */
+  /** The number of ads and pages that replaced a record of an earlier import run. */
   updated: number;
   /**
-   * The number of imported ads that were last seen before the stored version of the same ad. Their values were added to
-   * the history of the stored ad.
+   * The number of ads whose stored version was seen later than the imported version. The import adds the values of such
+   * an ad to the history of the stored ad.
    */
   older: number;
-  /** The number of records whose id an earlier record of this import run already has. */
+  /** The number of records that have the same id as an earlier record of the import run. */
   repeated: number;
-  /** The number of stored ads and pages in each format, by the name of the format. */
+  /** The numbers of stored ads and advertiser pages in each format, by format name. */
   formats: Record<string, { ads: number; pages: number }>;
-  /** The number of records that were not stored, because they are invalid or in an unknown format. */
+  /** The number of records that were not stored, because they are invalid or have an unknown format. */
   skipped: number;
   /**
-   * The result pages in the source, in their order. A result page is a saved response of an API. Successive pages that
-   * say nothing about other pages are combined into one item.
+   * The result pages (saved API responses) in the source, in their original order. Successive pages that do not mention
+   * other pages are combined into one item.
    */
   resultPages: ResultPage[];
-  /** The number of result pages that `resultPages` leaves out because there are too many. */
+  /** The number of result pages that `resultPages` does not list, because there are too many. */
   unlistedResultPages: number;
-  /** Lists which columns of a table became which fields, and which columns were not used. */
+  /** A text that says which columns of a table became which fields, and which columns were not used. */
   columns?: string;
-  /** Lists which keys of JSON records became which fields, and how many records contained each unused key. */
+  /**
+   * A text that says which keys of JSON records became which fields, and how many records contained each unused key.
+   */
   keys?: string;
   /**
-   * Values that could not be parsed, with the number of stored records that lack them for this reason, and other
-   * remarks.
+   * Remarks about the import, e.g. which values could not be parsed and how many stored records lack them for this
+   * reason.
    */
   notes: string[];
   /**
-   * The first skipped records, with the reasons. `path` is the position inside a JSON document, and empty for a record
-   * on a line of its own.
+   * The first skipped records and the reasons. `path` is the position in a JSON document. It is empty for a record on
+   * its own line.
    */
   problems: { line: number; path: string; problem: string }[];
-  /** The number of skipped records for each reason. It only counts records that are not in `problems`. */
+  /** The number of skipped records by reason, without the records in `problems`. */
   reasons: Record<string, number>;
 };
 
-/** Where a record is in its source: its line number, and its path in a JSON document. */
+/** The location of a record in its source: the line number, and the path in a JSON document. */
 interface RecordLocation {
   line: number;
   path: string;
@@ -56,19 +58,19 @@ interface RecordLocation {
 
 const maxProblems = 50;
 const maxProblemLength = 500;
-/** The maximum number of different keys that a report counts. */
+/** The maximum number of different keys for which a report counts records. */
 const maxCountedKeys = 1000;
-/** The maximum number of keys that a report lists. */
+/** The maximum number of keys that a report lists by name. */
 const maxListedKeys = 20;
 
-/** The maximum number of result pages that a report lists. A page has up to 300 bytes. */
+/** The maximum number of result pages that a report lists. Each listed page takes up to 300 bytes. */
 const maxResultPages = 20_000;
 
-/** Returns true for a page with records that does not mention any other page of the same results. */
+/** Returns true for a result page that contains records and does not mention any other page of the same results. */
 const isStandalonePage = ({ hasNextPage, hasPrevious, isFirst, isEmptyAnswer, ...page }: ResultPage): boolean =>
   !hasNextPage && !hasPrevious && !isFirst && !isEmptyAnswer && page.totalRecords === undefined && page.recordCount > 0;
 
-/** Counts the records of an import, and collects the problems and the keys that were not recognized. */
+/** Counts the records of an import, and collects problems and unknown keys for the report. */
 export class ImportReporter {
   readonly report: ImportReport = {
     ...{ ads: 0, pages: 0, updated: 0, older: 0, repeated: 0, skipped: 0 },
@@ -91,7 +93,7 @@ export class ImportReporter {
     if (outcome === 'older') this.report.older++;
   }
 
-  /** Counts a record that was skipped, and adds the reason to the report. */
+  /** Counts a skipped record, and adds the reason to the report. */
   countSkipped({ line, path }: RecordLocation, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     const problem = removeAccessTokens(message).slice(0, maxProblemLength);
@@ -100,7 +102,7 @@ export class ImportReporter {
     else countReason(this.report.reasons, problem.split(';', 1)[0] ?? '');
   }
 
-  /** Adds a result page of the source. If the page contains an error, adds the error to the problems. */
+  /** Adds a result page (a saved API response) to the report. If the response is an error, also adds a problem. */
   addResultPage(page: ResultPage): void {
     const { hasRecordList, hasNextPage, error } = page;
     if (error !== undefined) {
@@ -110,7 +112,8 @@ export class ImportReporter {
     if (!hasRecordList && !hasNextPage) return;
     const { resultPages } = this.report;
     const previousPage = resultPages.at(-1);
-    // The website of the Meta Ad Library sends the ads of a page in one line, and in another line whether more follow.
+    // The website of the Meta Ad Library sends the ads of a result page in one line. Another line says whether more ads
+    // follow. Combine both lines into one page.
     if (!hasRecordList && previousPage && !previousPage.hasNextPage && !previousPage.isLast)
       resultPages[resultPages.length - 1] = { ...page, ...previousPage, hasNextPage };
     else if (previousPage && isStandalonePage(previousPage) && isStandalonePage(page))
@@ -119,27 +122,27 @@ export class ImportReporter {
     else this.report.unlistedResultPages++;
   }
 
-  /** Adds a problem of the whole source, which is listed without a line number. */
+  /** Adds a problem that concerns the whole source. The report lists it without a line number. */
   addProblem(problem: string): void {
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line: 0, path: '', problem });
   }
 
-  /** Counts a key whose field another key already has. */
+  /** Counts a key that contains the same field as another key of the record. */
   countSecondKey({ key, isStored }: { key: string; isStored: boolean }): void {
     const secondKeyCounts = isStored ? this.#storedSecondKeys : this.#droppedSecondKeys;
     if (secondKeyCounts.has(key) || secondKeyCounts.size < maxCountedKeys)
       secondKeyCounts.set(key, (secondKeyCounts.get(key) ?? 0) + 1);
   }
 
-  /** Counts a key that the import does not know. The report lists the most frequent ones. */
+  /** Counts a key that the import does not know. The report lists the most frequent unknown keys. */
   countUnusedKey(key: string): void {
     if (this.#unusedKeyCounts.has(key) || this.#unusedKeyCounts.size < maxCountedKeys)
       this.#unusedKeyCounts.set(key, (this.#unusedKeyCounts.get(key) ?? 0) + 1);
   }
 
   /**
-   * Counts a value that could not be parsed. The record was stored without this value.
-   * @param message starts with the key; messages that differ only in the value are counted together
+   * Counts a value that could not be parsed. The import stored the record without this value.
+   * @param message starts with the key; messages that differ only in values are counted together
    */
   countValueProblem(location: RecordLocation, message: string): void {
     const messageKey = removeValues(message);
@@ -150,8 +153,9 @@ export class ImportReporter {
   }
 
   /**
-   * Completes and returns the report.
-   * @param usedKeys the keys of JSON records that became fields; undefined for a table, which has columns instead
+   * Completes the report and returns it.
+   * @param usedKeys the keys of JSON records that became fields; undefined for a table, which has columns instead of
+   * keys
    */
   finish(usedKeys: UsedKeys | undefined): ImportReport {
     const { report } = this;
@@ -182,13 +186,15 @@ export class ImportReporter {
   }
 }
 
-/** Returns a message without its quoted values and its numbers, so that equal problems have the same text. */
+/** Removes the quoted values and numbers from a message, so that problems of the same kind have the same text. */
 const removeValues = (message: string): string => message.replace(/"[^"]*"/g, '""').replace(/\d[\d.,-]*/g, '#');
 
-/** The maximum length of the list of columns or keys in a report. */
+/** The maximum length of the list of columns or keys in a report, in characters. */
 const maxKeyListLength = 2000;
 
-/** Shortens a list of columns or keys for a report, and removes characters that would disturb a terminal. */
+/**
+ * Shortens a list of columns or keys for a report. Replaces control characters, because they would disturb a terminal.
+ */
 export const shortenKeyList = (text: string): string =>
   removeAccessTokens(text).replace(/\p{C}/gu, ' ').slice(0, maxKeyListLength);
 

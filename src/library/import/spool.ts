@@ -4,28 +4,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * The maximum number of characters that are kept in memory. The records of a longer source are written to a temporary
+ * The maximum number of characters to keep in memory. If a source is longer, its records are written to a temporary
  * file.
  */
 const maxCharactersInMemory = 8 * 1024 * 1024;
 /**
- * The number of characters to collect in memory before each write to the temporary file. Few large writes are faster
- * than many small ones.
+ * The number of characters to collect in memory before a write to the temporary file. A few large writes are faster
+ * than many small writes.
  */
 const maxBufferedLength = 256 * 1024;
 const linesPerWrite = 1000;
 
 /**
- * Stores lines of text until they are read again. An import must read the whole source before it knows how each column
- * writes dates and numbers, so it saves all records here in the meantime. The records of a long source go into a
- * temporary file that only the current user can read.
+ * Stores lines of text for a second pass. An import must read the whole source before it knows how each column writes
+ * dates and numbers, so it stores all records here in the meantime. Many records go into a temporary file that only the
+ * current user can read.
  */
 export class LineSpool {
   #bufferedLines: string[] = [];
   #bufferedLength = 0;
   #file: { handle: FileHandle; path: string } | undefined;
 
-  /** Appends a line. The line must not contain a line break. */
+  /** Appends a line, which must not contain a line break. */
   async writeLine(line: string): Promise<void> {
     this.#bufferedLines.push(line);
     this.#bufferedLength += line.length + 1;
@@ -44,7 +44,7 @@ export class LineSpool {
       await this.#file.handle.appendFile(`${lines.slice(start, start + linesPerWrite).join('\n')}\n`);
   }
 
-  /** Reads all lines in the order in which they were written, in batches. */
+  /** Yields all lines in batches, in the order in which they were written. */
   async *readLines(): AsyncGenerator<string[]> {
     if (this.#file) {
       await this.#flush();

@@ -8,32 +8,32 @@ import type { Fields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
 /**
- * The result of fetching one picture: its URL (`address`), its file name in the folder of pictures, and its size. If
- * the picture could not be fetched, `file` is null.
+ * The outcome of fetching one picture. `address` is the URL of the picture, and `bytes` is its size. `file` is its file
+ * name in the folder of pictures, or null if the picture could not be fetched.
  */
 export type FetchedPicture = { address: string; file: string | null; bytes: number };
 
-/** The pictures that a library stores in a folder. */
+/** Gives access to the pictures that a library has stored in a folder. */
 export type StoredPictures = ReturnType<typeof openStoredPictures>;
 
 /** The content of a picture and its media type, e.g. `image/webp`. */
 export type Picture = { bytes: Uint8Array; mediaType: string };
 
 /**
- * The number of ads per batch. After each batch, the library records the fetched pictures, so that an interrupted
- * command can continue there.
+ * The number of ads per batch. The library records the fetched pictures after each batch, so that an interrupted
+ * command can resume after the last batch.
  */
 const adsPerBatch = 25;
 
 /**
- * Matches the name of a picture file: the SHA-256 hash of its content and its perceptual hash. With the perceptual hash
- * in the name, a server can compare pictures of this library without fetching them.
+ * Matches the name of a picture file: the SHA-256 hash and the perceptual hash of its content. Because the name
+ * contains the perceptual hash, a server can compare pictures without fetching them.
  */
 const pictureFileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 
 /**
- * Opens the pictures that a library stores in a folder. They stay available after the picture URLs in the ads have
- * expired.
+ * Gives access to the pictures that a library has stored in a folder. Stored pictures stay available after the picture
+ * URLs in the ads have expired.
  * @param now returns the current time in Unix milliseconds
  */
 export function openStoredPictures(database: Database, now: () => number) {
@@ -46,11 +46,11 @@ export function openStoredPictures(database: Database, now: () => number) {
     );
   return {
     /**
-     * Finds the pictures to fetch for the next batch of ads, as URLs in `addresses`. `expired` is the number of URLs
-     * that have expired. `lastAdNumber` is the row number of the last ad in the batch, or null after the last batch.
-     * `storedBytes` is the total size of the stored pictures.
+     * Finds the pictures to fetch for the next batch of ads, and returns their URLs as `addresses`. `expired` is the
+     * number of URLs that have expired. `lastAdNumber` is the row number of the last ad in the batch, or null after the
+     * last batch. `storedBytes` is the total size of the stored pictures.
      * @param afterAdNumber the row number of the last ad in the previous batch, or 0 for the first batch
-     * @param shouldRetryFailed also returns pictures that could not be fetched before, or whose files were deleted
+     * @param shouldRetryFailed true to include pictures that could not be fetched before, or whose files were deleted
      */
     findMissing(afterAdNumber: number, shouldRetryFailed: boolean) {
       const ads = database.all<{ number: number; json: Uint8Array }>(
@@ -77,7 +77,7 @@ export function openStoredPictures(database: Database, now: () => number) {
         storedBytes: bytes,
       };
     },
-    /** Records in the database which pictures were fetched, and in which folder their files are. */
+    /** Saves which pictures were fetched and which folder contains their files. */
     savePictures(folder: string, fetchedPictures: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
@@ -85,14 +85,14 @@ export function openStoredPictures(database: Database, now: () => number) {
           database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [address, file, bytes]);
       });
     },
-    /** Returns the file name of each stored picture, by its URL. */
+    /** Returns the file names of the stored pictures by URL. Omits URLs without a stored picture. */
     findFileNames(urls: ReadonlySet<string>): Map<string, string> {
       if (urls.size === 0 || getPicturesFolder() === undefined) return new Map();
       return new Map(
         findPicturesByUrl(urls).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
       );
     },
-    /** Reads a picture by its file name. Returns undefined if there is no such picture. */
+    /** Reads the picture with this file name. Returns undefined if there is no such picture. */
     async readPicture(name: string): Promise<Picture | undefined> {
       const [, format] = pictureFileNamePattern.exec(name) ?? [];
       const folder = getPicturesFolder();
@@ -103,10 +103,13 @@ export function openStoredPictures(database: Database, now: () => number) {
   };
 }
 
-/** The maximum number of cards per ad whose pictures are stored. */
+/** The maximum number of cards per ad whose pictures are stored. A card is one of the slides of a carousel ad. */
 const maxCardsPerAd = 20;
 
-/** Lists the pictures of an ad that can be shown later: the picture of the ad itself, and one for each of its cards. */
+/**
+ * Selects the pictures of an ad: the picture of the ad itself, and the picture of each card. For a picture that cannot
+ * be fetched, returns the reason instead of a URL.
+ */
 function listAdPictures(ad: Fields, now: number) {
   const cardNumbers = Array.from(
     { length: Math.min(listCardMedia(ad).length, maxCardsPerAd) },
@@ -115,7 +118,7 @@ function listAdPictures(ad: Fields, now: number) {
   return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now }));
 }
 
-/** The progress or the result of fetching pictures. */
+/** The progress or the final outcome of fetching pictures. */
 export type PicturesReport = {
   fetched: number;
   /** The number of pictures that could not be fetched. */
@@ -123,24 +126,24 @@ export type PicturesReport = {
   /** The total size of the fetched pictures, in bytes. */
   bytes: number;
   /**
-   * The number of pictures to fetch, at most. A picture that appears in two batches counts twice, although it is
-   * fetched only once if the first fetch succeeds.
+   * The maximum number of pictures to fetch. A picture that appears in two batches counts twice, although it is fetched
+   * only once if the first fetch succeeds.
    */
   expectedCount: number;
-  /** The number of picture URLs that were not fetched because they have expired. */
+  /** The number of picture URLs that were skipped because they have expired. */
   expired: number;
-  /** The number of failed pictures for each reason. */
+  /** The number of failures for each reason, such as a timeout. */
   reasons: Record<string, number>;
   /** True if some pictures were not fetched because the folder has reached its maximum size. */
   isFolderFull: boolean;
 };
 
-/** The options for fetching pictures, including the target folder. */
+/** The options of `fetchMissingPictures`. */
 export type FetchPicturesOptions = {
   folder: string;
   /** The maximum total size of the pictures in the folder, in bytes. */
   maxBytes: number;
-  /** True to retry pictures that could not be fetched before, or whose files were deleted. */
+  /** True to retry pictures that could not be fetched before, or whose files have been deleted. */
   shouldRetryFailed: boolean;
   fetch: Pictures['fetchOriginal'];
   makeFolder(path: string): Promise<void>;
@@ -149,8 +152,8 @@ export type FetchPicturesOptions = {
 };
 
 /**
- * The methods of `StoredPictures` that `fetchMissingPictures` needs. They are asynchronous, because the library may be
- * open in another process.
+ * The methods of `StoredPictures` that `fetchMissingPictures` calls. They are asynchronous, because another process may
+ * have the library open and execute them.
  */
 type PictureRecords = {
   findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
@@ -160,8 +163,8 @@ type PictureRecords = {
 const maxConcurrentFetches = 6;
 
 /**
- * Fetches the pictures that a library does not have yet, and writes each one to a file. If the process is interrupted,
- * the next call continues after the pictures that were already recorded.
+ * Fetches the pictures that a library does not have yet, and writes each picture to a file. If the process is
+ * interrupted, the next call resumes after the last batch of pictures that was saved.
  */
 export async function fetchMissingPictures(
   pictureRecords: PictureRecords,
@@ -196,7 +199,7 @@ export async function fetchMissingPictures(
     }
     const contentHash = createHash('sha256').update(picture.bytes).digest('hex');
     const file = `${contentHash}.${picture.perceptualHash}.${picture.format}`;
-    // Write to a temporary name first, so that the final name never belongs to an incomplete file.
+    // Write to a temporary file first, so that a file with the final name is always complete.
     const temporaryPath = join(folder, `${randomUUID()}.part`);
     await writeFile(temporaryPath, picture.bytes);
     await rename(temporaryPath, join(folder, file));
@@ -207,7 +210,7 @@ export async function fetchMissingPictures(
 
   for await (const { addresses, storedBytes } of readBatches()) {
     const fetchedPictures: FetchedPicture[] = [];
-    // All workers share this iterator, so that each URL is fetched by exactly one worker.
+    // All workers take URLs from this iterator, so that each URL is fetched by exactly one worker.
     const remainingUrls = addresses.values();
     let folderBytes = storedBytes;
     const runWorker = async () => {
@@ -231,8 +234,7 @@ export async function fetchMissingPictures(
 const maxReasons = 20;
 
 /**
- * Increments the count of a reason. After `maxReasons` different reasons, all new reasons are counted as "other
- * reasons".
+ * Counts an occurrence of a reason. After `maxReasons` different reasons, new reasons are counted as "other reasons".
  */
 export function countReason(countByReason: Record<string, number>, reason: string): void {
   const hasMaxReasons = !Object.hasOwn(countByReason, reason) && Object.keys(countByReason).length >= maxReasons;

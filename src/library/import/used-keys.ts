@@ -5,20 +5,25 @@ import type { ImportFormat } from './formats/import-format.ts';
 import { normalizeKey } from './formats/source-record.ts';
 
 /**
- * The maximum nesting depth of keys to look at, and the maximum number of different keys to remember. They limit time
- * and memory.
+ * The maximum nesting depth of the examined keys, and the maximum number of remembered keys. The limits save time and
+ * memory.
  */
 const maxKeyDepth = 4;
 const maxRememberedKeys = 2000;
 
-/** Remembers which keys of JSON records become which fields of an ad. The report of the import lists these pairs. */
+/**
+ * Remembers which keys of JSON records the import converts to which fields of an ad. The import report lists these
+ * pairs.
+ */
 export class UsedKeys {
   readonly #finderByFormat = new Map<ImportFormat, FieldFinder>();
   readonly #keyByField = new Map<string, string>();
-  /** All keys that were already looked up. Most records of a source have the same keys, so most lookups are skipped. */
+  /**
+   * All keys that were already looked up. Most records of a source have the same keys, so most lookups can be skipped.
+   */
   readonly #lookedUpKeys = new Set<string>();
 
-  /** Remembers from which keys the fields of a stored record come. */
+  /** Remembers from which key each field of a stored record was read. */
   addFieldSources(fieldSources: readonly (readonly [field: string, key: string])[]): void {
     for (const [field, key] of fieldSources)
       if (!this.#keyByField.has(field) && this.#keyByField.size < maxRememberedKeys) this.#keyByField.set(field, key);
@@ -29,9 +34,9 @@ export class UsedKeys {
   }
 
   /**
-   * Returns the first field that was stored from the column with this path, or undefined if there is none. The key of a
-   * field may lead to an object around the column, e.g. `snapshot.body` for `snapshot/body/text` and
-   * `snapshot_body_text`, or into a column that contains a whole object.
+   * Returns the first field that was read from the column with this path, or undefined. The key of a field may also
+   * lead to an object around the column (e.g. `snapshot.body` for `snapshot/body/text` and `snapshot_body_text`), or to
+   * a key inside the column.
    */
   findField(path: readonly string[]): string | undefined {
     const paths = path.map((_, index) => normalizeKey(path.slice(0, index + 1).join('.')));
@@ -45,7 +50,9 @@ export class UsedKeys {
     return undefined;
   }
 
-  /** Finds out which keys of a stored record became fields, for a format that does not report the sources of its fields. */
+  /**
+   * Detects which keys of a stored record became fields. Used for formats that do not report the keys of their fields.
+   */
   observeRecord(format: ImportFormat, record: Record<string, unknown>): void {
     const fieldFinder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
     this.#finderByFormat.set(format, fieldFinder);
@@ -61,7 +68,8 @@ export class UsedKeys {
         if (this.#lookedUpKeys.size >= maxRememberedKeys) return;
         this.#lookedUpKeys.add(key);
         const match = finder.findField(path);
-        // `snapshot` is only an object around other fields, so list the keys in it instead of `snapshot` itself.
+        // `snapshot` is an object around other fields, so the report should list the keys inside it instead of
+        // `snapshot`.
         const isContainer = match?.field === 'snapshot' && isObject(value);
         if (match && !isContainer && !this.#keyByField.has(match.field))
           this.#keyByField.set(match.field, path.slice(0, match.length).join('.'));
@@ -71,7 +79,7 @@ export class UsedKeys {
     }
   }
 
-  /** Returns the used keys in the form `body ← snapshot.body.text`. Returns undefined if there are none. */
+  /** Formats the used keys for the report, e.g. `body ← snapshot.body.text`. Returns undefined if no keys were used. */
   describe(): string | undefined {
     const fieldSources = Array.from(this.#keyByField, ([field, key]) => `${field} ← ${key}`);
     return fieldSources.length > 0 ? fieldSources.join(', ') : undefined;

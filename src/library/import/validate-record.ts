@@ -15,18 +15,18 @@ import { resolveCurrency } from './values/currencies.ts';
 
 interface ValidationOptions {
   format: ImportFormat;
-  /** The original text of the record, if it is a line of its own in the source. */
+  /** The original text of the record. Only set if the record is a whole line of the source. */
   originalText: string | undefined;
   parser: ColumnValueParser;
 }
 
-/** A validated ad or advertiser page, with the JSON to store. */
+/** A validated ad or advertiser page, and the JSON text to store for it. */
 type ValidRecord = { json: string } & ({ ad: Ad; page?: undefined } | { page: Page; ad?: undefined });
 
 /**
- * Converts a record to an ad or an advertiser page, and validates it. If the conversion changes nothing, the JSON to
- * store is the original text of the record.
- * @throws Error that explains the problem; if the problem concerns one key, the message starts with the key
+ * Converts a record to an ad or an advertiser page, and validates it. If the conversion changes nothing, the library
+ * stores the original text of the record as JSON.
+ * @throws Error that explains the problem. If the problem concerns one key, the message starts with that key.
  */
 export function validateRecord(record: SourceRecord, { format, originalText, parser }: ValidationOptions): ValidRecord {
   const source = record.toObject();
@@ -37,22 +37,22 @@ export function validateRecord(record: SourceRecord, { format, originalText, par
   }
   const convertedAd = removeAccessTokensIfAny(format.toAd(record, parser));
   const validAd = validateAd(applyStatedCurrency(convertedAd, format === ownAdsFormat, parser));
-  // Ads in the format of the API are stored unchanged, even if their date `lastSeenAt` is in the future.
+  // Ads in the format of the API are stored unchanged, even if `lastSeenAt` is in the future.
   const orderedAd = checkDateOrder(validAd, format, parser);
   const ad = format === apiFormat ? orderedAd : limitLastSeenAt(orderedAd, parser);
   return { ad, json: toStoredJson(ad, (ad as object) === source ? originalText : undefined) };
 }
 
-/** The reason in the import report for skipping a record that is nested too deeply. */
+/** The problem that the import report states for a record that is nested too deeply. */
 export const tooDeepProblem = `nested deeper than ${maxNestingDepth} levels`;
 
-/** The reason in the import report for skipping a record that matches no format. */
+/** The problem that the import report states for a record that matches no known format. */
 export const unknownFormatProblem =
   'neither an ad (id) nor a page (pageId, pageName) nor an ad of an ad library (Meta: ad_archive_id, Google: creative_id, TikTok: first_shown_date, LinkedIn: adUrl); "library formats" lists the formats';
 
 /**
- * Removes access tokens from a value. Returns the same object if there are none, so that callers can detect that
- * nothing changed.
+ * Removes access tokens from an ad or page. Returns the same object if it contains no tokens, so that the caller can
+ * detect that nothing changed.
  */
 function removeAccessTokensIfAny<Value extends object>(value: Value): Value {
   return hasAccessToken(value) ? (removeAccessTokensDeep(value) as Value) : value;
@@ -76,7 +76,7 @@ function validatePage(value: object): Page {
   return page;
 }
 
-/** Rejects a page id that cannot be part of a URL of the API, because this page could never be requested. */
+/** Rejects a page id that cannot be part of an API URL, because clients could never request this page. */
 function validatePageId(id: string): void {
   if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
   throw new Error(
@@ -85,7 +85,8 @@ function validatePageId(id: string): void {
 }
 
 /**
- * If `lastSeenAt` is in the future, replaces it with the time of the import, because nobody can have seen the ad later.
+ * Replaces a `lastSeenAt` in the future with the time of the import, because nobody can have seen the ad after the
+ * import.
  */
 function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
   const lastSeenTime = parseTime(ad.lastSeenAt);
@@ -97,8 +98,8 @@ function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
 }
 
 /**
- * Sets the currency that the amounts of a record state. Returns the same object if nothing changes.
- * @param isStrict true if the record must be skipped if its amounts contradict its currency
+ * Sets the currency of an item to the currency that its amounts state. Returns the same object if nothing changes.
+ * @param isStrict true to reject the record if its amounts contradict its currency
  * @throws Error that explains the contradiction, if `isStrict` is true
  */
 function applyStatedCurrency(convertedItem: JsonObject, isStrict: boolean, parser: ColumnValueParser): JsonObject {
@@ -110,23 +111,24 @@ function applyStatedCurrency(convertedItem: JsonObject, isStrict: boolean, parse
 }
 
 /**
- * Checks that an ad does not end before it starts. If it does, either date may be wrong, so both are removed from their
- * fields and kept in `contradictoryDates`.
- * @throws Error that names both dates, if the format is a table of the user
+ * Checks that an ad does not end before it starts. If it does, either date may be wrong, so both dates are moved from
+ * their fields to `contradictoryDates`.
+ * @throws Error that names both dates, if the format is a table written by the user
  */
 function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser): Ad {
   const startTime = parseTime(ad.startedAt);
   if (startTime === undefined) return ad;
   const earlierFields = (['endDate', 'lastSeenAt'] as const).filter((field) => {
     const time = parseTime(ad[field]);
-    // An ad that starts in the future may have been seen before its start.
+    // Accept a `lastSeenAt` before the start if the start is in the future, because such an ad may have been seen
+    // already.
     return time !== undefined && countDays(startTime, time) < 0 && (field === 'endDate' || startTime <= parser.now);
   });
   const [field] = earlierFields;
   if (field === undefined) return ad;
   const problem = `${field}: ${formatDay(ad[field])} is before the start ${formatDay(ad.startedAt)}`;
   if (format === ownAdsFormat) throw new Error(problem);
-  // Ads in the format of the API are stored unchanged.
+  // Ads in the format of the API are stored unchanged, so only report the contradiction.
   if (format === apiFormat) {
     parser.addValueError(new Error(problem));
     return ad;
@@ -144,7 +146,7 @@ const formatDay = (date: unknown): string => String(date).slice(0, 10);
 
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
 const isoDatePattern = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
-/** Fields with numbers that must not be negative. */
+/** Fields whose numbers must not be negative. */
 const nonNegativeFields = [
   ...['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'],
   ...['impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adsAmount', 'adsTotalDuplicates'],
@@ -152,8 +154,8 @@ const nonNegativeFields = [
 ];
 
 /**
- * Validates a value against a schema. Returns the value itself and not the schema's copy, because `validateRecord`
- * compares the result with its input.
+ * Validates an ad or page against a schema. Returns the same object and not the copy that the schema creates, because
+ * `validateRecord` checks whether the object has changed.
  * @throws Error that lists the problems
  */
 function validateWithSchema<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: object): Item {
@@ -179,7 +181,7 @@ function validateWithSchema<Item extends Record<string, unknown>>(schema: z.ZodT
 function isIsoDate(text: string): boolean {
   const [, dayText] = isoDatePattern.exec(text.trim()) ?? [];
   const dayStart = parseTime(dayText);
-  // JavaScript accepts 30 February and turns it into 2 March, so compare the parsed day with the text.
+  // JavaScript accepts 30 February and turns it into 2 March. Therefore compare the parsed day with the original text.
   return (
     dayStart !== undefined &&
     parseTime(text) !== undefined &&

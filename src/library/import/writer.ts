@@ -13,7 +13,7 @@ import { addQuestion } from './questions.ts';
 
 /**
  * The outcome of writing a record:
- * - `updated`: it replaced a record from an earlier import run.
+ * - `updated`: the record replaced a record from an earlier import run.
  * - `repeated`: another record of the same run has the same id.
  * - `older`: the library has a newer version of the ad, so the record was added to the ad's history.
  */
@@ -23,11 +23,11 @@ export type WriteOutcome = 'new' | 'updated' | 'repeated' | 'older';
 export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
 interface WriterOptions {
-  /** The number of the import run, i.e. of one use of `library import`, which may include several files. */
+  /** The number of the import run, i.e. of one execution of `library import`, which may import several files. */
   runNumber: number;
-  /** The name under which the user saves the imported search results, if there is one. */
+  /** The name of the saved search that returned the imported records. Undefined if the user named no search. */
   question?: string | undefined;
-  /** Adds a problem with a value of the current record to the report. */
+  /** Reports a problem with a value of the current record to the user. */
   reportProblem(problem: Error): void;
 }
 
@@ -37,7 +37,10 @@ interface WriterDependencies {
   now: () => number;
 }
 
-/** Opens a writer for the records of one import. For each record, it returns the outcome and the row number. */
+/**
+ * Opens a writer for the records of one import run. Its methods return the row number of the written record, and
+ * whether the record is new.
+ */
 export async function openRecordWriter(
   { recordStore, now }: WriterDependencies,
   { runNumber, question, reportProblem }: WriterOptions,
@@ -64,7 +67,7 @@ export async function openRecordWriter(
         const isPartialRecord = isRepeated && format.combinePartialRecords !== undefined;
         isOlder = !isPartialRecord && combinedRuns === undefined && isOlderVersion(ad, storedAd);
         const [newerAd, olderAd] = isOlder ? [storedAd, ad] : [ad, storedAd];
-        // The files of one run may describe the same ads, e.g. one file with texts and one with results.
+        // Several files of one run may describe the same ads, e.g. one file contains the texts and another the results.
         if (isPartialRecord) mergedAd = format.combinePartialRecords?.(storedAd, ad, reportProblem) ?? ad;
         else if (combinedRuns) mergedAd = addHistory(combinedRuns, storedAd, now());
         else {
@@ -88,8 +91,8 @@ export async function openRecordWriter(
         : page;
       const pageJson = combinedPage === page ? json : JSON.stringify(combinedPage);
       const rowNumber = recordStore.putPage(combinedPage, pageJson, runNumber);
-      // `-runNumber` marks a page that this run created from an ad, with little information. The library did not have
-      // the page before, so it counts as new.
+      // The run number `-runNumber` marks a page that this run created from an ad, with little information. The library
+      // did not contain the page before the run, so the page counts as new.
       return { outcome: isRepeated ? 'repeated' : row && row.run !== -runNumber ? 'updated' : 'new', rowNumber };
     },
   };

@@ -2,12 +2,12 @@ import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
 import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './searchable-records.ts';
 
 /**
- * The search filters of this library, computed from the types of records (ads and advertiser pages). The list is used
- * to validate requests, in the text of 422 errors, by the command `library filters`, and in tool descriptions. The
- * build replaces this module with the computed list.
+ * The search filters of this library, computed from the descriptions of the record types (ads and advertiser pages).
+ * They are used to validate requests, in the text of 422 errors, by the command `library filters`, and in tool
+ * descriptions. The build replaces this module with the computed list.
  */
 
-/** The maximum length of a text filter in characters, and the maximum number of texts in a list. */
+/** The maximum number of characters in a text filter, and of texts in a list filter. */
 const maxFilterLength = { text: 300, list: 50 };
 
 function describeBounds({ key, description, isDate }: Measure): SearchFilter[] {
@@ -45,7 +45,7 @@ function describeTag(tag: Tag): SearchFilter {
 
 /**
  * Describes the filter `not`. Its value is an object with other filters, e.g. `{ countries: ['DE'] }`. The search
- * excludes records that match any of them.
+ * excludes all records that match at least one of these filters.
  */
 const describeNotFilter = (filters: SearchFilter[]): SearchFilter => ({
   key: 'not',
@@ -88,12 +88,12 @@ function describeFilters(
 }
 
 /**
- * The number of results per page of a search. The API document does not specify these numbers, so another service may
- * have others.
+ * The number of results per page of a search. The API document does not specify these numbers, so they may differ in
+ * another service.
  */
 export const resultsPerPage = { default: 20, maximum: 100 };
 
-/** The filter keys of the library's searches, in the format of `AD_LIBRARY_SEARCH_FILTERS`. */
+/** Describes the search filters of the library, in the format of the setting `AD_LIBRARY_SEARCH_FILTERS`. */
 export const libraryFilters = {
   inclusive: true,
   ignoresCase: true,

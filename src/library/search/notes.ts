@@ -5,14 +5,14 @@ import type { RecordType, Tag } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
 /**
- * The maximum number of notes in a response, and of notes of each kind. It is small, because each note may need its own
- * database query.
+ * The maximum number of notes in a response, and of notes of the same kind. The limit is small, because each note may
+ * need a separate database query.
  */
 const maxNotes = 5;
 
 /**
- * Creates the notes for the first result page of a search. They explain why a search has fewer or more results than a
- * reader may expect, e.g. because a filter value is misspelled.
+ * Creates the notes for the first result page of a search. A note explains why a search has fewer or more results than
+ * the reader may expect, e.g. because a filter value is misspelled.
  */
 export const createSearchNotes = (search: Search, database: Database): string[] =>
   [...new Set([...createUnknownValueNotes(search, database), ...createMissingValueNotes(search, database)])].slice(
@@ -23,8 +23,8 @@ export const createSearchNotes = (search: Search, database: Database): string[] 
 const listFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /**
- * Returns a note for each filter value that no record in the library has. The note suggests values with a similar
- * spelling.
+ * Creates a note for each filter value that does not occur in the library. The note suggests existing values with a
+ * similar spelling.
  */
 function createUnknownValueNotes({ recordType, filters }: Search, database: Database): string[] {
   const { name, tags } = recordType;
@@ -52,22 +52,24 @@ function createUnknownValueNotes({ recordType, filters }: Search, database: Data
 const maxValueLength = 60;
 const shortenValue = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
-/** Adds a key to the filter `missing`, so that matching records have no value for the key. */
+/** Adds a key to the filter `missing`, so that only records without a value for the key match. */
 const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
   missing: [...new Set([...listFilterTexts(missing), key])],
 });
 
 /**
- * Returns notes about records that have no value for a filtered key. An ordinary filter excludes these records, but a
- * filter inside `not` keeps them. Each note says how many there are.
+ * Creates notes about records without a value for a filtered key. An ordinary filter excludes these records, but a
+ * filter inside `not` keeps them. Each note states the number of these records.
  */
 function createMissingValueNotes(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
   const comparedTags = recordType.tags.flatMap(({ key, mustMatchAll, isId }) => (mustMatchAll || isId ? [] : key));
   const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
   const toRecordKey = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
-  /** Counts the records that match the other filters but have no value for a key, for each key in `comparedFilters`. */
+  /**
+   * For each key in `comparedFilters`, counts the records that match the other filters but have no value for the key.
+   */
   const countMissingValues = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
       .filter((key) => Object.keys(comparedFilters).map(toRecordKey).includes(key))
@@ -91,35 +93,36 @@ function createMissingValueNotes(search: Search, database: Database): string[] {
   ];
 }
 
-/** The maximum number of values of a key that get their own count. */
+/** The maximum number of values of a key whose records are counted. */
 const maxCountedValues = 30;
 /**
- * The maximum number of stored values to compare with a misspelled value. Values with the same first letters are
- * compared first, then other values in alphabetical order.
+ * The maximum number of stored values to compare with a misspelled value. Values that start with the same letters are
+ * compared first, and then other values in alphabetical order.
  */
 const maxComparedValues = 500;
-/** The maximum number of values in a suggestion. */
+/** The maximum number of similar values that a note suggests. */
 const maxSuggestions = 12;
 
 /**
- * Creates functions that look up the tag values in a library, i.e. which countries, domains or languages its records
- * have.
+ * Creates functions that look up the tag values in a library, e.g. the countries, domains and languages that its
+ * records have.
  */
 function createTagValueLookup({ name }: RecordType, database: Database) {
   const selectValuesSql = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
-  // Ignore values that no record has any more. A value stays in its table even after its last record was replaced.
+  // Ignore values that no longer belong to any record. The table of tag values keeps a value even after its last record
+  // was replaced.
   const buildUsedCondition = (condition: string) =>
     `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
   const readValues = (sql: string, parameters: (string | number)[]) =>
     database.all<{ value: string; spelling: string }>(sql, parameters);
 
   return {
-    /** Returns true if at least one ad or page in the library has the value. */
+    /** Returns true if at least one record in the library has the value. */
     hasValue(tag: Tag, value: string): boolean {
       const sql = `${selectValuesSql} WHERE key = ? AND value = ? AND ${buildUsedCondition('1')}`;
       return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;
     },
-    /** Returns the most common values, as the records spell them. */
+    /** Returns the most common values of a tag in their original spelling. */
     listCommonSpellings: (tag: Tag): string[] =>
       readValues(
         `SELECT value, spelling FROM (
@@ -130,8 +133,8 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
         [tag.key],
       ).map(({ spelling }) => spelling),
     /**
-     * Returns the existing values with the spelling most similar to `value`. `valueCount` is the number of existing
-     * values, or `many` if there were too many to compare.
+     * Returns the existing values whose spelling is most similar to `misspelledValue`. `valueCount` is the number of
+     * existing values, or `many` if there were too many to compare.
      */
     findNearest(tag: Tag, value: string): { nearestSpellings: string[]; valueCount: number | 'many' } {
       const firstLetters = normalizeTagValue(tag, value.slice(0, 2));
@@ -151,16 +154,16 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
   };
 }
 
-/** Returns the most common values of a tag in the whole library, as the records spell them. */
+/** Returns the most common values of a tag in the whole library, in their original spelling. */
 export function listCommonValues(key: string, recordType: RecordType, database: Database): string[] {
   const tag = recordType.tags.find((candidate) => candidate.key === key);
   return tag ? createTagValueLookup(recordType, database).listCommonSpellings(tag) : [];
 }
 
 /**
- * Counts the matching records of a search for each of the most common values of a key, e.g. for each country. `none`
- * counts the records without a value, and `more` is the number of values that are not counted. A search with one of the
- * values as an additional filter finds exactly the counted records.
+ * Counts the results of a search for each of the most common values of a key, e.g. for each country. `none` counts the
+ * records without a value, and `more` is the number of values that are not counted. A search with one of the values as
+ * an additional filter finds exactly the counted records.
  */
 export function countByValue(key: string, search: Search, database: Database) {
   const { recordType, filters } = search;
@@ -174,8 +177,8 @@ export function countByValue(key: string, search: Search, database: Database) {
   }
   const { name } = recordType;
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
-  // Write `+record`, so that SQLite cannot use an index on this column. With the index, it would look up each value for
-  // every matching record, which is slower than reading the records of each value.
+  // Write `+record`, so that SQLite does not use an index on this column. With the index, it would look up each value
+  // for every matching record, which is slower than reading the records of each value.
   const countRows = database.all<{ value: string; total: number; valueCount: number }>(
     `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${fromClause} WHERE ${whereClause})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount

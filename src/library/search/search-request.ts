@@ -10,32 +10,32 @@ import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
-/** What a search needs: the database, the encoder of cursors, and a clock that returns Unix milliseconds. */
+/** What a search needs: the database, a codec that signs cursors, and a clock that returns Unix milliseconds. */
 export type SearchContext = { database: Database; cursors: CursorCodec; now: () => number };
 
 /**
- * Returns the name of a list, e.g. `search ads`, which is part of the signature of its cursors. A cursor is therefore
- * valid only for the kind of list that returned it.
+ * Returns the name of a kind of list, e.g. `search ads`. The name is part of the signature of each cursor, so that a
+ * cursor is valid only for the kind of list that returned it.
  */
 const getListName = (itemType: ItemType) => `search ${itemType}`;
 
 /**
- * The maximum size of the filters of a search, in bytes of JSON. A cursor contains the filters and must fit into a
+ * The maximum size of the filters of a search as JSON, in bytes. A cursor contains the filters, and it must fit into a
  * request.
  */
 const maxFilterBytes = 48_000;
 
 /**
- * The content of a search cursor. It includes the filters, so that clients can continue the search with the cursor
- * alone.
+ * The content of a search cursor. It includes the filters, so that the cursor is all that a client needs to continue
+ * the search.
  */
 type CursorContent = [limit: number, totalHits: number, ...after: PagePosition, asOf: number, filters: FilterValues];
 
 /**
  * Parses the body of a search request.
  *
- * @throws ApiError 422 for unknown keys, invalid values, an invalid cursor, or filters that differ from the filters in
- * the cursor
+ * @throws ApiError 422 for unknown keys, invalid values, an invalid cursor, or filters that differ from those in the
+ * cursor
  */
 export function parseSearchRequest(itemType: ItemType, body: Record<string, unknown>, { cursors, now }: SearchContext) {
   const { limit, cursor, countBy, ...filterBody } = body;
@@ -56,7 +56,8 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
     throw createInvalidRequestError('"cursor" takes the text that an earlier answer returned.');
   const cursorContent = cursors.decode(getListName(itemType), cursor) as CursorContent;
   const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = cursorContent;
-  // Validate the filters in the cursor again, because a library version with other filters may have created it.
+  // Validate the filters in the cursor again, because another version of the library with other filters may have
+  // created the cursor.
   const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
@@ -79,7 +80,7 @@ function parseCountBy(itemType: ItemType, key: unknown, filters: FilterValues): 
 
 /**
  * Runs a search for one page of results. Returns the row numbers of the records, and the other fields of the response.
- * Notes about the filters and counts of values are only on the first page.
+ * Only the first page has notes about the filters and counts of values.
  */
 export function runSearch(request: ReturnType<typeof parseSearchRequest>, { database, cursors }: SearchContext) {
   const { itemType, filters, limit, asOf, after, countBy } = request;
@@ -96,9 +97,10 @@ export function runSearch(request: ReturnType<typeof parseSearchRequest>, { data
 }
 
 /**
- * Validates the filters of a request. Each filter must have a known key and a value of the described type.
+ * Validates the filters of a request. Each filter must have a known key, and a value of the type that the filter
+ * description states.
  *
- * @param otherKeys further keys that a request may have; the error about an unknown key lists them as well
+ * @param otherKeys further keys that a request may contain, which the error about an unknown key also lists
  * @throws ApiError 422 that names the invalid key with its expected and actual value, or lists the known keys
  */
 function parseFilters(
@@ -123,8 +125,8 @@ function parseFilters(
 }
 
 /**
- * Parses the filter `not`, whose value is an object with other filters. It must contain neither another `not` nor a
- * sort order.
+ * Parses the filter `not`, whose value is an object with other filters. These must not include another `not` or a sort
+ * order.
  */
 function parseNotFilter(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {
   if (!isObject(value))
@@ -146,7 +148,7 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
     if (!isValid) throw createInvalidValueError(filter, expected, quoteValue(actual));
   };
   if (type === 'strings') {
-    // A single text counts as a list with one entry.
+    // Treat a single text as a list with one item.
     const texts: unknown[] = [value].flat();
     requireValid(texts.length > 0 && texts.every(isNonBlankText), 'a list of texts');
     requireValid(texts.length <= maxLength, `a list of at most ${maxLength} texts`, texts.length);
@@ -166,8 +168,8 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
 }
 
 /**
- * Returns the allowed value that equals the text, ignoring letter case. If the filter accepts any text, returns the
- * text itself.
+ * Returns the allowed value that equals the text when letter case is ignored. If the filter accepts any text, returns
+ * the text itself.
  *
  * @throws ApiError 422 if no allowed value equals the text
  */

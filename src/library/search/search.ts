@@ -7,12 +7,12 @@ import { normalizeTagValue } from './tags.ts';
 import { parseQuery } from './tokens.ts';
 
 /**
- * The position of the last row on a result page, after which the next page starts. It consists of the sort value, or
- * null if the row has none, and the row number.
+ * The position of the last row on a result page. The next page starts after this row. The sort value is null if the row
+ * has no value to sort by.
  */
 export type PagePosition = [sortValue: number | null, rowNumber: number];
 
-/** Counts all records that match a search, not only the records of one result page. */
+/** Counts all records that match a search, across all result pages. */
 export function countHits(database: Database, search: Search): number {
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   return (
@@ -61,8 +61,8 @@ export function findPage(database: Database, search: Search, limit: number, prev
 }
 
 /**
- * Returns the column and the direction by which a search is sorted, and the operator that finds the rows after a
- * position. Without the filter `sort`, the search is sorted by the first measure of its record type.
+ * Returns the column and the direction by which a search is sorted, and the operator that selects the rows after a
+ * position. Without the filter `sort`, the search is sorted by the first measure (a number or date) of the record type.
  */
 function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
   const [defaultMeasure] = recordType.measures;
@@ -73,28 +73,28 @@ function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
     : { column, order: 'DESC', comparison: '<' };
 }
 
-/** The validated value of a search filter. Only the filter `not` contains further filters. */
+/** The validated value of a search filter. Only the value of the filter `not` contains further filters. */
 export type FilterValue = string | number | boolean | string[] | FilterValues;
 
-/** The validated filters of a search: the value of each filter by its key, e.g. `countries: ['DE']`. */
+/** The validated filters of a search, i.e. the value of each filter by its key, e.g. `countries: ['DE']`. */
 export type FilterValues = { [key: string]: FilterValue };
 
-/** A search for ads or advertiser pages, with its filters. */
+/** A search for ads or advertiser pages. */
 export type Search = {
   recordType: RecordType;
   filters: FilterValues;
   /**
-   * The time at which the search decides which ads are active, in Unix milliseconds. All pages of a search use the same
-   * time.
+   * The time of the search in Unix milliseconds, e.g. to decide which ads are active. All result pages of a search use
+   * the same time.
    */
   asOf: number;
 };
 
-/** A condition of a WHERE clause in SQL, with the values of its parameters (`?`). */
+/** A condition in the WHERE clause of an SQL query, and the values for its placeholders (`?`). */
 type SqlCondition = { sql: string; parameters: (string | number)[] };
 
 /**
- * A search whose time `asOf` is relative to `dateOrigin`, as are the dates in the database. `dateOrigin` is the current
+ * A search whose time `asOf` is relative to `dateOrigin`, like the dates in the database. `dateOrigin` is the current
  * day for demo data, and 0 for other libraries.
  */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
@@ -105,7 +105,7 @@ const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch 
   dateOrigin,
 });
 
-/** Builds the FROM clause and the WHERE clause of a search, with the values of the parameters in them. */
+/** Builds the FROM and WHERE clauses of a search, and the values for their placeholders. */
 export function buildSearchSql(database: Database, search: Search) {
   const storedSearch = toStoredSearch(database, search);
   const { name } = search.recordType;
@@ -126,9 +126,9 @@ export function buildSearchSql(database: Database, search: Search) {
 }
 
 /**
- * Builds the conditions for the filter `not`, which excludes records that match any of its filters. A record without a
- * value does not match a filter, so it stays in the results. Each key in the list `missing` counts as a separate
- * filter.
+ * Builds the conditions for the filter `not`, which excludes records that match at least one of its filters. A record
+ * without a value does not match a filter, so it stays in the results. Each key in the list `missing` counts as a
+ * separate filter.
  */
 function buildNotConditions(search: StoredSearch, notFilter: FilterValues[string] | undefined): SqlCondition[] {
   const { recordType } = search;
@@ -148,8 +148,8 @@ function buildNotConditions(search: StoredSearch, notFilter: FilterValues[string
 }
 
 /**
- * Builds the conditions on columns of the record table. They check bounds of numbers and dates, missing numbers and
- * dates, and whether an ad is active.
+ * Builds the conditions on columns of the record table: bounds of numbers and dates, missing numbers and dates, and
+ * whether an ad is active.
  */
 function buildColumnConditions(search: StoredSearch): SqlCondition[] {
   const { recordType, filters, asOf } = search;
@@ -161,10 +161,10 @@ function buildColumnConditions(search: StoredSearch): SqlCondition[] {
 }
 
 /**
- * Builds a condition for each tag in the filters, e.g. for countries.
+ * Builds a condition for each filter on a tag, e.g. on countries.
  *
- * @param isLookup true if another condition, such as a text search, finds the records first. The tag condition then
- * looks up the tags of each found record. Otherwise, SQLite starts with all records that have the tag value.
+ * @param shouldLookUpTags true if another condition, such as a text search, finds the records first. SQLite then looks
+ * up the tags of each record. Otherwise, SQLite starts with all records that have the tag value.
  */
 function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): SqlCondition[] {
   return tags.flatMap((tag) => {
@@ -185,8 +185,8 @@ function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, i
 }
 
 /**
- * Returns the SQL expression for the value of a measure, a number or date of a record. Some measures, such as the days
- * that an ad has run, depend on the time of the search.
+ * Returns the SQL expression for a measure, i.e. for a number or date of a record. Some measures depend on the time of
+ * the search, e.g. the number of days that an ad has run.
  */
 const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: number): string =>
   getSql?.(asOf) ?? `${name}."${key}"`;
@@ -199,7 +199,7 @@ function buildBoundConditions(
   const buildCondition = (boundSuffix: 'From' | 'To', sql: string): SqlCondition[] => {
     const value = filters[key + boundSuffix];
     if (value === undefined) return [];
-    // If the upper bound is a date without a time, it includes the whole day.
+    // An upper bound that is a date without a time includes the whole day.
     const restOfDayMs = boundSuffix === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
     const boundValue = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
     return [{ sql, parameters: [boundValue] }];
@@ -210,7 +210,7 @@ function buildBoundConditions(
 }
 
 /**
- * Builds the conditions for the filters `active` and `missing: ['active']`, i.e. for ads that are active, not active,
+ * Builds the conditions for the filters `active` and `missing: ['active']`. They find ads that are active, not active,
  * or in an unknown state. `computeRunningTime` applies the same rules.
  */
 function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): SqlCondition[] {
@@ -230,8 +230,8 @@ const buildMatchCondition = ({ name }: RecordType, match: string): SqlCondition 
 });
 
 /**
- * Builds the full-text query of a search. The full-text index cannot search for excluded words alone. If there are no
- * required words, the excluded words therefore become a separate condition.
+ * Builds the full-text query of a search. The full-text index cannot search for excluded words alone. Without required
+ * words, the excluded words therefore become a separate condition.
  */
 function buildTextConditions(recordType: RecordType, filters: FilterValues) {
   const requiredPhrases: string[] = [];

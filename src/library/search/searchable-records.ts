@@ -5,8 +5,8 @@ import { dayMs } from '../../views/durations.ts';
 import { findLandingDomain } from '../../views/landing.ts';
 
 /**
- * Describes how the two types of records, ads and advertiser pages, can be searched. Records have measures (numbers and
- * dates), tags (sets of values) and texts.
+ * Describes how ads and advertiser pages can be searched. Both types of records have measures (numbers and dates), tags
+ * (sets of values) and texts.
  */
 
 /**
@@ -19,55 +19,53 @@ import { findLandingDomain } from '../../views/landing.ts';
  */
 export type Measure<LibraryRecord = unknown> = {
   key: string;
-  /** What the number means, e.g. `people reached`. This text becomes part of the description of the filters. */
+  /** The meaning of the number, e.g. `people reached`. This text becomes part of the filter descriptions. */
   description: string;
   isDate?: boolean;
   getValue(record: LibraryRecord): number | null | undefined;
-  /** Returns the lower bound of a range. Must return a value for the same records as `getValue`. */
+  /** Returns the lower bound if the measure is a range. Must return a number for the same records as `getValue`. */
   getLowerBound?(record: LibraryRecord): number | null | undefined;
   /**
-   * Returns an SQL expression for the value at the time `asOf`, in Unix milliseconds. Set only for measures that change
-   * over time.
+   * Returns an SQL expression for the value at a time in Unix milliseconds. Only defined for measures that change over
+   * time.
    */
   getSql?(asOf: number): string;
 };
 
 /**
- * A property of which a record has a set of values, e.g. its countries. A filter on the tag matches records that have
- * any of the filter's values.
+ * A property with a set of values, e.g. the countries of a record. A filter on the tag finds records that have at least
+ * one of the filter's values.
  */
 export type Tag<LibraryRecord = unknown> = {
   key: string;
-  /** What the values mean, e.g. `the call to action`. This text becomes part of the description of the filter. */
+  /** The meaning of the values, e.g. `the call to action`. This text becomes part of the filter description. */
   description: string;
-  /** A short note about the filter. Models read it in the tool description. */
+  /** A short note about the filter, which AI models read in the tool description. */
   note?: string;
-  /** The allowed values of the filter. If `open` is true, these are only the most common values. */
+  /** The allowed values of the filter. If `open` is true, the list contains only the most common values. */
   values?: string[];
-  /** True if the filter also accepts values that are not in `values`. */
+  /** True if the filter also accepts values that are not listed in `values`. */
   open?: boolean;
-  /** True if every record has at most one value, e.g. one currency. */
+  /** True if every record has at most one value, e.g. only one currency. */
   hasSingleValue?: boolean;
   isBoolean?: boolean;
-  /** True if a record must have all values of the filter, and not only one of them. */
+  /** True if a record must have all values of the filter, instead of at least one of them. */
   mustMatchAll?: boolean;
-  /** Values that are not stored as tags. For these values, `search.ts` checks a column of the record instead. */
+  /** Values that are not stored as tags. To find them, `search.ts` checks a column of the record instead. */
   valuesFromColumns?: readonly string[];
-  /**
-   * True if the values are ids. Ids are case-sensitive, and no note suggests ids that are similar to an unknown one.
-   */
+  /** True if the values are ids. Ids are case-sensitive. For an unknown id, the search does not suggest similar ids. */
   isId?: boolean;
   example?: unknown;
-  /** Returns the values of a record, e.g. `DE` and `FR`. They are used by filters, counts and suggestions. */
+  /** Returns the values of a record, e.g. `DE` and `FR`, for filters, counts and suggestions. */
   getValues(record: LibraryRecord): (string | null | undefined)[];
   /**
    * Returns further values with which a filter finds the record, e.g. `example.com` for the domain `shop.example.com`.
-   * Counts and suggestions ignore them.
+   * Counts and suggestions ignore these values.
    */
   getExtraValues?(record: LibraryRecord): string[];
 };
 
-/** Returns the names of the database columns of measures. A range has two columns, e.g. `adSpend` and `adSpendLow`. */
+/** Returns the database columns of measures. A range has two columns, e.g. `adSpend` and `adSpendLow`. */
 export const listMeasureColumns = (measures: Measure[]): string[] =>
   measures.flatMap(({ key, getLowerBound }) => (getLowerBound ? [key, `${key}Low`] : [key]));
 
@@ -76,18 +74,18 @@ export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
 type TextColumn = (typeof textColumns)[number];
 type OptionalTexts = (string | null | undefined)[];
 
-/** A filter that searches for words in the texts of a record, such as `query`. */
+/** A filter that searches for words in the texts of a record, such as the filter `query`. */
 export type TextFilter = {
   key: string;
   description: string;
-  /** The columns of the full-text index in which the filter searches. */
+  /** The columns of the full-text index that the filter searches. */
   columns: TextColumn[];
-  /** The record fields in which the filter searches, e.g. `headline`. */
+  /** The fields of the record that the filter searches, e.g. `headline`. */
   fields?: string[];
   example?: string;
 };
 
-/** Describes how one type of records (ads or advertiser pages) is searched, filtered and sorted. */
+/** Describes how records of one type (ads or advertiser pages) are searched, filtered and sorted. */
 export type RecordType<LibraryRecord = unknown> = {
   name: ItemType;
   /** Functions that return the texts of a record, one for each column of the full-text index. */
@@ -101,11 +99,13 @@ export type RecordType<LibraryRecord = unknown> = {
   measures: Measure<LibraryRecord>[];
 };
 
-/** Returns a single text or a list as a list of texts. Values that are not texts are left out. */
+/** Returns the texts in a value, which may be a single text or a list. Leaves out values that are not texts. */
 export const collectTexts = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'string');
 
-/** Defines a tag for the field with the same name, which contains a text or a list of texts. */
+/**
+ * Defines a tag for a record field that contains a text or a list of texts. The tag and the field have the same name.
+ */
 const defineFieldTag = (
   key: string,
   description: string,
@@ -117,7 +117,7 @@ const defineFieldTag = (
   getValues: (record) => collectTexts(record[key]),
 });
 
-/** Defines a tag for the boolean field with the same name. */
+/** Defines a tag for a boolean record field with the same name. */
 const defineBooleanTag = (key: string, description: string): Tag<Record<string, unknown>> => ({
   key,
   description,
@@ -127,8 +127,8 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
 });
 
 /**
- * Adds the filter `missing` to a record type. The filter finds records that have no value for the listed keys. Missing
- * texts and tags of a record are stored as a tag. For numbers and dates, the search checks the columns instead.
+ * Adds the filter `missing` to a record type, which finds records without a value for the listed keys. Missing texts
+ * and tags are stored as values of a tag. For missing numbers and dates, the search checks the columns instead.
  *
  * @param otherFields fields that `missing` accepts in addition to all tags and measures
  */
@@ -152,12 +152,12 @@ function addMissingTag<LibraryRecord>(
   return { ...recordType, tags: [...tags, missingTag] };
 }
 
-/** Returns true if the text has at least one character that is not whitespace. */
+/** Returns true if the text contains at least one character that is not whitespace. */
 export const isNonBlank = (text: string | null | undefined): text is string => text != null && text.trim() !== '';
 
 /**
- * The maximum length of a valid domain. A longer text could contain so many dots that its parent domains fill the
- * memory.
+ * The maximum length of a valid domain, in characters. A longer text could contain so many dots that its parent domains
+ * exhaust the memory.
  */
 const maxDomainLength = 253;
 
@@ -168,8 +168,8 @@ function listParentDomains(domain: string): string[] {
 }
 
 /**
- * Returns whether the media of an ad are images or video. An ad with both counts as video, because a video usually
- * comes with still pictures.
+ * Returns whether the media of an ad are images or videos. An ad with both is classified as video, because a video
+ * usually comes with still images.
  */
 function classifyMedia(media: Ad['media'] = []): string | null {
   if (media.some(({ type }) => type.includes('VID'))) return 'video';
@@ -181,12 +181,12 @@ const collectCardTexts = (cards: Ad['cards']) =>
     ['title', 'body', 'link_description', 'linkDescription', 'description'].flatMap((key) => collectTexts(card[key])),
   );
 
-/** Removes the region from a language code, e.g. `pt` for `pt_BR`. */
+/** Removes the region from a language code, e.g. returns `pt` for `pt_BR`. */
 const stripRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
- * Defines a tag for the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. A
- * filter with `pt` or with `pt_BR` finds an ad in `pt_BR`.
+ * Defines a tag for the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. Both
+ * filter values `pt` and `pt_BR` find an ad in `pt_BR`.
  */
 const defineLanguageTag = (key: string, description: string, example: string[]): Tag<Record<string, unknown>> => ({
   key,
@@ -201,14 +201,16 @@ const buildDayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
 
 const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : null);
 
-/** Defines a measure for the number field with the same name. */
+/** Defines a measure for a numeric record field with the same name. */
 const defineNumberMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
   getValue: (record) => toNumberOrNull(record[key]),
 });
 
-/** Defines a measure (a value to sort by) with the name of a date field, e.g. `startedAt`. */
+/**
+ * Defines a measure for a date field with the same name, e.g. `startedAt`. Searches can sort and filter by a measure.
+ */
 const defineDateMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
@@ -229,8 +231,8 @@ const defineRangeMeasure = (key: string, description: string): Measure<Record<st
     description: `${description} (${key}Min to ${key}Max)`,
     getValue(record) {
       const [lowerBound, upperBound] = readRange(record);
-      // Use the largest number instead of Infinity, because the value becomes part of a cursor. A cursor contains JSON,
-      // which has no Infinity.
+      // Use the largest number instead of Infinity. The value becomes part of a cursor, which contains JSON, and JSON
+      // has no Infinity.
       return upperBound ?? (lowerBound === null ? null : Number.MAX_VALUE);
     },
     getLowerBound(record) {
@@ -248,8 +250,8 @@ const adRecordType: RecordType<Ad> = {
   getTexts: {
     copy(ad) {
       const mainTexts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
-      // These fields contain further versions of the ad's texts. Ads imported from a public ad library can have
-      // several.
+      // These fields contain alternative versions of the ad's texts. Ads from a public ad library may have several
+      // versions.
       const alternativeTexts = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(collectTexts);
       return [...new Set([...mainTexts, ...collectCardTexts(ad.cards), ...alternativeTexts])];
     },
@@ -348,8 +350,8 @@ const adRecordType: RecordType<Ad> = {
       key: 'daysRunning',
       description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
       getValue: (ad) => computeRunningTime(ad, Number.POSITIVE_INFINITY).daysRunning,
-      // The column counts the days up to the last date of the ad. If this date is after the time of the search
-      // (`asOf`), count only the days up to `asOf`, and ignore the end date.
+      // The column counts the days up to the last date of the ad. If this date is later than the time of the search
+      // (`asOf`), ignore the end date and count only the days up to `asOf`.
       getSql: (asOf) => {
         const lastSeenSql = `min(ads."lastSeenAt", ${asOf})`;
         const daysSoFarSql = `nullif(max(${buildDayNumberSql(lastSeenSql)} - ${buildDayNumberSql('ads."startedAt"')}, -1), -1)`;
@@ -402,7 +404,7 @@ const pageRecordType: RecordType<Page> = {
   ],
 };
 
-/** The two types of records in a library (ads and advertiser pages), and how each is searched. */
+/** Describes how the two types of records in a library (ads and advertiser pages) are searched. */
 export const recordTypes: Record<ItemType, RecordType> = {
   ads: addMissingTag(adRecordType, [
     { key: 'headline', getValues: (ad) => [ad.headline] },

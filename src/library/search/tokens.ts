@@ -13,7 +13,7 @@ const invisibleCharacterPattern = /\p{Cf}/gu;
  * vowel points. Does not match the vowel signs of Indic scripts, because they distinguish words.
  */
 const optionalMarksPattern = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
-/** Letters that are replaced by another spelling, e.g. `ß` by `ss`. */
+/** Letters and their replacements in normalized text, e.g. `ss` for `ß`, so that a search finds both spellings. */
 const letterReplacements: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي', ة: 'ه', ٱ: 'ا' };
 const replaceableLetterPattern = /[ßςıىةٱ]/g;
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu;
@@ -22,20 +22,20 @@ const unspacedScripts =
 const unspacedRunPattern = new RegExp(`(${unspacedScripts.source}+)`, 'u');
 
 /**
- * Matches the combining marks after the 30th mark on one character. They are removed first, because normalizing them
- * takes quadratic time. No language uses so many marks, and Unicode's stream-safe text format does not allow more.
+ * Matches all combining marks after the 30th mark on a character. They are removed first, because normalizing them
+ * would take quadratic time. No language uses so many marks, and Unicode's stream-safe text format does not allow more.
  */
 const excessMarksPattern = /(\p{M}{30})\p{M}+/gu;
-/** Matches ASCII text, for which converting to lower case is the whole normalization. */
+/** Matches ASCII text, which only needs to be converted to lower case for a search. */
 const asciiPattern = /^[\0-\x7f]*$/;
 
 /**
- * Successive characters of a word in one kind of script. `isUnspaced` is true for scripts without spaces between words,
- * whose text is split into pairs of characters.
+ * A sequence of characters in one kind of script. `isUnspaced` is true for scripts without spaces between words. Text
+ * in these scripts is split into pairs of characters.
  */
 type ScriptRun = { text: string; isUnspaced: boolean };
 
-/** Normalizes a text, so that searches ignore differences in case, accents and spelling. */
+/** Normalizes a text, so that searches ignore differences in case, accents and spelling variants. */
 function normalizeText(text: string): string {
   if (asciiPattern.test(text)) return text.toLowerCase();
   return text
@@ -64,7 +64,7 @@ function splitIntoTokens({ text, isUnspaced }: ScriptRun): string[] {
   return characters.map((character, index) => character + (characters[index + 1] ?? ''));
 }
 
-/** Returns the tokens of texts, separated by spaces, as the full-text index stores them. */
+/** Splits texts into tokens for the full-text index, and joins the tokens with spaces. */
 export function tokenize(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
   for (const text of texts) {
@@ -75,15 +75,17 @@ export function tokenize(texts: Iterable<string | null | undefined>): string {
 }
 
 /**
- * The minimum length of a word in a query that also matches longer words, in characters. A shorter word would match too
- * many of them.
+ * The minimum length of a query word that also matches the beginning of longer words, in characters. A shorter word
+ * would match too many longer words.
  */
 const minPrefixLength = 3;
 
 /**
- * Formats a text as a phrase in a query of the full-text index. Returns undefined if the text has no letter or digit.
+ * Formats a text as a phrase in a query of the full-text index. Returns undefined if the text contains no letter or
+ * digit.
  *
- * @param isExact true if the last word must match a whole word and not only its beginning
+ * @param mustMatchWholeWord true if the last word of the phrase must match a whole word, and not only the beginning of
+ * a word
  */
 function formatPhrase(text: string, isExact: boolean): string | undefined {
   const scriptRuns = splitIntoRuns(text);
@@ -91,8 +93,8 @@ function formatPhrase(text: string, isExact: boolean): string | undefined {
   const lastScriptRun = scriptRuns.at(-1);
   if (!lastScriptRun) return undefined;
   const isSingleCharacter = [...lastScriptRun.text].length === 1;
-  // In these scripts, a single character is a token only at the end of a stored text. Leave it out of the query, so
-  // that the query also matches longer texts.
+  // In scripts without spaces, a single character is a token only at the end of a stored text. Leave this token out of
+  // the query, so that the query also matches longer texts.
   if (lastScriptRun.isUnspaced && !isSingleCharacter) tokens.pop();
   const isPrefix = lastScriptRun.isUnspaced
     ? isSingleCharacter
@@ -101,8 +103,8 @@ function formatPhrase(text: string, isExact: boolean): string | undefined {
 }
 
 /**
- * Parses a search text of a user into required and excluded phrases. A word matches the beginning of longer words,
- * `"…"` is an exact phrase, and `-` excludes the word or phrase after it.
+ * Parses a user's search text into required and excluded phrases. An unquoted word also matches the beginning of longer
+ * words, `"…"` is an exact phrase, and `-` excludes the word or phrase after it.
  */
 export function parseQuery(query: string) {
   const phrases: Record<'required' | 'excluded', string[]> = { required: [], excluded: [] };

@@ -5,20 +5,20 @@ import { dayMs } from '../../views/durations.ts';
 import type { Database } from '../database/database.ts';
 import { ApiError, createNotFoundError } from './request.ts';
 
-/** Who may call an operation of the API, and what a call costs. */
+/** The permission that a caller needs for an operation of the API, and the price of a call. */
 interface OperationRules {
   /**
    * The scope (permission) that an API key needs for the operation, e.g. `account:read`. The API document defines the
-   * scopes (*Authentication*, rule 5), except `collections:write`, which this library has added.
+   * scopes (*Authentication*, rule 5). The only exception is `collections:write`, which this library has added.
    */
   scope?: string;
   /**
-   * The price in credits. Without `perItems`, it is the price of a call. With `perItems: 10`, it is the price of each
-   * group of up to ten items in the response. For example, 11 items cost twice the price, and an empty response is
+   * The price in credits. Without `perItems`, this is the price of a call. With `perItems: 10`, this is the price of
+   * each group of up to ten items in the response. For example, 11 items cost twice the price, and an empty response is
    * free.
    */
   price?: { credits: number; perItems?: number };
-  /** The headers about credits in successful responses (API document, *Endpoints*). */
+  /** The headers in successful responses that tell the client about credits (API document, *Endpoints*). */
   creditHeaders: readonly ('Charged' | 'Remaining')[];
 }
 
@@ -28,7 +28,7 @@ const pricePerCall = { credits: 1 };
 
 /**
  * The scope and price of each operation. The API document does not specify all of them. The library's README.md lists
- * the rules that the library has added and that other services may not have.
+ * the rules that this library has added, which may not apply in other services.
  */
 export const operationRules: Record<OperationName, OperationRules> = {
   whoami: { creditHeaders: noCreditHeaders },
@@ -45,51 +45,54 @@ export const operationRules: Record<OperationName, OperationRules> = {
 
 const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope }) => scope ?? []))];
 
-/** How many credits a new key can spend by default: per month, per hour and per day. */
+/** The default credits of a new API key: the monthly credits, and the limits per hour and per day. */
 const defaultPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
-/** A source of random ids and secrets. The demo has a source that always returns the same sequence. */
+/** A source of random ids and secrets. The source of the demo always returns the same sequence. */
 export type RandomSource = { bytes(count: number): Uint8Array; uuid(): string };
 
-/** The options of a new API key for the library. The default numbers of credits are in `defaultPlan`. */
+/** The options for creating an API key of the library. `defaultCreditPlan` contains the default credits and limits. */
 export type KeyOptions = {
   name?: string;
-  /** The scopes (permissions) of the key. Default: all scopes. */
+  /** The scopes (permissions) of the key. By default, the key has all scopes. */
   scopes?: readonly string[];
-  /** How many credits the account has per calendar month (UTC). */
+  /** The number of credits that the account receives for each calendar month (UTC). */
   credits?: number;
-  /** How many credits the account can spend in each hour, counted from full hour to full hour. */
+  /** The maximum number of credits that the account can spend in a clock hour, e.g. from 10:00 to 11:00. */
   hourlyLimit?: number;
-  /** How many credits the account can spend on each day, in UTC. */
+  /** The maximum number of credits that the account can spend in a day (UTC). */
   dailyLimit?: number;
-  /** False for an account without a subscription. Paid calls with its key then fail with status 402. */
+  /** False for an account without a subscription, whose paid calls fail with status 402. */
   subscription?: boolean;
-  /** True for a key whose calls are all free and without limits. */
+  /** True for a key whose calls are free and have no usage limits. */
   unmetered?: boolean;
 };
 
-/** An API key as `library key list` shows it, without its secret. The database stores only a hash of the secret. */
+/**
+ * The properties of an API key that `library key list` shows. The secret is not among them, because the database stores
+ * only its hash.
+ */
 export type KeyInfo = ReturnType<typeof toKeyInfo>;
 
-/** Who makes a request: the API key, its account, and the subscription that pays for the calls. */
+/** The sender of a request: the API key, its account, and the subscription that pays for the calls. */
 export type Caller = ReturnType<typeof toCaller>;
 
-/** The store of a library's API keys, with methods that create, list, revoke and check keys. */
+/** The API keys of a library, with methods that create, list, revoke and verify keys. */
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const fixedKeyPrefix = 'svc_live_';
-/** The number of characters at the start of an API key that may be shown. They let users recognize the key. */
+/** The number of characters at the start of an API key that may be shown, so that users recognize the key. */
 const visiblePrefixLength = fixedKeyPrefix.length + 8;
 
-/** Hashes an API key. A fast hash is sufficient, because nobody can guess the 160 random bits of a key. */
+/** Hashes an API key. A fast hash is secure enough, because nobody can guess the 160 random bits of a key. */
 const hashKey = (key: string) => createHash('sha256').update(key).digest('hex');
 
-/** A row of the table `keys`. Times are in Unix milliseconds, and flags are 0 or 1. */
+/** A row of the database table `keys`. Times are in Unix milliseconds, and `unmetered` is 0 or 1. */
 type KeyRow = {
   id: string;
   keyPrefix: string;
   name: string;
-  /** Scope names, separated by spaces. */
+  /** The names of the scopes, separated by spaces. */
   scopes: string;
   userId: string;
   unmetered: number;
@@ -120,29 +123,29 @@ const toCaller = (row: CallerRow) => ({
 
 type KeyStoreOptions = { database: Database; collections: CollectionStore; now: () => number; random: RandomSource };
 
-/** Creates the store of the API keys in a database. */
+/** Creates the store that manages the API keys in a database. */
 export function createKeyStore({ database, collections, now, random }: KeyStoreOptions) {
   const keyColumns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const listKeys = () =>
     database.all<KeyRow>(`SELECT ${keyColumns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
   /**
-   * Finds an API key by its id, by its visible prefix, or by the whole key.
+   * Finds an API key by its id, its visible prefix, or the whole key.
    *
    * @throws Error unless exactly one key matches
    */
   function getKeyInfo(idOrKey: string): KeyInfo {
     const sql = `SELECT ${keyColumns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
     const [keyRow, ...otherKeyRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
-    // Do not include the given text in the message, because it may be a valid key of another service.
+    // Do not repeat the input in the message, because it may be a valid key of another service.
     if (!keyRow || otherKeyRows.length > 0)
       throw new Error('No key has that id or prefix. "library key list" shows them.');
     return toKeyInfo(keyRow);
   }
 
   /**
-   * Creates a key with its own account and two default collections. The secret is in the result, and cannot be read
-   * again later.
+   * Creates an API key with a new account and two default collections. This is the only time that the secret key is
+   * returned, because the database stores only its hash.
    *
    * @throws Error that names the invalid option
    */
@@ -172,7 +175,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
     create,
     list: listKeys,
     /**
-     * Revokes a key immediately. Revoking it again changes nothing.
+     * Revokes a key immediately. A second call has no effect.
      *
      * @throws Error unless exactly one key has this id or prefix
      */
@@ -183,7 +186,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
         return getKeyInfo(id);
       }),
     /**
-     * Returns the caller whose API key is in an `Authorization` header.
+     * Identifies the caller by the API key in an `Authorization` header.
      *
      * @throws ApiError 401 if the header contains no valid key
      */
@@ -207,7 +210,10 @@ const callerSql = `
   FROM keys JOIN accounts AS account USING (userId) JOIN accounts AS payer ON payer.userId = account.billingUserId
   WHERE hash = ?`;
 
-/** Returns a message about the first invalid option of a new key, or undefined if all options are valid. */
+/**
+ * Checks the options of a new key. Returns a message about the first invalid option, or undefined if all options are
+ * valid.
+ */
 export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   const { scopes = scopeNames, unmetered, subscription, credits, hourlyLimit, dailyLimit } = options;
   const creditAmounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);
@@ -220,7 +226,7 @@ export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   return invalidAmount && `${invalidAmount[0]} takes a whole number of credits, 0 or more.`;
 }
 
-/** The fields of a collection that the database does not store, because they depend on the caller. */
+/** The fields of a collection that depend on the caller, so the database does not store them. */
 type ComputedField = 'isDefault' | 'isOwner';
 type CollectionRow = { [Key in keyof Collection as Exclude<Key, ComputedField>]: Collection[Key] } & {
   number: number;
@@ -241,7 +247,7 @@ type CollectionStore = ReturnType<typeof createCollectionStore>;
 
 /**
  * Creates the store of the collections in a database. A collection belongs to the user who pays for the subscription,
- * so that all members of the subscription see it. `isOwner` is true if the caller created it.
+ * so that all members of the subscription see it. `isOwner` is true for the member who created the collection.
  */
 export function createCollectionStore(database: Database, createUuid: () => string) {
   return {
@@ -254,7 +260,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
         'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)';
       return database.run(sql, [createUuid(), userId, billingUserId, name, type, defaultType]).rowid;
     },
-    /** Returns all collections that the caller can see, oldest first. */
+    /** Returns all collections that the caller can see, starting with the oldest. */
     list: (caller: Caller): Collection[] =>
       database
         .all<CollectionRow>(`${collectionSql} ORDER BY number`, [caller.billingUserId])
@@ -270,9 +276,9 @@ export function createCollectionStore(database: Database, createUuid: () => stri
       return { rowNumber: row.number, collection: toCollection(row, caller) };
     },
     /**
-     * Returns the row numbers of the items in a collection, the most recently added item first.
+     * Returns the row numbers of the items in a collection, starting with the most recently added item.
      *
-     * @param previousPosition the `position` of the previous page; without it, the list starts with the newest item
+     * @param previousPosition the `position` of the previous page; if omitted, the first page is returned
      */
     listItems(
       collectionRowNumber: number,
@@ -307,8 +313,8 @@ const hourMs = 3_600_000;
 const toHourNumber = (timeMs: number) => Math.floor(timeMs / hourMs);
 
 /**
- * Creates the meter that charges credits for calls. One table stores how many credits each paying user has spent in
- * each hour. The balance and the usage limits are computed from this table, so they always agree.
+ * Creates the meter that charges credits for calls. A database table stores how many credits each paying user has spent
+ * in each hour. The balance and the usage limits are computed from this table, so they always agree.
  *
  * The usage limits apply to the current hour and the current day in UTC. The billing period is the current calendar
  * month, and the full balance is available again in each new month.
@@ -345,15 +351,15 @@ export function createCreditMeter(database: Database, now: () => number) {
   }
 
   return {
-    /** Returns the caller's balance, and how much of the hourly and daily limits is used. */
+    /** Returns the caller's credit balance and the usage of the hourly and daily limits. */
     getStatus,
     /**
-     * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this in the same
-     * transaction as the operation, so that both succeed or fail together.
+     * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this method in the
+     * same transaction as the operation, so that both succeed or fail together.
      *
      * @returns the remaining credits
-     * @throws ApiError 402 if there is no subscription or not enough credits
-     * @throws ApiError 429 if the price exceeds the rest of the hourly or daily limit
+     * @throws ApiError 402 if the account has no subscription or not enough credits
+     * @throws ApiError 429 if the price exceeds the remaining credits of the hourly or daily limit
      */
     charge(caller: Caller, price: number): number {
       const { credits: balance, periodEnd, usageLimit } = getStatus(caller);
@@ -388,8 +394,8 @@ export function createCreditMeter(database: Database, now: () => number) {
 type Usage = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' | 'dailyLimit'>;
 
 /**
- * Returns the usage limit (hourly or daily) that the price would exceed. If the price would exceed both, returns the
- * daily limit.
+ * Returns the usage limit (hourly or daily) that the price would exceed, or undefined. If the price would exceed both
+ * limits, returns the daily limit.
  */
 function findExceededUsageWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
   const usageWindows = [
@@ -401,7 +407,7 @@ function findExceededUsageWindow({ hourlyCredits, hourlyLimit, dailyCredits, dai
   );
 }
 
-/** Returns the start and end of the calendar month that contains a time. All times are Unix milliseconds. */
+/** Returns the start and end of the calendar month (UTC) that contains a time, in Unix milliseconds. */
 function getCalendarMonth(timeMs: number): { startMs: number; endMs: number } {
   const date = new Date(timeMs);
   const getMonthStart = (monthOffset: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + monthOffset, 1);

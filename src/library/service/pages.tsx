@@ -23,13 +23,16 @@ import { parseSearchRequest, runSearch, type SearchContext } from '../search/sea
 import { recordTypes } from '../search/searchable-records.ts';
 import { ApiError } from './request.ts';
 
-/** What the functions need that render the HTML pages of a library. */
+/** The dependencies of the functions that render the HTML pages of a library. */
 export type PageContext = SearchContext & {
-  /** Reads the records with these row numbers, in the form of the API. */
+  /** Reads the records with these row numbers, in the format of API responses. */
   readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
-  /** The origin of the request, e.g. `http://localhost:4000`. Pages show pictures only from this origin. */
+  /** The origin of the request, e.g. `http://localhost:4000`. The HTML pages only show pictures from this origin. */
   origin: string;
-  /** The path under which the library serves its pages. It contains a random word, so that nobody can guess it. */
+  /**
+   * The path under which the library serves its HTML pages. The path contains a random word, so that nobody can guess
+   * it.
+   */
   pagesPath: string;
   isDemo: boolean;
 };
@@ -37,8 +40,8 @@ export type PageContext = SearchContext & {
 const itemsPerPage = 60;
 
 /**
- * The sort orders that users can choose in each list, each with its label. The keys are values of the filter `sort`,
- * and the first one is the default.
+ * The sort orders that users can choose in each list, with their labels. The keys are values of the filter `sort`, and
+ * the first key is the default.
  */
 const sortOrders = {
   ads: {
@@ -50,7 +53,7 @@ const sortOrders = {
   pages: { adsAmount: 'Most ads', pageLikes: 'Most likes', audienceReach: 'Largest reach' },
 } satisfies Record<ItemType, Record<string, string>>;
 
-/** The filters of the list page, by their key in the API. Each has a label and a function that formats its values. */
+/** The filters of the list page by their key in the API, each with a label and a function that formats its value. */
 const pageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
@@ -105,19 +108,20 @@ export function renderListPage(searchParams: URLSearchParams, context: PageConte
 
 interface ListProps {
   /**
-   * The query parameters of the current page without the cursor, e.g. its filters. Links to other pages repeat them.
+   * The query parameters of the current page without the cursor, e.g. its filters. Links to other result pages repeat
+   * them.
    */
   query: Record<string, string>;
   context: PageContext;
 }
 
-/** Builds a relative link to the current page with other query parameters. Empty parameters are left out. */
+/** Builds a relative link to the same page with other query parameters. Leaves out empty parameters. */
 const buildRelativeLink = (query: Record<string, string>): string =>
   `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
 
 /**
- * A form for the search words, the sort order and less common filters. Submitting it keeps the state and the format
- * that the user has chosen in `FilterLinks`.
+ * A form for the search words, the sort order and less common filters. When the user submits the form, the page keeps
+ * the state and format that the user selected in `FilterLinks`.
  */
 function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
   const InputField = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
@@ -164,13 +168,13 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
   );
 }
 
-/** Returns the most common values of a filter with their labels, sorted by label. */
+/** Returns the most common values of a filter as choices for users, with labels and sorted by label. */
 const listFilterChoices = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
   listCommonValues(key, recordTypes.ads, context.database)
     .map((value) => [value, pageFilters[key]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
 
-/** Links with which a user filters ads by state or format. Each other active filter has a link that removes it. */
+/** Links that filter the ads by state or format, and links that remove the other active filters. */
 function FilterLinks({ query, context }: ListProps) {
   const choicesByFilter = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
@@ -210,7 +214,9 @@ interface SearchResultsProps extends ListProps {
   cursor: string | null;
 }
 
-/** One page of search results, with a link to the next page. If the search is invalid, shows the reason instead. */
+/**
+ * One page of search results, with a link to the next page. If the search is invalid, shows an error message instead.
+ */
 export function SearchResults({ itemType, filters, cursor, query, context }: SearchResultsProps) {
   try {
     const requestBody = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
@@ -241,12 +247,12 @@ export function SearchResults({ itemType, filters, cursor, query, context }: Sea
 
 type DisplayedAd = ReturnType<typeof toDisplayedAd>;
 
-/** Matches the paths of pictures that a library serves, e.g. `/media/kept/1f3a.jpg`. */
+/** Matches the paths of pictures on this server, e.g. `/media/kept/1f3a.jpg`. */
 const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
 
 /**
  * Converts an ad to the form in which HTML pages show it. The result contains the path of a picture on this server, or
- * the reason why no picture can be shown.
+ * the reason why the page cannot show the picture.
  */
 export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
@@ -266,8 +272,8 @@ export const buildRecordPath = (itemType: ItemType, id: unknown, { pagesPath }: 
   `${pagesPath}/${itemType}/${encodeURIComponent(String(id))}`;
 
 /**
- * Groups ads of the same advertiser with nearly the same text, in the order of the first ad of each group. The HTML
- * pages call such a group a "message".
+ * Groups the ads of an advertiser whose texts are nearly the same. Sorts the groups by their first ad. The HTML pages
+ * call such a group a "message".
  */
 export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   const variantIndexByPage = new Map<unknown, VariantIndex>();
@@ -280,8 +286,8 @@ export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
 }
 
 /**
- * Shows one card for each group of ads with nearly the same text. The card shows the first ad, and contains links to
- * the others.
+ * Shows a card for each group of ads with nearly the same text. The card shows the first ad, and links to the other
+ * ads.
  */
 const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
   <ul class="cards">
@@ -320,8 +326,8 @@ const renderAdvertiserCard = (page: Fields, context: PageContext) => (
 );
 
 /**
- * Formats how many ads and likes an advertiser has, e.g. `120 ads on record · 4K likes`. The number of ads comes from
- * the advertiser's record, so this library may contain fewer of its ads.
+ * Formats the numbers of ads and likes of an advertiser, e.g. `120 ads on record · 4K likes`. The number of ads comes
+ * from the advertiser's record. This library may contain fewer ads of the advertiser.
  */
 export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [
@@ -331,7 +337,7 @@ export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string 
     .filter(Boolean)
     .join(' · ');
 
-/** A link from the page of an ad or advertiser back to the list of ads. */
+/** A link back to the list of ads, for the page of an ad or advertiser. */
 export const HomeLink = ({ pagesPath }: PageContext) => (
   <nav class="tabs" aria-label="Back">
     <Link to={`${pagesPath}/`}>Ad library</Link>
@@ -346,7 +352,7 @@ export const renderDocument = (title: string, children: Content): string =>
     </Page>,
   );
 
-/** The content security policy of the HTML pages, which load nothing from other hosts and run no scripts. */
+/** The content security policy of the HTML pages. The pages load nothing from other hosts and run no scripts. */
 export const contentSecurityPolicy =
   "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
 
@@ -377,7 +383,7 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 @media print { .tabs, .more, .card details, .chips:has(span + [aria-current]), .chips a:not([aria-current]) { display: none } section.ad { display: grid } }
 `;
 
-/** Renders the page for an ad or advertiser that the library does not contain. */
+/** Renders the page that is shown for an unknown ad or advertiser. */
 export const renderMissingPage = (context: PageContext): string =>
   renderDocument(
     'Not in this library',

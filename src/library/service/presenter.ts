@@ -2,25 +2,25 @@ import type { ItemType } from '../../api/schemas.ts';
 import type { RecordStore } from '../database/records.ts';
 import type { StoredPictures } from '../import/stored-pictures.ts';
 
-/** The base URLs of the library's HTML pages (`app`) and pictures (`media`). */
+/** The base URLs of a library: `app` for its HTML pages, and `media` for its pictures. */
 export interface LibraryBaseUrls {
   app: string;
   media: string;
 }
 
-/** Reads stored ads and pages, and converts them to the form of the API. */
+/** Reads stored ads and advertiser pages, and converts them to the format of API responses. */
 export type Presenter = ReturnType<typeof createPresenter>;
 
 /**
- * The maximum length of a picture URL in characters. The library does not look for a stored picture if a URL is longer.
+ * The maximum length of a picture URL, in characters. The library does not look for a stored picture of a longer URL.
  */
 const maxUrlLength = 8000;
 const isPictureUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?:/.test(text);
 
 /**
- * Creates the presenter of a library. It returns records as they were imported, except for two kinds of texts. If the
- * library has stored a picture, the URL of the picture is replaced by a URL of the library. At the start of a text, the
- * placeholders `{app_url}` and `{media_url}` are replaced by base URLs.
+ * Creates the presenter of a library, which returns records almost as they were imported. If the library has stored a
+ * picture, the presenter replaces its URL with a URL of the library. It also replaces the placeholders `{app_url}` and
+ * `{media_url}` at the start of a text with the base URLs.
  */
 export function createPresenter(
   { recordStore, pictures }: { recordStore: RecordStore; pictures: StoredPictures },
@@ -44,9 +44,9 @@ export function createPresenter(
   }
 
   return {
-    /** Reads the records with these row numbers, in the same order. */
+    /** Reads the records with these row numbers, and returns them in the same order. */
     readItems,
-    /** Reads records for a list. It adds the field `appUrl`, which the API document shows only for list items. */
+    /** Reads records for a list. Adds the field `appUrl`, which the API document specifies only for list items. */
     listItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
       readItems(itemType, rowNumbers).map((record) => {
         const id = String(itemType === 'ads' ? record.id : record.pageId);
@@ -55,7 +55,7 @@ export function createPresenter(
   };
 }
 
-/** Replaces every text in a parsed JSON value with the result of `replaceText`. Keys stay unchanged. */
+/** Replaces every text in a parsed JSON value with the result of `replaceText`. Does not change keys. */
 function replaceTexts(value: object, replaceText: (text: string) => string): void {
   const childByKey = value as Record<string, unknown>;
   for (const key of Object.keys(childByKey)) {

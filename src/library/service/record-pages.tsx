@@ -29,12 +29,12 @@ import {
   toDisplayedAd,
 } from './pages.tsx';
 
-/** The maximum length of the JSON that the page of an ad or advertiser shows, in characters. */
+/** The maximum length of the raw JSON on the page of an ad or advertiser, in characters. */
 const maxJsonLength = 200_000;
 const maxTextTokens = 20_000;
 const maxUrlTokens = 500;
 
-/** Renders the page `/ads/<id>`, which shows one ad with all its fields. */
+/** Renders the HTML page `/ads/<id>`, which shows an ad with all its fields. */
 export function renderAdPage(ad: Fields, context: PageContext): string {
   const { card } = toDisplayedAd(ad, context);
   const { cardViews: cards, omittedCount } = viewCards(ad);
@@ -95,14 +95,17 @@ const Text = ({ text }: { text: string }) =>
     </p>
   );
 
-/** The maximum number of ads in the charts of an advertiser. If there are more, the charts show the newest ones. */
+/**
+ * The maximum number of ads in the charts of an advertiser. If the advertiser has more ads, the charts show the newest
+ * ads.
+ */
 const maxChartedAds = 1000;
-/** The number of ads to process before other requests get a turn. */
+/** The number of ads to process before the server handles other requests. */
 const adsPerEventLoopTurn = 50;
 
 /**
- * Renders the page of an advertiser, `/pages/<id>`. It contains a summary of the ads, the list of ads, and the
- * advertiser's record.
+ * Renders the HTML page `/pages/<id>` of an advertiser. The page contains a summary of the ads, the list of ads, and
+ * the advertiser's record.
  */
 export async function renderAdvertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
   const name = readText(page.pageName, 100) ?? String(page.pageId);
@@ -129,12 +132,12 @@ export async function renderAdvertiserPage(page: Fields, context: PageContext, s
   );
 }
 
-/** The maximum number of rows in a chart of the summary. */
+/** The maximum number of rows in each chart of an advertiser's summary. */
 const maxChartRows = 6;
 
 /**
- * Charts that summarize the ads of an advertiser: launches over time, formats, texts used in several ads, and the ads
- * that ran longest.
+ * Charts that summarize the ads of an advertiser: launches over time, formats, texts that several ads share, and the
+ * ads that ran longest.
  */
 function AdvertiserSummary({
   ads,
@@ -192,8 +195,8 @@ function AdvertiserSummary({
 }
 
 /**
- * The fields that the page of an ad can show. `languages` and `bylines` are not part of the API; only imported ads have
- * them.
+ * The fields that the page of an ad can show. `languages` and `bylines` exist only in imported ads and are not part of
+ * the API.
  */
 const displayableAdFields: Record<string, ApiField> = {
   ...adFields,
@@ -202,7 +205,7 @@ const displayableAdFields: Record<string, ApiField> = {
 };
 
 /**
- * Fields that the table of facts leaves out, because the page shows them elsewhere or because people do not need them.
+ * The fields that the table of facts omits, because the page shows them elsewhere or because users do not need them.
  */
 const omittedFields = [
   'headline',
@@ -213,7 +216,7 @@ const omittedFields = [
   'appUrl',
   'sourcePageExternalId',
 ];
-/** Titles for fields whose names are not clear to users. */
+/** Titles for fields whose names would be unclear to users. */
 const fieldTitles: Record<string, string> = {
   startedAt: 'Started',
   lastSeenAt: 'Last seen',
@@ -234,7 +237,10 @@ const fieldTitles: Record<string, string> = {
   detailsEstimated: 'Numbers are estimates',
   technologySlugs: 'Shop built with',
 };
-/** Functions that format the values of some fields for users, e.g. a country code as the name of the country. */
+/**
+ * Functions that format the values of some fields for users. For example, a country code becomes the name of the
+ * country.
+ */
 const valueFormatters: Record<string, (value: string) => string> = {
   countries: formatCountry,
   languages: formatLanguage,
@@ -244,8 +250,8 @@ const valueFormatters: Record<string, (value: string) => string> = {
 };
 
 /**
- * Returns a row of the table of facts: the title of a field and its value as text. Returns undefined if there is
- * nothing to show.
+ * Creates a row for the table of facts: the title of a field, and its value as text. Returns undefined if the field has
+ * no value to show.
  */
 function createFact(name: string, { type, phrase }: ApiField, record: Fields): [string, string] | undefined {
   const value = record[name];
@@ -263,7 +269,7 @@ function createFact(name: string, { type, phrase }: ApiField, record: Fields): [
   return text ? [title, text] : undefined;
 }
 
-/** Shows an ad or advertiser page as a table of facts, followed by its id and its whole JSON. */
+/** Shows an ad or advertiser page as a table of facts, followed by its id and its complete JSON. */
 function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, ApiField>; id: unknown }) {
   const fieldEntries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
   const facts = fieldEntries
@@ -288,7 +294,7 @@ function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<st
   );
 }
 
-/** Writes an invisible character as JSON escapes, e.g. `\u200b`, so that readers can see it. */
+/** Converts an invisible character to JSON escapes such as `\u200b`, so that users can see it. */
 const toJsonEscapes = (invisibleCharacter: string): string =>
   invisibleCharacter
     .split('')

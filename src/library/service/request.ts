@@ -7,7 +7,9 @@ import { maxIdLength } from '../../api/url.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { isObject } from '../../views/view.ts';
 
-/** An error response of the API. All fields except `status` are in its body, as the API document describes. */
+/**
+ * An error response of the API. The response body contains all fields except `status`, as the API document specifies.
+ */
 export class ApiError extends Error {
   readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429 | 503;
   readonly code: string;
@@ -21,24 +23,24 @@ export class ApiError extends Error {
   }
 }
 
-/** Creates an error with status 422. The message must explain the problem and what is allowed. */
+/** Creates an error with status 422. The message must state the problem and the allowed values. */
 export const createInvalidRequestError = (message: string, details?: unknown) =>
   new ApiError(422, 'invalid_request', message, details);
 
-/** Formats a value as JSON for an error message, with at most 100 characters. */
+/** Formats a value as JSON for an error message, and truncates it to 100 characters. */
 export const quoteValue = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
-/** Creates an error with status 404 for an ad, an advertiser page or a collection. */
+/** Creates an error with status 404 for a missing ad, advertiser page or collection. */
 export const createNotFoundError = (resourceName: string, id: string) =>
   new ApiError(404, 'not_found', `No ${resourceName} with the id ${id}.`);
 
 /**
- * The namespace for UUIDs that are computed from names. It must never change, because all these UUIDs would change with
- * it.
+ * The namespace for UUIDs that are computed from names. It must never change, because all these UUIDs would also
+ * change.
  */
 const uuidNamespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
-/** Returns the UUID of a name (version 5 of RFC 9562). The same name always has the same UUID. */
+/** Computes a UUID from a name (version 5 of RFC 9562). The same name always results in the same UUID. */
 export function uuidFromName(name: string): string {
   const bytes = hash('sha1', Buffer.concat([uuidNamespace, Buffer.from(name)]), 'buffer');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
@@ -60,16 +62,16 @@ export function parseUuid(parameterName: string, text: string): string {
 }
 
 /**
- * Checks that a request parameter can be the id of an advertiser page, and returns it unchanged.
+ * Checks that the id of an advertiser page is not too long, and returns it unchanged.
  *
- * @throws ApiError 422 if the text is too long
+ * @throws ApiError 422 if the id is too long
  */
 export function parsePageId(text: string): string {
   if (text.length <= maxIdLength) return text;
   throw createInvalidRequestError(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
-/** The properties of an HTTP request that the library reads. The web standard `Request` has all of them. */
+/** The properties of an HTTP request that the library reads. They are a subset of the web standard `Request`. */
 export interface ApiRequest {
   method: string;
   url: string;
@@ -80,7 +82,7 @@ export interface ApiRequest {
 const maxBodyBytes = 64 * 1024;
 
 /**
- * Reads the body of a request, which must be a JSON object in UTF-8 with `Content-Type: application/json`.
+ * Reads the body of a request, which must be a JSON object in UTF-8 with the header `Content-Type: application/json`.
  *
  * @throws ApiError 422 for any other body, and for a body that is too large or nested too deeply
  */
@@ -115,16 +117,16 @@ export async function readJsonBody(request: ApiRequest): Promise<Record<string, 
 }
 
 /**
- * The maximum nesting depth of objects and lists in a request. `JSON.parse` accepts any depth, but `JSON.stringify` is
- * recursive and could fail later.
+ * The maximum nesting depth of objects and lists in a request. `JSON.parse` accepts any depth, but the recursive
+ * `JSON.stringify` could later exceed the size of the call stack.
  */
 export const maxNestingDepth = 64;
 
-/** Returns true if a value is nested more than `maxNestingDepth` levels deep. */
+/** Returns true if a value has more than `maxNestingDepth` nested levels. */
 export const isNestedTooDeep = (value: unknown): boolean => isDeeperThan(maxNestingDepth, value);
 
 /**
- * Validates the page size (`limit`) of a request. Returns the default if the request has none.
+ * Validates the page size (`limit`) of a request. Returns the default if the request states no page size.
  *
  * @param location the part of the request that contains the limit (`body` or `query`), for the error message
  * @throws ApiError 422 if the value is not a whole number from 1 to the maximum
@@ -138,7 +140,7 @@ export function parseLimit(limit: unknown, location: string, bounds: { default: 
 }
 
 /**
- * Parses the query of a request for a collection's items.
+ * Parses the query parameters of a request that lists the items of a collection.
  *
  * @throws ApiError 422 if the item type or limit is invalid
  */
@@ -173,21 +175,21 @@ export function parseCollectionItem(body: Record<string, unknown>) {
 }
 
 /**
- * Creates functions that encode and decode cursors. A cursor is JSON with a signature, so that the library rejects a
- * cursor that was changed or that belongs to another list. The JSON does not contain the name of the list, only the
- * signed text does. This keeps cursors short, because models read them.
+ * Creates functions that encode and decode cursors. A cursor is JSON with a signature, so that the library rejects
+ * cursors that were changed or that belong to another list. The JSON does not include the name of the list; only the
+ * signature covers it. This keeps cursors short, because models read them.
  */
 export function createCursorCodec(secret: string) {
   const signContent = (listName: string, content: string) =>
     createHmac('sha256', secret).update(`${listName}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
-    /** Creates a signed cursor for a list. */
+    /** Creates a signed cursor, which is valid only for the list with this name. */
     encode(listName: string, content: unknown[]): string {
       const encodedContent = Buffer.from(JSON.stringify(content)).toString('base64url');
       return signContent(listName, encodedContent) + encodedContent;
     },
     /**
-     * Returns the content of a cursor.
+     * Verifies a cursor and returns its content.
      *
      * @throws ApiError 422 if the cursor was changed or belongs to another list
      */
@@ -203,13 +205,15 @@ export function createCursorCodec(secret: string) {
   };
 }
 
-/** Functions that encode and decode the signed cursors of one library. */
+/** Encodes and decodes the signed cursors of a library. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
-/** The length of a signature in base64 characters, i.e. 66 bits. */
+/** The length of a cursor's signature in base64 characters. It corresponds to 66 bits. */
 const signatureLength = 11;
 
-/** Compares two secrets in constant time, so that the duration does not reveal how many characters are equal. */
+/**
+ * Compares two secrets in constant time, so that the duration does not reveal how many of their characters are equal.
+ */
 export function isSameSecret(actual: string, expected: string): boolean {
   const [actualBytes, expectedBytes] = [Buffer.from(actual), Buffer.from(expected)];
   return actualBytes.length === expectedBytes.length && timingSafeEqual(actualBytes, expectedBytes);

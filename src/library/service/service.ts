@@ -30,47 +30,48 @@ import {
   readJsonBody,
 } from './request.ts';
 
-/** The options for opening a local library. */
+/** The options of `openLibrary`. */
 export type LibraryOptions = {
-  /** The path of the database file, or `:memory:`. */
+  /** The path of the database file, or `:memory:` for a database in memory. */
   database: string;
   /** Returns the current time in Unix milliseconds. */
   now: () => number;
-  /** The base URLs of pages and pictures. By default, they start with the origin of the request. */
+  /** The base URLs of the HTML pages and pictures. By default, they start with the origin of the request. */
   baseUrls?: LibraryBaseUrls;
-  /** The source of ids and secrets. By default, Node's cryptographic random generator. */
+  /** The source of random ids and secrets. By default, this is Node's cryptographic random generator. */
   random?: RandomSource;
-  /** Throws an error if another process may have taken over the database file. */
+  /** Throws an error if another process may have started to use the database file. */
   checkLock?: () => void;
   /**
-   * The path of the HTML pages, which need no API key. It consists of `/p/` and a random word that nobody can guess.
-   * Without this option, there are no HTML pages.
+   * The path of the HTML pages, which need no API key. The path consists of `/p/` and a random word that nobody can
+   * guess. Without this option, the library serves no HTML pages.
    */
   pagesPath?: string | undefined;
   /**
-   * Set for a library with demo data. Its HTML pages say that the data is fictional, and its database is a temporary
+   * Only for a library with demo data. Its HTML pages say that the data is fictional, and its database is a temporary
    * file.
    */
   demo?: {
-    /** Reads a picture by its file name. */
+    /** Reads the demo picture with this file name. */
     readPicture: StoredPictures['readPicture'];
-    /** The source of the ads and advertiser pages whose JSON is not in the database. */
+    /** A source of ads and advertiser pages whose JSON is not stored in the database. */
     externalRecords: ExternalRecords;
-    /** The time to which dates in the database are relative, in Unix milliseconds. */
+    /** The time in Unix milliseconds to which the dates in the database are relative. */
     dateOrigin: number;
   };
-  /** Called for unexpected errors, e.g. to log them. Clients get no details, only a response with status 500. */
+  /** Called for unexpected errors, e.g. to log them. The client only receives status 500 without details. */
   onError?: ((error: unknown) => void) | undefined;
 };
 
-/** A local library. `context` contains its database and its stores, which tests and the demo use directly. */
+/** An open library. Tests and the demo use its `context` to access the database and the stores directly. */
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
 
-/** A local library with its API, its keys, its imports and its pictures. */
+/** The public interface of an open library: its HTTP API, keys, imports and pictures. */
 export type Library = Omit<OpenLibrary, 'context'>;
 
 /**
- * Opens a local library. The caller must first lock the file with `lockDatabase`, because no other process may use it.
+ * Opens a local library. The caller must first lock the file with `lockDatabase`, because two processes must not use it
+ * at the same time.
  *
  * @throws Error if the file is not a library, was created by another version, or cannot be written
  */
@@ -88,32 +89,32 @@ export async function openLibrary(options: LibraryOptions) {
     /** Handles a request to the library's HTTP API or to one of its HTML pages. */
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
     /**
-     * Handles a request to the HTTP API within this process. It avoids the global classes `Request` and `Response`,
-     * because their first use loads Node's HTTP client. In demo mode, loading it would take a tenth of the time of the
-     * first call.
+     * Handles a request to the HTTP API within this process. Avoids the global classes `Request` and `Response`,
+     * because their first use loads Node's HTTP client. In demo mode, loading this client would take a tenth of the
+     * time of the first call.
      */
     callApi: (request: ApiRequest): Promise<ApiResponse> => handleApiRequest(request, serviceOptions),
     keys,
-    /** Imports ads and advertiser pages from a file in any supported format. */
+    /** Imports ads and advertiser pages from a source in any supported format. */
     import: async (source: AsyncIterable<string | Uint8Array>, importOptions?: ImportOptions) =>
       (await import('../import/import.ts')).importRecords(context, source, importOptions),
-    /** Starts an import run, which may consist of several files. Returns the number of the run. */
+    /** Starts an import run, which may include several files. Returns the number of the run. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
     /**
-     * Marks ads of a saved search as gone if an earlier import contained them and the import `run`, which is complete,
-     * did not.
+     * Marks ads of a saved search as gone. Call this method after a complete import of the search (`run`). An ad is
+     * gone if an earlier import of the search contained the ad, but this run did not.
      */
     completeQuestion: async (completion: { run: number; question: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),
     pictures: context.pictures,
-    /** Returns the number of stored ads and advertiser pages. */
+    /** Returns the number of ads and of advertiser pages in the library. */
     countRecords: () => database.get<{ ads: number; pages: number }>(countRecordsSql) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
   };
 }
 
-/** The database of a library, and the stores of records, keys and collections in it. All requests share them. */
+/** The open database of a library, and the stores of records, keys and collections in it. All requests share them. */
 export type ServiceContext = ReturnType<typeof createContext>;
 
 type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
@@ -128,7 +129,10 @@ const createContext = (database: Database, { now, random, demo }: ContextOptions
   now,
 });
 
-/** Returns the secret that signs cursors. The database stores it, so that cursors stay valid after a restart. */
+/**
+ * Returns the secret that signs cursors. The secret is stored in the database, so that cursors stay valid after a
+ * restart.
+ */
 function readCursorSecret(database: Database, random: RandomSource): string {
   const secretRow = database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'");
   if (secretRow) return secretRow.value;
@@ -137,10 +141,13 @@ function readCursorSecret(database: Database, random: RandomSource): string {
   return newSecret;
 }
 
-/** The options of a library and its open stores. All HTTP routes use them. */
+/** The options and the open stores of a library, which all HTTP routes use. */
 type ServiceOptions = LibraryOptions & { context: ServiceContext; keys: KeyStore; createRequestId: () => string };
 
-/** The paths of the HTTP API, each with its operations. A named group in `pattern` matches a parameter, e.g. `adId`. */
+/**
+ * The paths of the HTTP API, with the operations of each path. The named groups of `pattern` match the path parameters,
+ * e.g. `adId`.
+ */
 const apiPaths = [...new Set(Object.values(operations).map(({ path }) => path))].map((apiPath) => ({
   pattern: new RegExp(`^${apiPath.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}/?$`),
   operations: Object.values(operations).filter(({ path }) => path === apiPath),
@@ -151,7 +158,7 @@ function createApp(options: ServiceOptions): Hono {
   const app = new Hono({ strict: false });
   app.all('/v1/*', async ({ req }) => toWebResponse(await handleApiRequest(req.raw, options)));
   app.get('/filters.json', () => Response.json(libraryFilters));
-  // Pictures need no API key, because ads are public.
+  // Pictures need no API key, because ads are public anyway.
   app.get('/media/:source{demo|kept}/:file', async ({ req }) => {
     const { source, file } = req.param();
     const readPicture = source === 'demo' ? options.demo?.readPicture : options.context.pictures.readPicture;
@@ -176,7 +183,7 @@ function createApp(options: ServiceOptions): Hono {
 const createNoSuchPathError = (path: string) =>
   new ApiError(404, 'no_such_path', `Nothing is served at ${path.slice(0, 200)}.`);
 
-/** A response of the HTTP API. Its body is JSON. */
+/** A response of the HTTP API. The body is JSON text. */
 export interface ApiResponse {
   status: number;
   headers: Record<string, string>;
@@ -192,16 +199,16 @@ const createJsonResponse = (status: number, headers: Record<string, string>, bod
 });
 
 /**
- * Handles a request to the HTTP API. The first failed check determines the response. The order of the checks is: path
- * and method (404, 405), lock (503), key (401), scope (403), request (422), existence (404), subscription, credits and
- * usage limits (402, 429). Only responses with status 200 are charged.
+ * Handles a request to the HTTP API. The first failed check determines the response. The checks run in this order: path
+ * and method (404, 405), lock (503), key (401), scope (403), request (422), existence (404), and finally subscription,
+ * credits and usage limits (402, 429). Only responses with status 200 cost credits.
  */
 async function handleApiRequest(request: ApiRequest, options: ServiceOptions): Promise<ApiResponse> {
   const path = new URL(request.url).pathname;
   try {
     const matchedPath = matchApiPath(path);
     if (matchedPath === undefined) throw createNoSuchPathError(path);
-    // Do not answer HEAD like GET. The caller would pay for a body that is not sent.
+    // Do not answer HEAD requests like GET requests, because the caller would pay for a body that is not sent.
     const operation = matchedPath.operations.find(({ method }) => method === request.method);
     if (operation) return await handleOperation(operation.name, request, matchedPath.params, options);
     const allowedMethods = matchedPath.operations.map(({ method }) => method);
@@ -213,7 +220,10 @@ async function handleApiRequest(request: ApiRequest, options: ServiceOptions): P
   }
 }
 
-/** Returns the operations of a path and the parameters in it. Returns undefined if the API has no such path. */
+/**
+ * Returns the operations of a path, and the values of the path parameters. Returns undefined if the API has no such
+ * path.
+ */
 function matchApiPath(path: string) {
   for (const { pattern, operations: pathOperations } of apiPaths) {
     const match = pattern.exec(path);
@@ -222,7 +232,7 @@ function matchApiPath(path: string) {
   return undefined;
 }
 
-/** Decodes the parameters in a path. A parameter with an invalid encoding stays unchanged. */
+/** Decodes the percent-encoded parameters of a path. Returns a parameter with an invalid encoding unchanged. */
 const decodeParams = (params: Record<string, string>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
@@ -237,7 +247,7 @@ const decodeParams = (params: Record<string, string>): Record<string, string> =>
 /**
  * Authenticates the caller, runs an operation, charges its price and returns the response.
  *
- * @throws ApiError if a check fails; nothing is charged in this case
+ * @throws ApiError if a check fails, in which case nothing is charged
  */
 async function handleOperation(
   name: OperationName,
@@ -246,8 +256,8 @@ async function handleOperation(
   options: ServiceOptions,
 ): Promise<ApiResponse> {
   const { context, keys } = options;
-  // Check the lock of the database before the API key. If another process has taken over the database, this process may
-  // read outdated keys.
+  // Check the database lock before the API key. If another process has taken over the database, this process may read
+  // outdated keys.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   const { scope: requiredScope, creditHeaders, price: { credits, perItems } = { credits: 0 } } = operationRules[name];
@@ -280,8 +290,8 @@ const createPresenterFor = (origin: string, { context, baseUrls, pagesPath = '' 
   createPresenter(context, baseUrls ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
 
 /**
- * Handles a request for an HTML page. The list is at `pagesPath`, and the pages of ads and advertisers are below this
- * path.
+ * Handles a request for an HTML page. `pagesPath` leads to the list of ads, and the paths of single ads and advertisers
+ * start with `pagesPath`.
  */
 async function handlePageRequest(request: Request, id: string | undefined, options: ServiceOptions): Promise<Response> {
   const { context, demo, pagesPath = '' } = options;
@@ -316,8 +326,8 @@ async function handlePageRequest(request: Request, id: string | undefined, optio
 }
 
 /**
- * Creates an error response in the format of the API document. An unexpected error is passed to `onError`, and the
- * response does not contain its details.
+ * Creates an error response in the format of the API document. Passes an unexpected error to `onError`, and keeps its
+ * details out of the response.
  */
 function createErrorResponse(
   error: unknown,
@@ -338,23 +348,23 @@ function createErrorResponse(
   return createJsonResponse(status, { ...headers, 'X-Service-Request-Id': requestId }, body);
 }
 
-/** The parts of an authenticated request that an operation of the API needs. */
+/** The parts of an authenticated request that an operation handler needs. */
 type OperationCall = {
-  /** The decoded parameters in the path, e.g. the id of an ad. */
+  /** The decoded path parameters, e.g. the id of an ad. */
   params: Record<string, string>;
   query: URLSearchParams;
-  /** The parsed request body, or an empty object if the operation has no body. */
+  /** The parsed request body, or an empty object if the request has no body. */
   body: Record<string, unknown>;
   caller: Caller;
   presenter: Presenter;
 };
 
-/** The body of a response with status 200, and the number of items in it. The price may depend on this number. */
+/** The body of a successful response, and the number of items in it, on which the price may depend. */
 type OperationResult = { body: unknown; itemCount: number };
 
 /**
- * Runs an operation of the API. The operation and its charge share one transaction, so that an operation is charged if
- * and only if it succeeds.
+ * Handles an operation of the API. The operation and its charge share one transaction, so the caller is charged only if
+ * the operation succeeds.
  */
 type OperationHandler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
@@ -382,7 +392,7 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
     const { itemType, itemId } = parseCollectionItem(body);
     const { rowNumber } = collections.get(caller, id);
     const added = collections.addItem(rowNumber, itemType, requireRowNumber(recordStore, itemType, itemId));
-    // Read the collection again, because the item counts in it have changed.
+    // Read the collection again, because its item counts have changed.
     const { collection } = collections.get(caller, id);
     return createSingleResult({ collection, itemType, itemId, added });
   },
@@ -401,9 +411,9 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
 const createSingleResult = (body: unknown): OperationResult => ({ body, itemCount: 1 });
 
 /**
- * Returns the row number of an ad or advertiser page.
+ * Returns the database row number of an ad or advertiser page.
  *
- * @throws ApiError 404 if there is no record with this id
+ * @throws ApiError 404 if the library has no record with this id
  */
 function requireRowNumber(recordStore: RecordStore, itemType: ItemType, id: string): number {
   const rowNumber = recordStore.findRowNumber(itemType, id);
@@ -421,8 +431,8 @@ function searchRecords(
 }
 
 /**
- * Creates the response of the operation `whoami`. If there is no plan or subscription, the fields contain the text
- * `none`. In the response of `getAccount`, they are null.
+ * Creates the response of the operation `whoami`. Without a plan or subscription, its fields contain the text `none`.
+ * The response of `getAccount` contains null instead.
  */
 function createIdentity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;

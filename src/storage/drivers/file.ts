@@ -11,17 +11,17 @@ import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreReco
 
 interface FileStoreOptions {
   path: string;
-  /** The base URL of the API from which the data comes. The command `files` shows it for each file. */
+  /** The base URL of the API from which the data comes. The command `files` shows this URL for each file. */
   baseUrl: string;
-  /** Returns the current time by the clock of this process, in milliseconds since 1970. */
+  /** Returns the time of this process's clock, in milliseconds since 1970. */
   now: () => number;
   /** The memory limit, in bytes, for data that expires within a day. Other data has no limit. */
   maxBytes?: number;
 }
 
 /**
- * The first line of a store's file, as JSON. Each file has its own id, so a process notices when another file has
- * replaced the file at its path.
+ * The first line of a store's file, as JSON. Each file has a different id, so that a process can detect that another
+ * file has replaced the file at the same path.
  */
 interface FileHeader {
   format: number;
@@ -32,20 +32,20 @@ const format = 1;
 const maxHeaderBytes = 4096;
 
 const chunkBytes = 1024 * 1024;
-/** The maximum length of a line in bytes. This is enough, because an API response has at most 8 MB. */
+/** The maximum length of a line, in bytes. No line reaches this length, because an API response has at most 8 MB. */
 const maxLineBytes = 64 * 1024 * 1024;
 /**
- * A file is compacted only if its outdated lines take at least this many bytes. A line is outdated if a later line
- * replaces it.
+ * The minimum total size, in bytes, of the outdated lines of a file that is compacted. A line is outdated if a later
+ * line replaces it.
  */
 const minOutdatedBytes = 1024 * 1024;
 /**
  * The longest lifetime, in milliseconds, with which data in a file expires. Data with a longer lifetime never expires,
- * because a wrong clock could otherwise delete the user's data. The user can delete the file instead.
+ * because a wrong clock could otherwise delete the user's data. Users can delete the file themselves.
  */
 const maxTtlMs = 86_400_000;
-// `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe. Windows
-// has neither flag.
+// `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents the process from waiting for a writer if the path is a
+// named pipe. Windows has neither flag.
 const safeOpenFlags = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 interface StoreJob {
@@ -56,23 +56,23 @@ interface StoreJob {
 }
 
 /**
- * A store in a file. The file is a log of all changes. Each process applies these changes to a store in its own memory.
+ * A store in a file. The file is a log of all changes, and each process applies these changes to a store in memory.
  *
  * Any number of processes can append to the file, one at a time. Before a process appends, it reads the lines that
- * other processes have appended. A change is on disk before the call returns. If a process is killed or the disk is
- * full, the last line may be incomplete. Nobody has received a confirmation for this line, so the next process removes
- * it.
+ * other processes have appended. A write returns only when the change is on disk. If a process is killed or the disk is
+ * full, the last line may be incomplete. The write of this line has not returned, so the next process may remove the
+ * line.
  */
 export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
   #changes: StoreRecord[] = [];
-  /** The id of the file that was read last, and the position in bytes after the last complete line. */
+  /** The id of the file that was read last, and the position after its last complete line, in bytes. */
   #fileId = '';
   #endPosition = 0;
   /**
-   * The inode, size and modification time of the file at the last read. If they are unchanged, the file need not be
-   * read again.
+   * The inode, size and modification time of the file when it was last read. If they are unchanged, the file need not
+   * be read again.
    */
   #fileStamp = '';
   #compactAboveBytes = 0;
@@ -89,7 +89,7 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
-    // A swap without a new body that expects no document (`''`) changes nothing, so it only has to read.
+    // A swap that expects no document (`''`) and has no new body changes nothing. It only needs to read the file.
     this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );
@@ -110,8 +110,8 @@ export class FileStore implements Store {
   }
 
   /**
-   * Runs all jobs in order. Combines consecutive writes into one append, so that the file is synced only once. Also
-   * combines consecutive reads.
+   * Runs all jobs in order. Combines consecutive writes into one append, so that the file is synced to disk only once.
+   * Also combines consecutive reads.
    */
   async #runJobs(): Promise<void> {
     this.#isRunning = true;
@@ -142,7 +142,9 @@ export class FileStore implements Store {
     return replies;
   }
 
-  /** Reads lines that other processes have appended, if the file has changed since the last read. */
+  /**
+   * Reads the lines that other processes have appended. Does nothing if the file has not changed since the last read.
+   */
   async #readIfChanged(): Promise<void> {
     const stats = await lstat(this.#options.path, { bigint: true }).catch(ignoreErrorCodes('ENOENT'));
     const fileStamp = stats ? formatStamp(stats) : '';
@@ -178,8 +180,8 @@ export class FileStore implements Store {
         await this.#compact();
         return replies;
       }).catch((error) => {
-        // The write failed, so the copy in memory may contain changes that are not in the file. Read the whole file
-        // again.
+        // Read the whole file again. The write failed, so the store in memory may contain changes that the file does
+        // not.
         this.#reset('');
         throw error;
       });
@@ -194,16 +196,16 @@ export class FileStore implements Store {
   }
 
   /**
-   * Rewrites the file without its outdated lines, i.e. the lines that later lines replace. Does nothing if these lines
-   * take too little space.
+   * Rewrites the file without its outdated lines, i.e. lines that later lines replace. Does nothing if the outdated
+   * lines take little space.
    */
   async #compact(): Promise<void> {
     if (this.#endPosition <= Math.max(minOutdatedBytes, this.#compactAboveBytes)) return;
     this.#memory.removeExpired();
-    // Compact only a file that has more than three times the size of its content. The factor allows for base64, which
+    // Compact the file only if it is more than three times as large as its content. The factor is high, because base64
     // makes lines a third longer than their content.
     if (this.#endPosition <= 3 * this.#memory.bytes + minOutdatedBytes) return;
-    // If compacting fails, e.g. because the disk is full, try again only when the file has doubled in size.
+    // If compacting fails, e.g. because the disk is full, try again only when the file has grown to twice its size.
     this.#compactAboveBytes = 2 * this.#endPosition;
     const { path, baseUrl } = this.#options;
     const [id, tempFile] = [randomUUID(), `${path}.part`];
@@ -219,8 +221,8 @@ export class FileStore implements Store {
         await file.writeFile(bytes);
         newEndPosition += bytes.length;
       };
-      // Sync the temporary file before it is renamed. Otherwise a crash could leave an incomplete file under the final
-      // name.
+      // Sync the temporary file to disk before renaming it. Otherwise, a crash could leave an incomplete file under the
+      // final name.
       await withClosing(file, async () => {
         await append(formatHeader(id, baseUrl));
         for (const record of this.#memory.records()) await append(serializeRecord(record));
@@ -254,7 +256,7 @@ export class FileStore implements Store {
       if (record) this.#memory.apply(record);
       else if (!isHeader) {
         if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to keep the rest of the data`);
-        // The line is damaged, or an older copy has replaced the file. Read the whole file again.
+        // Either the line is damaged, or an older copy has replaced the file. Read the whole file again.
         this.#reset(id);
         return this.#readAppended(file);
       }
@@ -283,8 +285,8 @@ const formatStamp = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeN
 const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
 
 /**
- * Returns the id from the first line of a file. Returns an empty string if the first line is incomplete.
- * @throws Error if the first line is damaged or has the format of another version of this server
+ * Reads the id from the first line of a file. Returns an empty string if this line is incomplete.
+ * @throws Error if the line is damaged, or if another version of this server with a different file format wrote it
  */
 async function readFileId(file: FileHandle): Promise<string> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
@@ -302,8 +304,8 @@ function parseHeader(line: string): FileHeader | undefined {
 }
 
 /**
- * Returns the base URL from the first line of a file, i.e. the service from which the data comes. Returns undefined if
- * the line is damaged.
+ * Reads the base URL of the API from the first line of a file. The data in the file comes from this API. Returns
+ * undefined if the line is damaged.
  */
 export async function readBaseUrl(path: string): Promise<string | undefined> {
   const file = await open(path, constants.O_RDONLY | safeOpenFlags);
@@ -313,14 +315,16 @@ export async function readBaseUrl(path: string): Promise<string | undefined> {
   });
 }
 
-/** Deletes the file of a store. A running process that uses this file then continues with an empty one. */
+/** Deletes the file of a store. A running process that uses this file continues with an empty store. */
 export async function deleteStoreFile(path: string): Promise<void> {
   await withLock(getLockPath(path), async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
   });
 }
 
-/** Yields the complete lines between two positions of a file, without line feeds. Skips an incomplete last line. */
+/**
+ * Yields the complete lines between two byte positions of a file, without line feeds. Skips an incomplete last line.
+ */
 async function* readLines(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   let lineParts: Buffer[] = [];
   let lineLength = 0;
@@ -343,8 +347,8 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
 }
 
 /**
- * Serializes a record as one line: a checksum, metadata as JSON, a tab, and all bodies in base64. The metadata contains
- * the length of each body. An infinite `expiresAt` becomes null.
+ * Serializes a record as one line: a checksum, metadata as JSON, a tab, and all bodies in base64. The metadata of a
+ * collection contains the length of each body. An infinite `expiresAt` becomes null.
  */
 function serializeRecord(record: StoreRecord): string {
   const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
@@ -353,10 +357,16 @@ function serializeRecord(record: StoreRecord): string {
   return `${computeChecksum(text)} ${text}\n`;
 }
 
-/** Returns the fields of a document that are written to the file as JSON. Their names must not change. */
+/**
+ * Returns the fields of a document that the file contains as JSON. These field names must not change, because existing
+ * files contain them.
+ */
 const getDocumentMetadata = ({ body: _, ...metadata }: DocumentRecord) => metadata;
 
-/** Returns the fields of a collection that are written to the file as JSON. Their names must not change. */
+/**
+ * Returns the fields of a collection that the file contains as JSON. These field names must not change, because
+ * existing files contain them.
+ */
 const getCollectionMetadata = (record: CollectionRecord) => ({
   ...record,
   items: record.items.map(({ id, sequenceNumber, body }) => [id, sequenceNumber, body.length]),
@@ -365,7 +375,7 @@ const getCollectionMetadata = (record: CollectionRecord) => ({
 const computeChecksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
 
 /**
- * Parses a line that `serializeRecord` wrote. Returns undefined if its checksum is wrong, i.e. if the line is damaged.
+ * Parses a line that `serializeRecord` wrote. Returns undefined if the line is damaged, i.e. if its checksum is wrong.
  */
 function parseRecord(line: Buffer): StoreRecord | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
@@ -393,7 +403,7 @@ async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>
 }
 
 /**
- * Makes an existing folder accessible only to this user (mode `0o700`).
+ * Makes an existing folder accessible only to the current user (mode `0o700`).
  * @throws Error if the path is not a folder or is a symbolic link, or if the folder belongs to another user
  */
 export async function securePrivateFolder(path: string): Promise<void> {
@@ -404,8 +414,8 @@ export async function securePrivateFolder(path: string): Promise<void> {
 }
 
 /**
- * Syncs the folder of a file to disk, so that the name of the file survives a crash of the machine. Does nothing on
- * Windows, which cannot sync folders.
+ * Syncs the folder of a file to disk, so that the file's name survives a crash of the machine. Does nothing on Windows,
+ * where folders cannot be synced.
  */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
@@ -414,8 +424,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Creates a folder that only this user can access, and its missing parents. Does not use `mkdir` with `recursive`,
- * because it never returns on file systems such as `/proc`.
+ * Creates a folder that only the current user can access, and its missing parents. Does not use `mkdir` with
+ * `recursive`, because that call never returns on file systems such as `/proc`.
  */
 export async function createPrivateFolder(path: string): Promise<void> {
   const folderExists = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
@@ -426,7 +436,7 @@ export async function createPrivateFolder(path: string): Promise<void> {
   });
 }
 
-/** Returns an error handler that ignores errors with the given codes, e.g. `ENOENT`, and rethrows all others. */
+/** Returns an error handler that ignores errors with the given codes, e.g. `ENOENT`, and rethrows all other errors. */
 export const ignoreErrorCodes =
   (...codes: readonly string[]) =>
   (error: NodeJS.ErrnoException): undefined => {
@@ -447,7 +457,7 @@ const reasonsByCode: Record<string, string> = {
 
 /** Explains a file system error in words, e.g. `the disk is full`. */
 export const explainFileError = (error: unknown): string => {
-  // An error of the lock file has the original file system error as its `cause`.
+  // Use `cause` if it is set. An error from the lock file stores the original file system error there.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   return reasonsByCode[code] ?? (message || code);
 };

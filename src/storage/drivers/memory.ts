@@ -3,15 +3,15 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } from '../storage.ts';
 
 /**
- * A change to a document or a collection of a store. Applying all changes in order to an empty store produces an equal
- * store.
+ * A change to a document or a collection of a store. A copy of a store can be built by applying all its changes, in
+ * order, to an empty store.
  */
 export type StoreRecord = DocumentRecord | CollectionRecord;
 
-/** A document after a change: its new version, expiry time and content. */
+/** A document after a change, with its new version, expiry time and content. */
 export interface DocumentRecord {
   key: string;
-  /** The version of the document; `''` if the document was removed. */
+  /** The version of the document, or `''` if the document was removed. */
   version: string;
   /** The time at which the document expires, in milliseconds by the store's clock. */
   expiresAt: number;
@@ -21,13 +21,16 @@ export interface DocumentRecord {
 /** A collection after a change. `items` contains only the items that have changed. */
 export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
   name: string;
-  /** The highest sequence number in the collection so far. The next change gets a higher one. */
+  /** The highest sequence number in the collection so far. The next changed item gets a higher number. */
   lastSequenceNumber: number;
   expiresAt: number;
 }
 
 interface Collection extends Omit<CollectionRecord, 'items'> {
-  /** The items by id, in the order of their last change, so that the first one is evicted first. */
+  /**
+   * The items by id, sorted by their last change. The item whose last change is oldest comes first and is evicted
+   * first.
+   */
   items: Map<string, Item>;
   bytes: number;
 }
@@ -35,20 +38,20 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
 /** Options for `MemoryStore`, a store in the memory of one process. */
 export interface MemoryStoreOptions {
   /**
-   * The memory limit, in bytes, for entries that expire within a day. At the limit, the entries whose last write is
-   * oldest are evicted. Default: no limit.
+   * The memory limit, in bytes, for entries that expire within a day. If the limit is exceeded, the store evicts the
+   * entries whose last write is oldest. Default: no limit.
    */
   maxBytes?: number;
   /**
-   * The memory limit, in bytes, for entries that live longer than a day. At the limit, the store counts as nearly full
-   * and refuses new documents of this kind. Default: no limit.
+   * The memory limit, in bytes, for entries that live longer than a day. At this limit, the store counts as nearly full
+   * and refuses new documents that live longer than a day. Default: no limit.
    */
   maxLastingBytes?: number;
-  /** Called with each change to the store, e.g. to write the change to a file. */
+  /** Called after each change to the store, e.g. to write the change to a file. */
   onChange?: (record: StoreRecord) => void;
 }
 
-/** The estimated memory of a document or a collection in addition to its content, in bytes. */
+/** The estimated memory, in bytes, that a document or a collection needs in addition to its content. */
 const entryOverheadBytes = 1000;
 /**
  * The maximum lifetime of a temporary entry, in milliseconds. Entries that live longer, such as spending and labels,
@@ -62,14 +65,20 @@ interface StoreEntry {
   isLasting: boolean;
 }
 
-/** A store in the memory of this process. `FileStore` also uses it, for the data that it has read from its file. */
+/**
+ * A store in the memory of this process. `FileStore` also uses a `MemoryStore`, for the data that it has read from a
+ * file.
+ */
 export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
-  /** Documents and collections, sorted by their last write. The first one is evicted first. */
+  /** The documents and collections, sorted by their last write. The one whose last write is oldest is evicted first. */
   readonly #entries = new Map<string, StoreEntry>();
-  /** The memory, in bytes, of the temporary entries (those that expire within a day) and of all other entries. */
+  /**
+   * The memory, in bytes, that temporary entries (which expire within a day) and lasting entries (which live longer)
+   * use.
+   */
   #temporaryBytes = 0;
   #lastingBytes = 0;
   #lastSequenceNumber = 0;
@@ -165,7 +174,10 @@ export class MemoryStore implements Store {
     return this.#lastingBytes >= this.#options.maxLastingBytes;
   }
 
-  /** Applies a change that this store or another store has recorded, e.g. in a file. */
+  /**
+   * Applies a change that this or another store has reported. For example, `FileStore` applies the changes that it
+   * reads from a file.
+   */
   apply(record: StoreRecord): void {
     if ('key' in record) this.#setEntry(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
@@ -182,7 +194,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Yields records from which `apply` can rebuild this store. A large collection is split into several records. */
+  /** Yields records from which `apply` can rebuild this store. Splits a large collection into several records. */
   *records(): Generator<StoreRecord> {
     for (const { record } of this.#entries.values()) {
       if (record.expiresAt <= this.now()) continue;
@@ -269,8 +281,8 @@ function applyToCollection(record: CollectionRecord, previousCollection: Collect
 }
 
 /**
- * Splits the items whose sequence number is higher than `afterSequenceNumber` into chunks. Yields at least one chunk,
- * which may be empty.
+ * Yields the items whose sequence number is higher than `afterSequenceNumber`, in chunks of limited size. Yields at
+ * least one chunk, which may be empty.
  */
 function* splitIntoChunks(items: Iterable<[string, Item]>, afterSequenceNumber = 0): Generator<ItemsChunk['items']> {
   let [chunk, bytes]: [ItemsChunk['items'], number] = [[], 0];

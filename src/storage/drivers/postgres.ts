@@ -4,25 +4,26 @@ import pg from 'pg';
 import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type StoreDriver } from '../storage.ts';
 
 /**
- * The time limit for connecting and for each statement, in milliseconds. After this time, the connection is closed.
- * `GuardedStore` stops waiting earlier. The extra time allows for replies that arrive while this process is busy.
+ * The time limit, in milliseconds, for connecting to the database and for each statement. The connection is closed when
+ * the time is over. `GuardedStore` stops waiting for a reply earlier. The extra time allows for replies that arrive
+ * while this process is busy.
  */
 const timeoutMs = 5000;
 const maxConnections = 10;
 /**
- * The interval at which expired rows are deleted, in milliseconds, and the maximum number of rows per statement. Small
- * batches keep the locks short.
+ * The interval at which expired rows are deleted, in milliseconds, and the maximum number of rows that one statement
+ * deletes. Small batches hold their locks only for a short time.
  */
 const sweepIntervalMs = 60_000;
 const sweepBatchRows = 1000;
 /** The maximum number of documents that one SQL statement reads. */
 const maxBatchReads = 100;
-/** When all collections together exceed this size, the store counts as nearly full. */
+/** The total size of all collections, in bytes, above which the store counts as nearly full. */
 const maxCollectionsBytes = 4 * 1024 ** 3;
 
 /**
  * The version of the table format, and the SQL that creates the tables. `STORAGE EXTERNAL` turns off compression,
- * because encrypted values cannot be compressed.
+ * because the stored values are encrypted and cannot be compressed.
  */
 const tableFormatVersion = 1;
 const createTablesSql = `
@@ -90,8 +91,8 @@ const nowColumn = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const buildExpirySql = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
 /**
- * The host and the credentials of a PostgreSQL server. All options are required, so that environment variables such as
- * `PGHOST` have no effect.
+ * The host and the credentials of a PostgreSQL server. Host, port, user and database are required, so that environment
+ * variables such as `PGHOST` have no effect.
  */
 export type PostgresConnection = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
@@ -105,7 +106,8 @@ export const createPostgresDriver = (connection: PostgresConnection): StoreDrive
 });
 
 /**
- * Documents that were requested in the same event-loop turn. One SQL statement reads them all, which saves round trips.
+ * A batch of documents that were requested in the same event-loop turn. Reading the whole batch with one SQL statement
+ * saves round trips.
  */
 interface ReadBatch {
   requests: { key: string; version: string }[];
@@ -113,8 +115,8 @@ interface ReadBatch {
 }
 
 /**
- * Opens a store in PostgreSQL. Each call is one unnamed statement that qualifies every table with its schema. The store
- * therefore also works behind a connection pooler that assigns a connection per transaction.
+ * Opens a store in PostgreSQL. The store also works behind a connection pooler that assigns connections per
+ * transaction, because each call is one unnamed statement that qualifies every table name with its schema.
  */
 export function openPostgresStore(
   connection: PostgresConnection,
@@ -237,8 +239,8 @@ export function openPostgresStore(
       return new Set(row.refused);
     },
     readItemsSince: async (name, after) => {
-      // If the collection has no items after `after`, the query returns one row without an item, which contains the
-      // state of the collection.
+      // If no item has a higher sequence number than `afterSequenceNumber`, the query returns a single row. This row
+      // describes the collection and contains no item.
       const rows = await query(
         `WITH later AS (SELECT id, sequence_number, body, sum(length(body)) OVER (ORDER BY sequence_number) - length(body) AS before
           FROM (SELECT id, sequence_number, body FROM ad_library.items WHERE name = $1 AND sequence_number > $2 ORDER BY sequence_number LIMIT $3) AS few)
@@ -262,8 +264,8 @@ export function openPostgresStore(
       };
     },
     isNearlyFull: () => isFull,
-    // These error classes (SQLSTATE) are not refusals of a single call. They mean that the connection was lost, or that
-    // the server is unavailable or read-only.
+    // Do not count errors with these codes (SQLSTATE) as refusals of a single call. The codes mean that the connection
+    // was lost, or that the server is unavailable or read-only.
     isRefusal: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
       clearInterval(sweepTimer);
@@ -273,13 +275,13 @@ export function openPostgresStore(
 }
 
 /**
- * Creates the tables if they do not exist. The check comes first, so that a database user who may not create tables can
- * use existing ones.
+ * Creates the tables if they do not exist. Checks this first, so that a database user without the right to create
+ * tables can use existing tables.
  */
 async function createTables(pool: pg.Pool): Promise<void> {
   const tablesExist = `to_regclass('ad_library.format') IS NOT NULL`;
   const existenceResult = await pool.query<{ is: boolean }>(`SELECT ${tablesExist} AS is`);
-  // Replicas may start at the same time. The lock ensures that only one of them creates the tables.
+  // Use a lock, so that only one replica creates the tables if several replicas start at the same time.
   if (!existenceResult.rows[0]?.is)
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));

@@ -28,8 +28,8 @@ export const createRedisDriver = (connection: RedisConnection, log: StorageLog):
 });
 
 /**
- * Opens a store in Redis or Valkey. All keys of a collection contain the same hash tag, so that they are on the same
- * cluster node and one script can access them.
+ * Opens a store in Redis or Valkey. All keys of a collection contain the same hash tag, so that a cluster stores them
+ * on one node and a single script can access them.
  */
 export function openRedisStore(
   connection: RedisConnection,
@@ -58,7 +58,7 @@ export function openRedisStore(
   ];
   let pendingConnection: Promise<unknown> | undefined;
   return {
-    // Call `client.connect` only once. If the first attempt fails, the client itself keeps trying.
+    // Call `client.connect` only once. If the first attempt fails, the client retries automatically.
     connect: async () => {
       pendingConnection ??= client.connect();
       await pendingConnection;
@@ -138,7 +138,8 @@ interface Script {
 const createScript = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
 /**
- * The first lines of Lua scripts that need the time. They read the clock of Redis, because replicas' clocks may differ.
+ * The first lines of each Lua script that needs the current time. The scripts read the clock of Redis, because the
+ * clocks of the replicas may differ.
  */
 const readTimeLua = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
@@ -148,7 +149,7 @@ local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
 /**
- * Replaces a document if its version is the expected one. The arguments (`ARGV`) are the expected version, the next
+ * Replaces a document if it has the expected version. The arguments (`ARGV`) are the expected version, the next
  * version, the next body and the lifetime in milliseconds. An empty body removes the document.
  */
 const swapDocumentScript = createScript(`${readTimeLua}
@@ -162,9 +163,9 @@ end
 return { now, 1 }`);
 
 /**
- * Writes items of a collection. The keys (`KEYS`) hold the metadata, the bodies and the order of the collection. The
- * arguments (`ARGV`) are an id for a new collection, the lifetime in milliseconds and the maximum size in bytes. For
- * each item, its id, expected sequence number and body follow.
+ * Writes items of a collection. The keys (`KEYS`) contain the metadata, the bodies and the order of the items. The
+ * arguments (`ARGV`) are an id for a new collection, the lifetime in milliseconds and the maximum size in bytes,
+ * followed by the id, expected sequence number and body of each item.
  */
 const putItemsScript = createScript(`
 local metadata, bodies, order = KEYS[1], KEYS[2], KEYS[3]
@@ -197,17 +198,18 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
 /**
- * Reads the bodies and sequence numbers of items in one script, so that no write happens in between. The keys (`KEYS`)
- * hold the bodies and the order of the collection. The arguments (`ARGV`) are the ids of the items.
+ * Reads the bodies and sequence numbers of items with a single script, so that no write can happen between the two
+ * reads. The keys (`KEYS`) contain the bodies and the order of the items. The arguments (`ARGV`) are the ids of the
+ * items.
  */
 const readItemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
 /**
- * Reads the next chunk of changed items. The keys (`KEYS`) hold the metadata, the bodies and the order of the
- * collection. The arguments (`ARGV`) are a sequence number, after which the chunk begins, and the maximum numbers of
- * items and bytes.
+ * Reads the next chunk of changed items. The keys (`KEYS`) contain the metadata, the bodies and the order of the items.
+ * The arguments (`ARGV`) are the sequence number after which the chunk starts, the maximum number of items and the
+ * maximum number of bytes.
  */
 const readItemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
@@ -224,22 +226,22 @@ return reply`);
 
 const getErrorReply = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
 
-/** Returns true if Redis currently refuses commands in general, e.g. because it is still loading its data. */
+/** Returns true if Redis temporarily refuses all commands, e.g. because Redis is still loading its data. */
 const isTemporaryRefusal = (reply: string): boolean =>
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
 
-/** How long a measurement of Redis's memory usage stays valid, in milliseconds. */
+/** How long a measurement of the memory usage of Redis remains valid, in milliseconds. */
 const maxInfoAgeMs = 2000;
 /**
- * The store counts as nearly full when Redis uses more than `nearlyFullRatio` of its setting `maxmemory`. It no longer
- * does when usage falls below `noLongerFullRatio`.
+ * The shares of the Redis setting `maxmemory` that decide whether the store counts as nearly full. It becomes nearly
+ * full when Redis uses more than `nearlyFullRatio`, and stops being so when usage falls to `noLongerFullRatio`.
  */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;
 
 /**
- * Checks regularly whether Redis is nearly full. Logs one warning for each setting of Redis that can lose data, such as
- * an eviction policy.
+ * Monitors whether Redis is nearly full. Logs one warning for each Redis setting that can cause data loss, such as an
+ * eviction policy.
  */
 function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
   const loggedWarnings = new Set<string>();

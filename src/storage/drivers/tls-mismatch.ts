@@ -1,15 +1,15 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectWithTls } from 'node:tls';
 
-/** How long to wait for the server to react, in milliseconds. */
+/** The maximum time to wait for a response of the server, in milliseconds. */
 const probeTimeoutMs = 1500;
 
 /**
  * Finds out whether a connection to Redis failed because only one side uses TLS. A server without TLS never answers a
- * TLS client. A server with TLS closes the connection of a client without TLS. Neither error names the cause. Sends no
+ * TLS client, and a server with TLS disconnects a client without TLS, but neither error states this cause. Sends no
  * credentials.
  * @param server `tls` is true if the client uses TLS
- * @returns the cause and what to change, or undefined if TLS is not the cause or the server does not react
+ * @returns the cause and how to fix it, or undefined if TLS is not the cause or the server does not respond
  */
 export async function explainTlsMismatch(server: {
   tls: boolean;
@@ -26,8 +26,8 @@ export async function explainTlsMismatch(server: {
 }
 
 /**
- * Returns true if the Redis server answers a command without TLS. Every answer of Redis to `PING` begins with `+` or
- * `-`.
+ * Returns true if the Redis server answers a command that is sent without TLS. Every Redis reply to `PING` starts with
+ * `+` or `-`.
  */
 function acceptsPlainText({ host, port }: { host: string; port: number }): Promise<boolean> {
   return new Promise((resolve) => {
@@ -37,7 +37,10 @@ function acceptsPlainText({ host, port }: { host: string; port: number }): Promi
   });
 }
 
-/** Returns true if the server completes a TLS handshake. Its certificate is not checked, because no data is sent. */
+/**
+ * Returns true if the server completes a TLS handshake. The server's certificate is not checked, because no data is
+ * sent to the server.
+ */
 function acceptsTls({ host, port }: { host: string; port: number }): Promise<boolean> {
   return new Promise((resolve) => {
     const options = { host, port, rejectUnauthorized: false, ...(isIP(host) === 0 && { servername: host }) };
@@ -49,8 +52,8 @@ function acceptsTls({ host, port }: { host: string; port: number }): Promise<boo
 }
 
 /**
- * Returns a function that resolves a promise and closes the socket. If the socket fails, closes or times out first, the
- * promise resolves to false.
+ * Returns a function that resolves a promise and closes the socket. If the socket fails, closes or times out before the
+ * function is called, the promise resolves to false.
  */
 function resolveOnce(socket: Socket, resolve: (value: boolean) => void): (value: boolean) => void {
   const settle = (value: boolean) => {

@@ -7,13 +7,14 @@ import type { Leases } from './leases.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /**
- * How long the store remembers sign-in connections and removed groups of cached responses, in milliseconds. This is
- * longer than the lifetime of any cached response.
+ * How long the store remembers sign-in connections and removed groups of cached responses, in milliseconds. This time
+ * is longer than the lifetime of any cached response.
  */
 export const rememberedTtlMs = 30 * dayMs;
 
 /**
- * A store and the helpers for using it: encryption, cached documents, leases, and a queue that retries failed writes.
+ * A store and the helpers for using the store: encryption, cached documents, leases (reservations for calls), and a
+ * queue that retries failed writes.
  */
 export interface StoreAccess {
   store: Store & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
@@ -22,8 +23,8 @@ export interface StoreAccess {
   leases: Leases;
   queue: Pick<WriteQueue, 'write'>;
   /**
-   * Returns the key of a document or a collection of a tenant (API key). All keys of a tenant have the same hash tag,
-   * so that Redis Cluster stores them on one node.
+   * Returns the store key for a document or collection of a tenant (API key). All keys of a tenant contain the same
+   * hash tag, so that Redis Cluster stores them on one node.
    */
   buildKey(tenantId: string, kind: string, ...parts: readonly string[]): string;
   warn(message: string, fields?: Record<string, unknown>): void;

@@ -19,29 +19,33 @@ import type { Encryption } from './encryption.ts';
 
 const MB = 1024 * 1024;
 /**
- * The lifetime of a dataset (the stored ads of an account) after its last change, and its maximum size in the store.
+ * The limits of a dataset, which contains the stored ads of one API key: its lifetime after the last change, and its
+ * maximum size in the store.
  */
 const datasetLimits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
-/** The memory limits for the copies of datasets in this process: in total, and per dataset. */
+/**
+ * The memory limits for the local copies of datasets in this process, in bytes: for all copies together, and for each
+ * copy.
+ */
 const localCopyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
-/** The maximum size of a decompressed item, in bytes. This is enough, because an API response has at most 8 MB. */
+/** The maximum size of a decompressed item, in bytes. This limit suffices, because an API response has at most 8 MB. */
 const maxItemBytes = 64 * MB;
 
 /**
- * The datasets (stored ads) of all tenants, in a store that replicas share. Each ad, each advertiser page and each step
- * of a `gather_ads` run is an item of a collection.
+ * The datasets (stored ads) of all tenants (API keys), in a store that replicas share. Each ad, each advertiser page
+ * and each step of a `gather_ads` run is an item of a collection.
  *
- * To change an item, a replica reads it, merges the versions, and writes the result. If the item has changed meanwhile,
- * the write fails and the replica tries again. To read a dataset, a replica keeps a local copy and requests only the
- * changes since its last read.
+ * To change an item, a replica reads it, merges the versions, and writes the merged item. If another replica has
+ * changed the item meanwhile, the write fails and the replica tries again. To read a dataset, a replica keeps a local
+ * copy and requests only the changes since its last read.
  */
 export class StoreDatasets implements Datasets {
   readonly #access: StoreAccess;
   readonly #datasetCopies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;
   /**
-   * True if a warning that responses were lost has been logged, and no write has succeeded since. The warning is then
-   * not repeated.
+   * True if a warning about lost responses has been logged and no write has succeeded since. While this is true, the
+   * warning is not repeated.
    */
   #hasWarnedOfLoss = false;
 
@@ -81,7 +85,7 @@ export class StoreDatasets implements Datasets {
   }
 
   /**
-   * Returns the sequence number for the next API response. If the store is unreachable, counts on from the highest
+   * Returns the sequence number for the next API response. If the store is unreachable, continues from the highest
    * number that this process knows.
    */
   async #nextSequenceNumber(key: string): Promise<number> {
@@ -102,15 +106,16 @@ export class StoreDatasets implements Datasets {
     this.#datasetCopies.set(name, copy);
     const dataset = await copy.sync();
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
-    // Add the copy to the cache again. Its size has changed, and the cache measures an entry only when it is added.
+    // Add the copy to the cache again, because its size has changed. The cache measures an entry only when the entry is
+    // added.
     this.#datasetCopies.delete(name);
     this.#datasetCopies.set(name, copy);
     return dataset;
   }
 
   /**
-   * Adds records to a dataset. If the store is unreachable, the write is retried later, because the records were paid
-   * for.
+   * Adds records to a dataset. If the store is unreachable, the write is retried later, because the user has paid for
+   * the records.
    */
   async #addRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
@@ -140,8 +145,8 @@ export class StoreDatasets implements Datasets {
       const id = createItemId(record, (...parts) => this.#access.encryption.hashName(name, ...parts));
       recordsById.set(id, [...(recordsById.get(id) ?? []), record]);
     }
-    // An item that is not in the local copy is probably new, so do not read it. If another process has added it, the
-    // store refuses the write, and the next iteration reads it.
+    // Do not read an item that is missing from the local copy, because it is probably new. If another process has added
+    // the item, the store refuses the write, and the next iteration reads the item.
     const isKnown = (id: string) => copy === undefined || copy.hasItem(id);
     for (let ids = [...recordsById.keys()], idsToRead = ids.filter(isKnown); ids.length > 0; idsToRead = ids) {
       const storedItems = idsToRead.length > 0 ? await store.readItems(name, idsToRead) : new Map<string, Item>();
@@ -172,37 +177,37 @@ const estimateBytes = (records: readonly DatasetRecord[]): number =>
   records.reduce((sum, record) => sum + 1000 + (record.kind === 'gathering' ? 0 : record.json.length), 0);
 
 /**
- * Returns the id of an item in the store. The first letter is `a` for an ad and `p` for an advertiser page. For a
- * gathering (a stored search), it is `g` for the first step and `s` for later steps. The store counts evicted items by
- * this letter, so the count for `g` is the number of evicted gatherings.
+ * Returns the id of an item in the store. Its first letter is `a` for an ad, `p` for an advertiser page, and `g` or `s`
+ * for the first or a later step of a gathering (all ads that match a search). The store counts evicted items by this
+ * letter, so the count for `g` is the number of evicted gatherings.
  */
 function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
     return `${record.kind[0]}${hashName(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
-  // Two processes may store different steps with the same number. Their ids differ, because each id contains a hash of
-  // the content.
+  // Two processes may store different steps with the same step number. Their ids differ, because each id contains a
+  // hash of the content.
   const contentHash = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
   return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, contentHash)}`;
 }
 
 /**
- * The zlib options for compressing ads. Compared with the default level, level 3 takes two thirds of the time and
- * produces 3 % more bytes.
+ * The zlib options for compressing ads. Compared with the default level, level 3 takes two thirds of the time, and the
+ * output is 3 % larger.
  */
 const deflateOptions = { level: 3, chunkSize: 4096 };
 
-/** The memory limit, in bytes, for items that this process has written but not yet read back into its local copy. */
+/** The memory limit for items that this process has written but not yet read back into its local copy, in bytes. */
 const maxWrittenBytes = 16 * MB;
 
 /**
- * Compresses and encrypts the items of a dataset for the store, and decodes them. An item contains all versions of an
- * ad or page, or one step of a `gather_ads` run.
+ * Encodes the items of a dataset for the store, i.e. compresses and encrypts them, and decodes them again. An item
+ * contains all versions of an ad or page, or one step of a `gather_ads` run.
  */
 class RecordCodec {
   readonly #encryption: Encryption;
   /**
-   * Items that this process has written, with their records. When its local copy reads them, they need not be decoded,
-   * which takes as long as encoding.
+   * The items that this process has written, with their records. When the local copy of a dataset reads such an item
+   * from the store, the item need not be decoded. Decoding takes as long as encoding.
    */
   readonly #writtenItems = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
     maxSize: maxWrittenBytes,
@@ -214,7 +219,7 @@ class RecordCodec {
   }
 
   /**
-   * Compresses and encrypts an item. Compresses synchronously, because passing thousands of small texts to other
+   * Compresses and encrypts an item. The compression is synchronous, because passing thousands of small texts to other
    * threads takes four times as long.
    */
   encode(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
@@ -224,7 +229,7 @@ class RecordCodec {
     return body;
   }
 
-  /** Decrypts, decompresses and parses an item. Returns an empty list if the item is damaged. */
+  /** Decrypts, decompresses and parses an item. Returns an empty array if the item is damaged. */
   decode(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
     const writtenItem = this.#writtenItems.get(key);
@@ -241,8 +246,8 @@ class RecordCodec {
 }
 
 /**
- * A tab separates the metadata of an ad from its JSON, and a line feed ends the record. JSON text contains neither, so
- * it can be stored unchanged.
+ * A tab separates the metadata of an ad from its JSON text, and a line feed ends each record. The JSON text contains
+ * neither character, so it can be stored unchanged.
  */
 const [tab, lineFeed] = [Buffer.from('\t'), Buffer.from('\n')];
 
@@ -256,8 +261,8 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
   );
 
 /**
- * Parses the records of a decrypted item without validating them, because only a server with the same secret can have
- * written them. If you change the record format, use a new version in the key names.
+ * Parses the records of a decrypted item. Does not validate the records, because only a server with the same secret can
+ * have written them. If you change the record format, also change the version in the store keys.
  */
 function parseRecords(bytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
@@ -266,7 +271,7 @@ function parseRecords(bytes: Buffer): DatasetRecord[] {
     const line = bytes.subarray(start, end);
     const tabIndex = line.indexOf(tab);
     const record = JSON.parse(line.toString('utf8', 0, tabIndex === -1 ? line.length : tabIndex));
-    // Copy the bytes of the JSON, because a view of the buffer would keep the whole buffer in memory.
+    // Copy the JSON bytes, because a view of the buffer would keep the whole buffer in memory.
     records.push(tabIndex === -1 ? record : { ...record, json: new Uint8Array(line.subarray(tabIndex + 1)) });
   }
   return records;
@@ -287,7 +292,7 @@ class DatasetCopy {
   dataset: MemoryDataset;
   #generation = '';
   #sequenceNumber = 0;
-  /** The items of this copy by id, sorted by their last change. */
+  /** The items of this copy by id, in the order of their last change. */
   #items = new Map<string, CopiedItem>();
   #nextSync: Promise<MemoryDataset> | undefined;
   #lastSync: Promise<unknown> = Promise.resolve();
@@ -305,7 +310,7 @@ class DatasetCopy {
   }
 
   /**
-   * Reads the changes since the last call, then returns the dataset with everything that any replica added before this
+   * Reads the changes since the last call. Then returns the dataset with everything that any replica added before this
    * call. Calls that arrive during a read share the next read.
    */
   sync(): Promise<MemoryDataset> {

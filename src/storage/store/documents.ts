@@ -15,13 +15,13 @@ interface ChangeResult<Doc, Result> {
 }
 
 /**
- * Computes the new document from the current one, the store's time and the current version. If another process changes
- * the document meanwhile, the function is called again, and only its last result is used.
+ * Computes the new document from the current document, the store's time and the current version. If another process
+ * changes the document meanwhile, this function is called again. Only its last result is used.
  */
 type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => ChangeResult<Doc, Result>;
 
 interface CachedDocument<Doc> {
-  /** The version of the document; `''` if the document did not exist. */
+  /** The version of the document, or `''` if the document did not exist. */
   version: string;
   doc: Doc | undefined;
   /** The time at which the document was read, by the store's clock. */
@@ -31,7 +31,7 @@ interface CachedDocument<Doc> {
 interface CachedEntry<Doc> extends CachedDocument<Doc> {
   /** The time at which the store's reply arrived, by the clock of this process. */
   receivedAt: number;
-  /** The sequence number of the request to the store. The reply to a later request is newer. */
+  /** The sequence number of the request to the store. A reply to a later request is newer. */
   requestNumber: number;
   bytes: number;
 }
@@ -40,22 +40,27 @@ interface DocumentsOptions {
   store: Pick<Store, 'readDocument' | 'swapDocument'>;
   encryption: Pick<Encryption, 'encrypt' | 'decrypt'>;
   /**
-   * A clock of this process for the age of cached documents, in whole milliseconds. Default: a monotonic clock. An
-   * in-memory store passes its own clock. The values are also stored, so they must be whole numbers.
+   * Returns the time of this process, which is used to compute the age of cached documents. The default is a monotonic
+   * clock. The time must be in whole milliseconds, because times computed from it are stored. An in-memory store passes
+   * its own clock.
    */
   processNow?(): number;
   wait?(ms: number): Promise<void>;
-  /** The memory limit for cached documents, in bytes as estimated by `estimateDocumentBytes`. */
+  /**
+   * The memory limit for cached documents, in bytes. The function `estimateDocumentBytes` estimates the memory of a
+   * document.
+   */
   maxCachedBytes?: number;
 }
 
 /**
- * The interval at which a document is read again while a call waits for another process to change it, in milliseconds.
+ * While a call waits for another process to change a document, this process reads the document again at this interval,
+ * in milliseconds.
  */
 const pollIntervalMs = 100;
 /**
- * The maximum time to wait for a change, in milliseconds. Then the caller checks whether the process that should make
- * the change is still alive.
+ * The maximum time to wait for a change, in milliseconds. After this time, the caller checks whether the process that
+ * should make the change is still alive.
  */
 const maxWaitMs = 1000;
 const estimateDocumentBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
@@ -85,7 +90,8 @@ export class Documents {
   }
 
   /**
-   * Returns the document that this process last read or wrote, and its age in milliseconds. Does not read the store.
+   * Returns the document that this process last read or wrote, and the age of the cached document in milliseconds. Does
+   * not read the store.
    */
   getCached<Doc>(key: string): (CachedDocument<Doc> & { ageMs: number }) | undefined {
     const entry = this.#getCachedEntry<Doc>(key);
@@ -93,8 +99,8 @@ export class Documents {
   }
 
   /**
-   * Changes a document and returns the `result` of the change. Rejects if the store does not reply; the store may still
-   * make the change later.
+   * Changes a document and returns the `result` of the change. Rejects if the store does not reply, but the store may
+   * still make the change later.
    */
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const firstRequestNumber = ++this.#requestCount;
@@ -104,7 +110,7 @@ export class Documents {
         const now = currentEntry.now + this.#options.processNow() - currentEntry.receivedAt;
         const { next, ttlMs = 0, result } = change(structuredClone(currentEntry.doc), now, currentEntry.version);
         if (next === undefined) {
-          // If nothing is written, the store cannot detect that the cached document is outdated. Therefore read the
+          // If nothing is written, the store cannot detect that the cached document is outdated. Therefore, read the
           // document again, unless it was read during this call.
           if (currentEntry.requestNumber > firstRequestNumber) return result;
           currentEntry = undefined;
@@ -118,16 +124,16 @@ export class Documents {
   }
 
   /**
-   * Replaces a document, whatever its current content is.
-   * @param createDocument returns the new document; `null` removes the document
+   * Replaces a document, regardless of its current content.
+   * @param createDocument returns the new document, or `null` to remove the document
    */
   write<Doc>(key: string, createDocument: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
     return this.update<Doc, void>(key, (_, now) => ({ next: createDocument(now), ttlMs, result: undefined }));
   }
 
   /**
-   * Waits until the document has a version other than `version`, but at most about a second. The caller should then
-   * check whether the process that should make the change has died.
+   * Waits until the document no longer has `previousVersion`, but at most about one second. After that time, the caller
+   * should check whether the process that should make the change has died.
    */
   async waitForChange(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { processNow } = this.#options;
@@ -159,8 +165,8 @@ export class Documents {
 
   /** Reads a document from the store. The store omits the body if this process has cached the current version. */
   async read<Doc>(key: string): Promise<CachedEntry<Doc>> {
-    // Remember the cached document now. The store compares its version, but the cache may change before the store
-    // replies.
+    // Keep a reference to the cached document, because the cache may change before the store replies. If the store
+    // confirms the version of this document, its reply has no body.
     const cachedEntry = this.#getCachedEntry<Doc>(key);
     const requestNumber = ++this.#requestCount;
     return this.#cacheReply(
@@ -173,7 +179,7 @@ export class Documents {
 
   /**
    * Puts the document of a reply into the cache.
-   * @param previousEntry the cached document at the time of the request; used if the reply has no body
+   * @param previousEntry the cached document at the time of the request, which is used if the reply has no body
    */
   #cacheReply<Doc>(
     key: string,
@@ -211,7 +217,7 @@ export class Documents {
 
   #putIntoCache<Doc>(key: string, document: Omit<CachedEntry<Doc>, 'receivedAt'>): CachedEntry<Doc> {
     const newEntry = { ...document, receivedAt: this.#options.processNow() };
-    // Replies can arrive out of order. Do not replace a newer reply with an older one.
+    // Replies can arrive out of order, so do not replace a newer reply with an older reply.
     const cachedEntry = this.#getCachedEntry(key);
     if ((cachedEntry?.requestNumber ?? 0) < document.requestNumber) {
       this.#cachedEntries.set(key, newEntry);

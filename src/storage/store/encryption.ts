@@ -1,19 +1,21 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
 import type { ItemLimits, Store } from '../storage.ts';
 
-/** Authenticated encryption. Without the secret, nobody can read a value, or modify it unnoticed. */
+/** Authenticated encryption. Without the secret, nobody can read a value or change it without being noticed. */
 export interface Encryption {
   /**
-   * Returns a keyed hash of `parts`, e.g. of an API key. The store contains only such hashes, so that names reveal
-   * nothing.
+   * Returns a keyed hash of a name, e.g. of an API key. The store contains only hashes of names, so that the names
+   * reveal nothing.
    */
   hashName(...parts: readonly string[]): string;
   /**
-   * Encrypts a value. It can be decrypted only with the same `key`.
-   * @param key the name under which the value is stored
+   * Encrypts a value. Decrypting the value requires the same `storageKey`.
+   * @param storageKey the key under which the value is stored
    */
   encrypt(key: string, value: string | Buffer): Buffer;
-  /** Decrypts a value. Returns undefined if the value was modified, or was encrypted with another secret or `key`. */
+  /**
+   * Decrypts a value. Returns undefined if the value was changed, or was encrypted with another secret or `storageKey`.
+   */
   decrypt(key: string, encrypted: Buffer): Buffer | undefined;
 }
 
@@ -21,13 +23,15 @@ interface EncryptionOptions {
   secret: string;
   /** The purpose of the encryption, e.g. `shared state`. Different purposes have different encryption keys. */
   purpose?: string;
-  /** Called once for each reason why values cannot be decrypted, e.g. another secret. */
+  /**
+   * Called once for each reason why values cannot be decrypted. For example, a value was encrypted with another secret.
+   */
   warn?(message: string): void;
 }
 
 /**
- * The sizes of the parts with which an encrypted value begins: the format version, the id of the secret, the nonce and
- * the authentication tag. The random nonce makes every encrypted value unique.
+ * Each encrypted value begins with a header. It contains the format version (one byte), the id of the secret, a nonce
+ * and the authentication tag. The random nonce makes every encrypted value unique.
  */
 const formatVersion = 1;
 const secretIdBytes = 4;
@@ -35,10 +39,10 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + secretIdBytes + nonceBytes + tagBytes;
 
-/** The length of a hashed name in base64url characters. 22 characters contain 132 bits. */
+/** The length of a hashed name, in base64url characters. 22 characters represent 132 bits. */
 const hashedNameLength = 22;
 
-/** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
+/** Creates an `Encryption` that uses AES-256-GCM. All keys are derived from the secret with HKDF (RFC 5869). */
 export function createEncryption({ secret, purpose = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
   const deriveKey = (keyName: string, keyBytes = 32) =>
     Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${purpose}`, keyName, keyBytes));
@@ -51,8 +55,8 @@ export function createEncryption({ secret, purpose = 'shared state', warn = () =
     loggedProblems.add(problem);
     return undefined;
   };
-  // Use a separate encryption key for each name. The random nonces then suffice for far more values than all replicas
-  // will ever encrypt.
+  // Use a separate encryption key for each storage key, because random nonces suffice only for a limited number of
+  // values per encryption key. All replicas together will never reach this number for one storage key.
   const deriveValueKey = (name: string) => createHmac('sha256', valueKey).update(name).digest();
   return {
     hashName: (...parts) =>
@@ -78,7 +82,10 @@ export function createEncryption({ secret, purpose = 'shared state', warn = () =
   };
 }
 
-/** Does not encrypt. Used for data that only its owner can read: in the memory of a process or in a private folder. */
+/**
+ * An `Encryption` that does not encrypt anything. It is for data that only the owner can read: in the memory of a
+ * process, or in a private folder.
+ */
 export const noEncryption: Encryption = {
   hashName: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, hashedNameLength),
   encrypt: (_, value) => Buffer.from(value),
@@ -86,8 +93,8 @@ export const noEncryption: Encryption = {
 };
 
 /**
- * Decodes a token from base64url. Returns an empty buffer if `text` is not the canonical encoding, so that each token
- * has only one valid spelling.
+ * Decodes a token from base64url. Returns an empty buffer if `token` is not canonical base64url, so that each token has
+ * only one valid spelling.
  */
 export function decodeToken(text: string): Buffer {
   const decodedBytes = Buffer.from(text, 'base64url');
@@ -98,13 +105,13 @@ const otherSecretWarning =
   'the shared state contains values that were encrypted with another AD_LIBRARY_STATE_SECRET; they are ignored';
 const damagedWarning = 'the shared state contains values that were truncated or changed; they are ignored';
 
-/** Opens a collection of items that are stored encrypted. */
+/** Opens a collection whose items are encrypted in the store. */
 export const openEncryptedItems = (
   { store, encryption }: { store: Pick<Store, 'readItems' | 'putItems'>; encryption: Encryption },
   name: string,
 ) => ({
   encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${name} ${id}`, content),
-  /** Writes an encrypted item, whether or not it already exists. */
+  /** Writes an encrypted item, regardless of whether the item already exists. */
   async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
     for (
       let sequenceNumber = 0;
@@ -112,7 +119,7 @@ export const openEncryptedItems = (
     )
       sequenceNumber = (await store.readItems(name, [id])).get(id)?.sequenceNumber ?? 0;
   },
-  /** Reads and decrypts an item. Returns undefined if the item does not exist or was encrypted with another secret. */
+  /** Reads and decrypts an item. Returns undefined if the item does not exist or cannot be decrypted. */
   async get(id: string): Promise<Buffer | undefined> {
     const item = (await store.readItems(name, [id])).get(id);
     return item && encryption.decrypt(`${name} ${id}`, item.body);

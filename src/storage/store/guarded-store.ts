@@ -3,14 +3,14 @@ import { AdLibraryError } from '../../api/errors.ts';
 import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts';
 
 /**
- * Time limits for calls to the store, in milliseconds. A call fails if the store has not replied to any call for
- * `maxSilenceMs`. If the store replies to other calls, it is only busy, and a call may wait for `maxBusyMs`.
+ * The time limits for calls to the store, in milliseconds. A call fails if the store does not reply to any call for
+ * `maxSilenceMs`. If the store replies to other calls, it is only busy, so a call may take up to `maxBusyMs`.
  */
 const maxSilenceMs = 900;
 const maxBusyMs = 5000;
 /**
- * The delay between two attempts to reach the store, in milliseconds, and the number of attempts before a new
- * connection is opened.
+ * The delay between two attempts to reach the store, in milliseconds, and the number of failed attempts after which a
+ * new connection is opened.
  */
 const attemptIntervalMs = 250;
 const attemptsPerConnection = 8;
@@ -23,8 +23,8 @@ const probeKey = 'ad-library:2:probe';
 const probeDocument = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
 /**
- * Wraps a store on a server that may be unreachable. After a call has failed or timed out, the store counts as down,
- * and all calls fail immediately. After a successful write, the store is up again.
+ * Wraps a store on a server that may be unreachable. After a call fails or times out, the store counts as down, and all
+ * calls fail immediately. After a successful test write, the store counts as up again.
  */
 export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
@@ -39,14 +39,15 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   #connecting: Promise<void> | undefined;
   #lastReplyAt = 0;
   /**
-   * The store's time minus the monotonic clock of this process, in milliseconds, and the time of the last comparison.
+   * The time of the store minus the monotonic clock of this process, in milliseconds, and the time at which the two
+   * clocks were last compared.
    */
   #clockOffsetMs: number;
   #clockComparedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * Does not connect to the server yet; `open` connects.
-   * @param now the time of this process, which is used until the store's time is known
+   * Creates the wrapper without connecting to the server. Call `open` to connect.
+   * @param now returns the time of this process, which is used until the store's time is known
    */
   constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
     this.#driver = driver;
@@ -67,14 +68,17 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   }
 
   /**
-   * Returns the store's time in milliseconds since 1970. Estimates it from the local clock, without a call to the
-   * store.
+   * Returns the store's time in milliseconds since 1970. The time is estimated from the local clock, without a call to
+   * the store.
    */
   now(): number {
     return Math.round(performance.now() + this.#clockOffsetMs);
   }
 
-  /** Starts connecting in the background. Resolves when the store is reachable, but after at most `maxWaitMs`. */
+  /**
+   * Starts connecting to the store in the background. Resolves when the store is reachable, or when `maxWaitMs` have
+   * passed.
+   */
   async open(maxWaitMs: number): Promise<void> {
     this.#connecting ??= this.#connectRepeatedly();
     const timeoutController = new AbortController();
@@ -125,8 +129,8 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   }
 
   /**
-   * Waits for a reply of the store. Rejects if the store does not reply to any call for `maxSilenceMs`, or to this call
-   * for `maxBusyMs`.
+   * Waits for a reply from the store. Rejects if the store does not reply to any call for `maxSilenceMs`, or to this
+   * call for `maxBusyMs`.
    */
   #withTimeout<Reply>(pendingReply: Promise<Reply>): Promise<Reply> {
     const startedAt = performance.now();
@@ -157,7 +161,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#connecting ??= this.#connectRepeatedly();
   }
 
-  /** Logs a problem once per outage of the store. */
+  /** Logs a problem at most once per outage of the store. */
   #logOnce(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
     if (this.#loggedProblems.has(problem) || this.#loggedProblems.size >= maxLoggedProblems) return;
@@ -173,8 +177,8 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
         this.#logOnce('info', 'the shared state cannot be reached', error);
         if (attempt === 1) void this.#logCause();
         if (attempt % attemptsPerConnection === 0) {
-          // Open a new connection. The old one may be broken without an error, or may lead to a server that is no
-          // longer the primary.
+          // Open a new connection. The old connection may be broken without an error, or may lead to a server that is
+          // no longer the primary.
           this.#store?.close().catch(() => {});
           this.#store = undefined;
         }
@@ -184,7 +188,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#connecting = undefined;
   }
 
-  /** Logs why connecting failed, if the driver finds a cause that the error does not name. */
+  /** Logs why the connection failed, if the driver finds a cause that the error does not mention. */
   async #logCause(): Promise<void> {
     const failureCause = await this.#driver.explainFailure?.();
     if (failureCause !== undefined && !this.#isClosed && !this.#isUp)
@@ -223,8 +227,9 @@ export const createUnavailableError = (cause?: unknown): AdLibraryError =>
   );
 
 /**
- * Calls `callback` after `ms` milliseconds, unless the returned function is called first. Timers run before replies in
- * an event-loop turn. The two `setImmediate` calls ensure that replies that have already arrived are processed first.
+ * Calls `callback` after a delay, unless the returned function is called first. In an event-loop turn, Node runs timers
+ * before it processes replies. The two `setImmediate` calls ensure that replies that have already arrived are processed
+ * first.
  */
 function scheduleAfterReplies(ms: number, callback: () => void): () => void {
   let isStopped = false;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 
 /**
- * The process that holds a lease (a reservation for one of its calls). `at` is the store's time at which it took the
- * lease, in milliseconds since 1970.
+ * The process that holds a lease (a reservation for one of its calls). `at` is the time at which the process took the
+ * lease, by the store's clock, in milliseconds since 1970.
  */
 export interface LeaseHolder {
   owner: string;
@@ -10,19 +10,18 @@ export interface LeaseHolder {
 }
 
 interface LeasesOptions {
-  /** A text that identifies this process among all processes that use the store. Default: a random id. */
+  /** A text that identifies this process among all processes that use the store. The default is a random id. */
   owner?: string;
   /**
-   * Returns true if a process has ended, or if the call for which it took a lease (a reservation) has ended.
+   * Returns true if a process has ended, or if the call for which the process took a lease (a reservation) has ended.
    * @param ageMs the age of the lease
    */
   hasEnded?(owner: string, ageMs: number): boolean;
 }
 
 /**
- * Tracks the leases of this process. A lease is a reservation for one call, e.g. of credits, of the right to send a
- * request, or of a slot. This object knows which leases are open, even if the store could not be told that a lease has
- * ended.
+ * Tracks the leases of this process. A lease is a reservation for one call, e.g. of credits, of a slot, or of the right
+ * to send a request. This object knows which leases are open, even if an ended lease is still in the store.
  */
 export class Leases {
   readonly owner: string;
@@ -35,8 +34,8 @@ export class Leases {
   }
 
   /**
-   * Registers a lease (a reservation) of this process as open. Call this before the lease is written to the store,
-   * because a write may succeed although it reports a failure.
+   * Registers a lease (a reservation) of this process as open. Call this method before the lease is written to the
+   * store, because a write may succeed although it reports a failure.
    */
   open(id: string): void {
     this.#openIds.add(id);
@@ -48,7 +47,7 @@ export class Leases {
   }
 
   /**
-   * Returns true if this process took the lease (a reservation) and has ended it. The store may still contain the
+   * Returns true if this process took the lease (a reservation) and has ended it. The store may still contain such a
    * lease.
    */
   isClosed(id: string, { owner }: LeaseHolder): boolean {
@@ -56,7 +55,7 @@ export class Leases {
   }
 
   /**
-   * Returns true if another process took the lease (a reservation) and will never end it, because the process or its
+   * Returns true if another process took the lease (a reservation) but will never end it, because that process or its
    * call has ended.
    */
   isAbandoned({ owner, at }: LeaseHolder, now: number): boolean {

@@ -14,21 +14,19 @@ import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
 /**
- * The maximum age of a cached account from which a cost is estimated, in milliseconds. The cache saves reads if one
- * tool call makes several estimates.
+ * The maximum age of a cached credit account that is used to estimate a cost, in milliseconds. The cache saves reads
+ * when one tool call makes several estimates.
  */
 const maxEstimateAgeMs = 200;
 
 interface LedgerOptions {
   createId?: () => string;
   /**
-   * True if replicas share the ledger. Each settlement (the recorded cost of a call) then has an id. If the settlement
-   * is retried after a lost reply, the id ensures that it is counted only once.
+   * True if replicas share the ledger. Each settlement (the recorded cost of a call) then has an id. If a settlement is
+   * retried because the store's reply was lost, the id ensures that the settlement counts only once.
    */
   isShared?: boolean;
-  /**
-   * Called before each change of an account with the current time. For example, it resets the spending on a new day.
-   */
+  /** Brings an account up to date before each change. For example, resets the spending on a new day. */
   updateToTime?(account: StoredAccount, now: number): StoredAccount;
   /** Called with the error if charged credits could not be recorded, e.g. to warn the operator. */
   onLost?(error: unknown): void;
@@ -41,7 +39,7 @@ const isEmptySettlement = ({ charged, uncertain, isPaidResponse, remaining, exte
 const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
 
-/** Opens the credit ledger in a store. It contains the credit accounts of API keys and sign-in connections. */
+/** Opens the credit ledger in a store. The ledger contains the credit accounts of API keys and sign-in connections. */
 export function openLedger(
   { documents, leases, queue, buildKey }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'buildKey'>,
   options: LedgerOptions = {},
@@ -51,7 +49,7 @@ export function openLedger(
 
   /**
    * Changes a credit account.
-   * @param change changes `account` in place; returns a result, and true if the account must be written
+   * @param change changes `account` in place. Returns a result, and true if the account must be written.
    */
   const changeAccount = <Result>(
     accountId: string,
@@ -75,8 +73,9 @@ export function openLedger(
     summarizeAccount(documents.getCached<StoredAccount>(getAccountKey(accountId))?.doc);
 
   /**
-   * Settles a call, i.e. replaces its reserved credits with its charge. With `hasLease`, the account is written even if
-   * the reservation is missing. This changes its version, so a reservation that is still being written fails.
+   * Settles a call, i.e. replaces its reserved credits with the charge. If `hasLease` is true, writes the account even
+   * if the reservation is missing. This changes the version of the account, so a reservation that is still being
+   * written fails.
    */
   const settleOnce = async (accountId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
@@ -110,8 +109,8 @@ export function openLedger(
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reservation.catch((error) => {
-        // The lease (the reservation) may be in the store although the write reported a failure. End it here, because
-        // nobody else will.
+        // The store may contain the lease (the reservation) although the write reported a failure. End the lease here,
+        // because no other code will end it.
         void settleOnce(accountId, id, emptySettlement, true);
         throw error;
       });
@@ -128,7 +127,7 @@ export function openLedger(
     waitForChange: (accountId, version, signal) => documents.waitForChange(getAccountKey(accountId), version, signal),
     settle: async (accountId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? createId() : '');
-      // Do not write a settlement (the recorded cost of a call) that charges nothing. Otherwise made-up API keys could
+      // Do not write a settlement (the recorded cost of a call) that charges nothing. Otherwise, made-up API keys could
       // fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(accountId).prices))
         return;
@@ -154,25 +153,29 @@ export interface StoredAccount {
   /** The known prices, in the format of `serializePrices`. */
   prices: string;
   /**
-   * The reservations of calls in progress, by id. If the process of a call dies, its reservation is kept for a day,
-   * because the charge may still be reported.
+   * The reservations of calls in progress, by id. If the process of a call dies, its reservation stays in the account
+   * for a day, because the charge may still be reported.
    */
   leases: Record<string, StoredLease>;
-  /** The ids of recently settled calls without a reservation, so that a repeated settlement is counted only once. */
+  /**
+   * The ids of recently settled calls without a reservation. If such a settlement is repeated, it is not counted again.
+   */
   settled: string[];
 }
 
 interface StoredLease extends ReserveRequest {
   owner: string;
   at: number;
-  /** Set after the process of the call has died. Its `credits` were counted as possibly charged at the time `at`. */
+  /** Set after the process of the call has died. At the time `at`, its `credits` were counted as possibly charged. */
   booked?: { credits: number; at: number };
 }
 
 /** How long spending is remembered after the last paid call of a tenant (API key), in milliseconds. */
 const spendingTtlMs = 30 * dayMs;
 const maxSettledIds = 300;
-/** The upper limit for sums of credits. It keeps them finite even if the service reports absurd charges. */
+/**
+ * The upper limit for sums of credits. The limit keeps these sums finite, even if the service reports absurd charges.
+ */
 const maxCredits = 1e300;
 
 const createEmptyAccount = (): StoredAccount => ({
@@ -220,7 +223,7 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
 }
 
 /**
- * Applies the time that has passed since the last change. Spending expires 30 days after the last paid call. If the
+ * Updates the account for the time since its last change. Spending expires 30 days after the last paid call. If the
  * process of a call has died, its reserved credits count as possibly charged. Returns true if the account changed.
  */
 function applyElapsedTime(
@@ -261,8 +264,8 @@ function reserve(
 }
 
 /**
- * Adds the charge of a call to the account, once per call. A call with a lease (a reservation) was already settled if
- * the lease is missing. A call without a lease was already settled if `settled` contains its id. If the call was
+ * Adds the charge of a call to the account, unless the call was settled before. A call with a lease (a reservation) was
+ * settled if the lease is missing. A call without a lease was settled if `settled` contains its id. If the call was
  * counted as possibly charged because its process seemed dead, these credits are subtracted. Returns true if the
  * account changed.
  */
@@ -294,7 +297,7 @@ function settleCall(
 const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
-/** Caches parsed prices by their serialized text, because many accounts have the same prices. */
+/** Caches parsed prices, keyed by their serialized form, because many accounts have the same prices. */
 const cachedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
 const parsePricesCached = (text: string): Prices => cachedPrices.memo(text);
 
@@ -306,8 +309,8 @@ const parsePrices = (text: string): Prices =>
   );
 
 /**
- * Opens the record of reached usage limits (hourly or daily), which replicas share. If it cannot be read, the only
- * consequence is one call that the service rejects.
+ * Opens the record of reached hourly and daily usage limits, which replicas share. If the record cannot be read, the
+ * only effect is one call that the service rejects.
  */
 export function openFullUsageWindows({ documents, buildKey }: StoreAccess, clock: () => number): FullUsageWindows {
   type StoredWindow = { window: FullUsageWindow; at: number };
@@ -315,8 +318,8 @@ export function openFullUsageWindows({ documents, buildKey }: StoreAccess, clock
     get: async (tenantId) => {
       const pendingRead = documents.read<StoredWindow>(buildKey(tenantId, 'window'));
       const { doc, now } = await pendingRead.catch(() => ({ doc: undefined, now: 0 }));
-      // JSON cannot represent infinity, so a missing number means that there is no limit. The age of the record is
-      // measured by the store's clock.
+      // JSON cannot represent infinity, so a missing number means that there is no limit. The store's clock determines
+      // the age of the record.
       return (
         doc && {
           ...doc.window,

@@ -24,17 +24,20 @@ const startTimeoutMs = 1000;
  */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
 /**
- * How long the lease of a call (the mark that it is in progress) stays valid after the call's time limit, in
- * milliseconds. The process needs this time to record the result.
+ * How long a lease (a reservation for one call) stays valid after the call's time limit, in milliseconds. During this
+ * time, the process records the result of the call.
  */
 const leaseMarginMs = 10_000;
 
 interface StoreStateOptions {
   driver: StoreDriver;
   secret: string;
-  /** The base URL of the API. Servers for different APIs can share a store, because each API has its own data in it. */
+  /**
+   * The base URL of the API. Servers for different APIs can share a store, because the store keeps the data of each API
+   * separate.
+   */
   baseUrl: string;
-  /** The time limit of a tool call, in milliseconds. A much older reservation counts as abandoned. */
+  /** The time limit of a tool call, in milliseconds. A reservation that is much older counts as abandoned. */
   callTimeoutMs: number;
   log: StorageLog;
   /** Returns the time of this process, which is used until the store's time is known. */
@@ -45,8 +48,8 @@ interface StoreStateOptions {
 export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /**
- * Opens the state that replicas share. If a replica dies, its leases (the marks that calls are in progress) end soon
- * after the time limit of the calls.
+ * Opens the state that replicas share. If a replica dies, its leases (reservations for calls) end soon after the time
+ * limit of the calls.
  */
 export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });

@@ -17,12 +17,12 @@ import { rememberedTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
 /**
- * The stored document of one API call. It contains the cached response, and the claim (the right to send the call) of
- * the replica that is sending the call.
+ * The stored document of one API call. It contains the cached response. While a replica is sending the call, it also
+ * contains the replica's claim, i.e. the right to send the call.
  */
 interface StoredCall {
   cached?: { operation: OperationName; answer: StoredResponse; at: number } | undefined;
-  /** The claim (the right to send the call) of the process that is sending the call now. */
+  /** The claim (the right to send the call) of the process that is currently sending the call. */
   running?: StoredClaim;
   /** The id of the latest claim (the right to send the call) whose process died while sending the call. */
   lost?: string | undefined;
@@ -32,14 +32,14 @@ interface StoredClaim extends LeaseHolder {
   id: string;
 }
 
-/** An API response without `value`, which is not stored because it can be parsed again from `raw`. */
+/** An API response without its parsed `value`, which is not stored because it can be parsed again from `raw`. */
 type StoredResponse = Omit<ServiceResponse, 'value'>;
 
 /** How long the store remembers that a process is sending a call, or died while sending it, in milliseconds. */
 const claimTtlMs = 3_600_000;
 /**
  * The maximum nesting depth of a response that is written to the store. Before Node 26, serializing a deeper value
- * exhausts the stack. Responses of the service have about eight levels.
+ * causes a stack overflow. Responses of the service have about eight levels.
  */
 const maxResponseDepth = 500;
 /** The memory limit for responses that the store did not accept, in bytes. */
@@ -47,7 +47,8 @@ const maxLocalCacheBytes = 64 * 1024 * 1024;
 
 interface StoredResponsesOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
   /**
-   * True if a call may be sent again after the process that sent it has died. The service may then charge for it twice.
+   * True if a call may be sent again after the process that sent it has died. The service may then charge twice for the
+   * call.
    */
   resendsLostCalls?: boolean;
 }
@@ -56,8 +57,8 @@ interface StoredResponsesOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
  * Opens the response cache that replicas share.
  *
  * Each call is one document, which contains the cached response and the claim of the replica that is sending the call.
- * A claim is the right to send the call. A replica that obtains the claim therefore knows that no response has been
- * stored meanwhile. A replica that waits for the claim finds the response in the same document. If the store does not
+ * A claim is the right to send the call. Because both are in one document, a replica that obtains the claim knows that
+ * no response was stored meanwhile, and a replica that waits for the claim finds the response. If the store does not
  * accept a response, only this replica caches it.
  */
 export function openStoredResponseCache(
@@ -69,13 +70,13 @@ export function openStoredResponseCache(
   const getResponseKey = (tenantId: string, name: string) => buildKey(tenantId, 'answer', name);
   const getGroupKey = (tenantId: string, group: string) => buildKey(tenantId, 'removed', group);
   /**
-   * Groups of outdated responses, e.g. the lists of one collection, that the store could not yet be told about. Until
-   * then, this replica does not cache responses of these groups.
+   * Groups of outdated responses, e.g. all lists of one collection, that could not yet be marked as removed in the
+   * store. Until they are marked, this replica does not cache responses of these groups.
    */
   const unmarkedGroups = new Set<string>();
   /**
-   * Returns the cached response of a document, or undefined if there is none or if it has expired.
-   * @param time the current time of the store
+   * Returns the cached response of a document, or undefined if there is no response or if it has expired.
+   * @param storeTime the current time of the store
    */
   const parseCachedResponse = (doc: StoredCall | undefined, time: number): CachedResponse | undefined => {
     const ageMs = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
@@ -142,8 +143,8 @@ export function openStoredResponseCache(
       await end();
     };
     /**
-     * Returns true if another call holds the claim, i.e. the right to send the request. Ignores a claim of this process
-     * that has ended, although the store may still contain it.
+     * Returns true if another call holds the claim, i.e. the right to send the request. A claim that this process has
+     * ended does not count, although the store may still contain it.
      */
     const isHeldByOtherCall = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
     const grantedClaim: ClaimResult = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };

@@ -9,34 +9,34 @@ interface QueuedWrite {
 
 interface WriteOptions {
   bytes?: number;
-  /** Called with the error if the write is lost, because a retry cannot help or because the queue is full. */
+  /** Called with the error if the write is lost, either because a retry cannot help or because the queue is full. */
   onGiveUp?(error: unknown): void;
 }
 
 /**
- * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. These
- * matter most, because they record charges.
+ * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. Small
+ * writes matter most, because they record charges.
  */
 const smallWriteBytes = 1000;
 const smallWriteShare = 0.25;
 
-/** The delay before the first retry, in milliseconds. It doubles after each failed attempt. */
+/** The delay before the first retry, in milliseconds. The delay doubles after each failed attempt. */
 const firstRetryDelayMs = 2000;
 
 interface WriteQueueOptions {
   /** The memory limit for all writes that wait for a retry, in bytes. */
   maxBytes: number;
   maxDelayMs?: number;
-  /** Calls `run` after a delay. Default: a timer that does not keep the process alive. */
+  /** Calls `run` after a delay. The default is a timer that does not keep the process alive. */
   runAfter?(delayMs: number, run: () => void): void;
 }
 
 const runInBackground = (delayMs: number, run: () => void): void => void setTimeout(run, delayMs).unref();
 
 /**
- * A queue of writes that failed temporarily. They wait in memory, up to a limit, and are retried until they succeed.
- * The queue runs after a delay, and when its owner calls `run`. `runQueueAfterWrites` and `runQueueBefore` also run it
- * when the store is used.
+ * A queue of writes that failed temporarily. The writes wait in memory, up to a limit, and are retried until they
+ * succeed. The queue runs after a delay, and when its owner calls `run`. `runQueueAfterWrites` and `runQueueBefore`
+ * also run it when the store is used.
  */
 export class WriteQueue {
   readonly #pendingWrites = new Set<QueuedWrite>();
@@ -47,7 +47,10 @@ export class WriteQueue {
   #currentRun: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = firstRetryDelayMs;
-  /** The time until which the queue pauses, by `performance.now()`. It pauses after a run that could not get a lock. */
+  /**
+   * The time until which the queue pauses, by `performance.now()`. The queue pauses after a run that could not get a
+   * lock.
+   */
   #pausedUntil = 0;
 
   constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
@@ -57,8 +60,8 @@ export class WriteQueue {
   }
 
   /**
-   * Runs a write now, and retries it later if the store is unavailable or busy. Never rejects. A write may be retried
-   * although it has succeeded, so it must be idempotent.
+   * Runs a write now, and retries the write later if the store is unavailable or busy. Never rejects. A write may be
+   * retried although it has succeeded, so it must be idempotent.
    */
   async write(work: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
     const { bytes = smallWriteBytes, onGiveUp = () => {} } = options;
@@ -74,8 +77,8 @@ export class WriteQueue {
   }
 
   /**
-   * Retries the pending writes until one of them fails, the smallest first. Otherwise a write that is too large for the
-   * store would block all others.
+   * Retries the pending writes, the smallest first, until one of them fails. Because of this order, a write that is too
+   * large for the store does not block the others.
    */
   run(): Promise<void> {
     this.#currentRun ??= this.#runAll().finally(() => {
@@ -86,14 +89,15 @@ export class WriteQueue {
 
   /**
    * Retries the pending writes, if there are any. After a run that could not get a lock, the queue pauses for as long
-   * as that run took. Otherwise every call would wait several seconds for the lock.
+   * as that run took. Otherwise, every call would wait several seconds for the lock.
    */
   async runIfDue(): Promise<void> {
     if (this.#pendingWrites.size > 0 && (this.#currentRun || performance.now() >= this.#pausedUntil)) await this.run();
   }
 
   /**
-   * Runs the queue in the background. Call this after a successful write, because the store is then available again.
+   * Runs the queue in the background. Call this method after a successful write, which shows that the store is
+   * available again.
    */
   onWritten(): void {
     if (this.#pendingWrites.size > 0 && !this.#currentRun) void this.run();
@@ -129,7 +133,7 @@ export class WriteQueue {
   }
 }
 
-/** Wraps a store. Each successful write then starts a retry of the pending writes in the background. */
+/** Wraps a store so that each successful write starts a retry of the pending writes in the background. */
 export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
   const runQueueAfter = async <Reply>(pendingWrite: Promise<Reply>): Promise<Reply> => {
     const reply = await pendingWrite;
@@ -144,11 +148,11 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
 }
 
 /**
- * Wraps the methods of an object that uses a store. Each method first runs the queue, so that it sees the results of
- * pending writes.
+ * Wraps the methods of an object that uses a store. Each method first runs the queue, so that the method sees the
+ * results of pending writes.
  *
- * Do not wrap the store itself. A change of a document would then wait for the queue, while a write in the queue waits
- * for the same document. This is a deadlock.
+ * Do not wrap the store itself. Otherwise, a change of a document would wait for the queue while a write in the queue
+ * waits for the same document, which is a deadlock.
  */
 export function runQueueBefore<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
   const entries = Object.entries(methods).map(([name, method]) => [

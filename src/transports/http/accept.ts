@@ -1,8 +1,8 @@
 import { parseAccept } from 'hono/utils/accept';
 
 /**
- * Returns true if an `Accept` header allows a media type. The most specific range takes precedence, and a missing
- * header allows every type (RFC 9110, section 12.5.1).
+ * Returns true if an `Accept` header allows a media type. The most specific media range takes precedence, and a missing
+ * header allows every media type (RFC 9110, section 12.5.1).
  */
 export function acceptsMediaType(acceptHeader: string | undefined, mediaType: string): boolean {
   if (!acceptHeader?.trim()) return true;

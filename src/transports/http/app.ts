@@ -33,16 +33,19 @@ import { createJsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
-/** Options for `createHttpApp`. `catalog` contains the tools and resources that the server offers. */
+/**
+ * The options of `createHttpApp`, which creates the HTTP server. `catalog` contains the tools and resources that the
+ * server offers.
+ */
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
   /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
   onCall: OnCall;
-  /** The host names and origins that requests may use. All others are rejected. */
+  /** The host names and origins that requests may use. Requests with any other host or origin are rejected. */
   allowedNames: AllowedNames;
-  /** How callers authenticate. In demo mode, all callers share one API key. */
+  /** How callers authenticate. In demo mode, no authentication is needed, because all callers share one API key. */
   callers: Callers | { demo: Credentials };
   /** Serves the pictures of demo ads. Only set in demo mode. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
@@ -55,18 +58,20 @@ export interface HttpOptions {
   /** The state that all replicas of this server share. Undefined if the server is the only replica. */
   replicas?: Pick<ReplicaState, 'isUp'> | undefined;
   /**
-   * Returns `up` if the service responded to the latest call, and `away` if it did not. Undefined before the first
-   * call.
+   * Returns `up` if the service responded to the latest call, and `away` if it did not respond. Returns undefined
+   * before the first call.
    */
   getServiceState?: () => 'up' | 'away' | undefined;
 }
 
 /**
- * The functions that authenticate callers and limit their attempts with unknown API keys. Demo mode does not need them,
- * because all of its callers share one key.
+ * The functions that authenticate callers and limit their attempts with unknown API keys. Demo mode needs none of these
+ * functions, because all callers share one key.
  */
 interface Callers {
-  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
+  /**
+   * Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it.
+   */
   keyAttempts: KeyAttempts;
   getTenantId: GetTenantId;
   getClientAddress: GetClientAddress;
@@ -76,15 +81,17 @@ interface Callers {
 /**
  * Creates the HTTP server, which serves MCP over streamable HTTP at `/mcp`.
  *
- * The server has no sessions: each request states its MCP protocol revision and carries its own API key, so any replica
- * can serve it. Between requests, the server stores cached responses and gathered ads, separately for each key.
+ * The server has no sessions. Each request states its MCP protocol revision and carries the caller's API key, so any
+ * replica can serve the request. Between requests, the server stores cached responses and gathered ads, separately for
+ * each key.
  */
 export function createHttpApp(options: HttpOptions) {
   const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl, getServiceState } =
     options;
   const signIn = 'keyAttempts' in callers ? callers.signIn : undefined;
-  // Any API key may request a list of tools, and a small request can produce a large list. Therefore only a few lists
-  // are in memory at the same time. Waiting requests need no limit here, because the number of connections is limited.
+  // Any API key may request a list of tools, and a small request can produce a large list. Therefore, only a few lists
+  // are in memory at the same time. The queue of waiting requests needs no limit here, because the number of
+  // connections is limited.
   const listSlots = new Semaphore({ maxRunning: 8, workName: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
   const largeBodyReader = createLargeBodyReader();
   const limitedWork = limitWork(catalog, options);
@@ -94,14 +101,14 @@ export function createHttpApp(options: HttpOptions) {
     const isRefused = phase === 'draining';
     if (isRefused) context.header('Retry-After', '1');
     const refusal = isRefused ? refuse(context, 503, 'This server is shutting down.') : await next();
-    // The server may have started to shut down while this request was running. In this case, ask the client to open a
-    // new connection for its next request.
+    // The server may have started to shut down while this request was running. If so, ask the client to open a new
+    // connection for its next request.
     if (phase === 'draining') context.header('Connection', 'close');
     return refusal;
   };
   const validateRequest = validateHostAndOrigin(allowedNames);
 
-  // Some clients add a slash to the URL of the endpoint, so `/mcp/` means `/mcp`.
+  // Some clients add a slash to the URL of the endpoint, so treat `/mcp/` like `/mcp`.
   const app = new Hono<AuthenticatedEnvironment>({
     getPath: (request) => {
       const path = getPath(request);
@@ -150,8 +157,8 @@ export function createHttpApp(options: HttpOptions) {
     if (!acceptsMediaType(accept, 'application/json'))
       return refuse(context, 406, 'The Accept header must admit application/json.');
     const { outgoing } = context.env as HttpBindings;
-    // The connection may already be closed. Node emits `close` only once, so a listener that is added now would never
-    // be called.
+    // If the connection is already closed, do not add a listener. Node emits `close` only once, so the listener would
+    // never be called.
     const responseSent = new Promise<void>((resolve) => {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
@@ -166,8 +173,8 @@ export function createHttpApp(options: HttpOptions) {
     if ('status' in bodyResult) return refuseBody(context, bodyResult.status);
     const message = readMessage(context, bodyResult.text);
     if (message instanceof Response) return message;
-    // Progress can only be reported in an event stream. A client that does not accept event streams gets plain JSON
-    // without progress.
+    // The server can report progress only in an event stream. A client that does not accept event streams receives
+    // plain JSON without progress.
     const acceptsStream = acceptsMediaType(accept, 'text/event-stream');
     const body = acceptsStream ? message.value : removeProgressToken(message.value);
     const output = readOutputSetting(context);
@@ -176,7 +183,7 @@ export function createHttpApp(options: HttpOptions) {
     const userAgent = context.req.header('user-agent');
     const request = addAcceptedTypes(context.req.raw);
     const serveRequest = () => serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output });
-    // Tool calls and resource reads (long requests) have their own limit in `limitWork`. All other requests wait for
+    // Tool calls and resource reads (long requests) have a separate limit in `limitWork`. All other requests wait for
     // one of the few `listSlots`.
     if (isMessage(body) && isLongRequest(body)) return serveRequest();
     return listSlots.run(address, undefined, () => nextEventLoopTurn().then(serveRequest));
@@ -186,15 +193,13 @@ export function createHttpApp(options: HttpOptions) {
   return {
     fetch: app.fetch,
     /**
-     * Makes the readiness probe fail, so that load balancers stop sending requests. Requests that still arrive are
-     * served.
+     * Makes the readiness probe fail, so that load balancers stop sending requests. The server still serves requests
+     * that arrive anyway.
      */
     announceStop: () => {
       phase = 'stopping';
     },
-    /**
-     * Rejects new requests and resolves when all running and waiting calls have ended. Used for a graceful shutdown.
-     */
+    /** Rejects new requests, for a graceful shutdown. Resolves when all running and waiting calls have ended. */
     drain: (): Promise<void> => {
       phase = 'draining';
       return limitedWork.waitUntilIdle();
@@ -203,8 +208,8 @@ export function createHttpApp(options: HttpOptions) {
 }
 
 /**
- * Returns the output format from the URL, e.g. `text` for `/mcp?output=text`. Returns an error response for any unknown
- * format.
+ * Returns the output format from the URL, e.g. `text` for `/mcp?output=text`. Returns an error response if the format
+ * is unknown.
  */
 function readOutputSetting(context: Context): OutputSetting | undefined | Response {
   const requestedOutputs = context.req.queries('output');
@@ -214,8 +219,8 @@ function readOutputSetting(context: Context): OutputSetting | undefined | Respon
 }
 
 /**
- * Creates a middleware that responds to browsers with the welcome page. Requests whose `Accept` header does not contain
- * `text/html` go to the next handler.
+ * Creates a middleware that sends the welcome page to browsers. If the `Accept` header of a request does not contain
+ * `text/html`, the next handler serves the request.
  */
 function createWelcomeHandler({
   origin,
@@ -232,14 +237,14 @@ function createWelcomeHandler({
 
 /**
  * Returns the credentials of a request, or a 429 response if its IP address has tried too many unknown API keys. A key
- * is unknown until the service accepts it. Without this limit, anyone could use the server's resources with made-up
- * keys.
+ * is unknown until the service accepts it. Without this limit, anyone could use the resources of the server with
+ * made-up keys.
  */
 async function admitCaller(context: Context<AuthenticatedEnvironment>, callers: HttpOptions['callers'], log: Log) {
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
   const address = callers.getClientAddress(context);
-  // If the caller has signed in, its API key needs no check, because the service accepted the key during sign-in.
+  // If the caller has signed in, do not check its API key, because the service accepted the key during sign-in.
   const isKnown = credentials.connection !== undefined || (await callers.keyAttempts.isKnown(credentials.tenantId));
   const retryAfterSeconds = isKnown ? undefined : await callers.keyAttempts.admit(credentials.tenantId, address);
   if (retryAfterSeconds === undefined) return { credentials, address, isKnown };
@@ -275,11 +280,13 @@ function addErrorHandlers(app: Hono<AuthenticatedEnvironment>, log: Log): void {
 }
 
 /**
- * Rejects a request because the server is busy. The JSON-RPC id is null, because the message has not been parsed yet.
+ * Rejects a request because the server is busy. The JSON-RPC id of the response is null, because the message of the
+ * request has not been parsed yet.
  */
 function refuseBusy(context: Context, { failure, message }: AdLibraryError): Response {
   const { retryAfterSeconds = 5 } = (failure.details ?? {}) as { retryAfterSeconds?: number };
-  // Close the connection, because the client may still be sending the rest of the body. Nothing else would stop it.
+  // Close the connection, because the client may still be sending the rest of the body. Nothing else would stop the
+  // client.
   const headers = { 'Retry-After': String(retryAfterSeconds), Connection: 'close' };
   const { error, ...otherFields } = createJsonRpcError(message);
   return context.json({ ...otherFields, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
@@ -287,7 +294,7 @@ function refuseBusy(context: Context, { failure, message }: AdLibraryError): Res
 
 /** The maximum size of the body of a request to the MCP endpoint, in bytes. */
 const maxBodyBytes = 1024 * 1024;
-/** The maximum size of a request body, in bytes, from a caller whose API key the service has not accepted yet. */
+/** The maximum size of a request body from a caller whose API key the service has not accepted yet, in bytes. */
 const maxUnknownCallerBodyBytes = 64 * 1024;
 /** The maximum size of a request body without a `Content-Length` header, in bytes. */
 const maxStreamedBodyBytes = maxUnknownCallerBodyBytes;
@@ -305,8 +312,8 @@ function refuseBody(context: Context, status: 413 | 415): Response {
 }
 
 /**
- * Parses the JSON-RPC message in the body of a request. Returns an error response if the text is not a single message
- * or is nested too deeply.
+ * Parses the JSON-RPC message in the body of a request. Returns an error response if the body is not a single JSON
+ * message or is nested too deeply.
  */
 function readMessage(context: Context, text: string): { value: unknown } | Response {
   if (isNestedDeeper(text, maxNestingDepth))
@@ -330,7 +337,7 @@ function addAcceptedTypes(request: Request): Request {
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-/** Returns true if JSON text is nested more than `maxLevels` levels deep. The text is scanned without parsing it. */
+/** Returns true if JSON text is nested more than `maxLevels` levels deep. Scans the text without parsing it. */
 function isNestedDeeper(text: string, maxLevels: number): boolean {
   let depth = 0;
   for (let index = 0; index < text.length; index++) {

@@ -5,15 +5,15 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { refuse } from './refusals.ts';
 
 /**
- * Matches API keys: the prefix `svc_live_`, followed by characters that RFC 6750 allows (API document, *Authentication*
- * 2). The server never sends any other text to the service as a key.
+ * Matches an API key: the prefix `svc_live_`, followed by characters that RFC 6750 allows (API document,
+ * *Authentication* 2). The server never sends text in any other format to the service as a key.
  */
 const keyPatternSource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
 const keyPattern = new RegExp(`^${keyPatternSource}$`);
 const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keyPatternSource})$`);
 /**
- * Matches the header `Authorization: Bearer …` with an access token. The server issues such a token when a user signs
- * in.
+ * Matches the header `Authorization: Bearer …` with an access token. The server issues an access token when a user
+ * signs in.
  */
 const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 
@@ -23,20 +23,22 @@ export const isApiKey = (text: string): boolean => keyPattern.test(text);
 /** The Hono environment of requests that have passed `requireApiKey`. */
 export type AuthenticatedEnvironment = { Variables: { credentials: Credentials } };
 
-/** Checks access tokens. Users get such tokens when they sign in on a web page instead of configuring an API key. */
+/**
+ * Checks access tokens. Users obtain an access token when they sign in on a web page instead of configuring an API key.
+ */
 interface AccessTokenChecker {
   /** The `WWW-Authenticate` parameter that tells clients where to sign in. */
   challenge: string;
   /**
-   * Returns the API key and the tenant id that belong to a token. Returns undefined if the token is invalid or has
+   * Returns the API key and the tenant id that belong to an access token. Returns undefined if the token is invalid or
    * expired.
    */
   findCredentials(token: string): Promise<Credentials | undefined>;
 }
 
 /**
- * Creates a middleware that rejects requests without a well-formed API key or a valid access token. Requests with a key
- * in the URL are rejected as well, because URLs end up in logs.
+ * Creates a middleware that rejects requests without a well-formed API key or a valid access token. Also rejects
+ * requests with an API key in the URL, because URLs end up in logs.
  */
 export function requireApiKey(
   getTenantId: GetTenantId,
@@ -72,7 +74,8 @@ export function hasKeyInUrl({ req }: Context): boolean {
 
 function refuseUnauthorized(context: Context, tokens: AccessTokenChecker | undefined) {
   // `invalid_token` is only correct if the request has an `Authorization` header (RFC 6750, section 3.1). Node joins
-  // repeated headers with a comma and a space. Keys contain neither, so a request with two keys is also rejected here.
+  // repeated headers with a comma and a space. API keys contain neither character, so a request with two keys is also
+  // rejected here.
   const errorParameter = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
   context.header('WWW-Authenticate', `Bearer ${tokens?.challenge ?? 'realm="ad-library-mcp"'}${errorParameter}`);
   const tokenHint = tokens ? ', or a token of its sign-in' : '';
@@ -84,14 +87,14 @@ function refuseUnauthorized(context: Context, tokens: AccessTokenChecker | undef
 }
 
 /**
- * Returns the tenant id, which is a hash of an API key. Data is stored under the tenant id, and the key itself is never
- * stored.
+ * Returns the tenant id, which is a hash of an API key. The server stores data under the tenant id and never stores the
+ * key itself.
  */
 export type GetTenantId = (apiKey: string) => string;
 
 /**
- * Creates a function that hashes API keys to tenant ids.
- * @param secret a secret that all replicas share; by default, a random secret of this process
+ * Creates a function that hashes API keys into tenant ids.
+ * @param secret a secret that all replicas share. The default is a random secret of this process.
  */
 export const createGetTenantId =
   (secret = randomBytes(32).toString('hex')): GetTenantId =>
@@ -99,9 +102,9 @@ export const createGetTenantId =
     hash('sha256', `${secret}${apiKey}`, 'base64url');
 
 /**
- * Creates a function that hashes a tenant id for the log. Operators can see which calls come from the same caller
- * without learning the API key or the tenant id.
- * @param secret a secret that all replicas share; by default, a random secret of this process
+ * Creates a function that hashes a tenant id for the log. From this hash, operators can see which calls come from the
+ * same caller, but cannot learn the API key or the tenant id.
+ * @param secret a secret that all replicas share. The default is a random secret of this process.
  */
 export const createTenantHasher =
   (secret = randomBytes(32).toString('hex')) =>

@@ -6,22 +6,22 @@ import { withDeadline } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 
-/** The media type and the size that the body of a request may have. */
+/** The required media type and the maximum size of a request body. */
 interface BodyLimit {
   /** The required media type of the `Content-Type` header, e.g. `application/json`. */
   type: string;
   maxBytes: number;
-  /** The maximum size of a body without a `Content-Length` header, in bytes. Default: `maxBytes`. */
+  /** The maximum size of a body without a `Content-Length` header, in bytes. The default is `maxBytes`. */
   maxStreamedBytes?: number;
 }
 
 /**
- * The reason why a body was rejected, as an HTTP status: 413 if it is too large, 415 if it has the wrong media type.
+ * The reason for rejecting a body, as an HTTP status: 413 if the body is too large, 415 if it has the wrong media type.
  */
 type BodyProblem = { status: 413 | 415 };
 
 /**
- * Reads the body of a request as text. Returns status 415 if the body has another media type, and 413 if it is too
+ * Reads the body of a request as text. Returns status 415 if the body has the wrong media type, and 413 if it is too
  * large. Returns an empty string if the client disconnects before the end of the body.
  */
 export async function readBody(
@@ -33,19 +33,19 @@ export async function readBody(
   const [mediaType = ''] = headers.get('content-type')?.split(';') ?? [];
   if (mediaType.trim().toLowerCase() !== type) return { status: 415 };
   if (Number(headers.get('content-length') ?? 0) > maxBytes) return refuseLargeBody(context);
-  // The HTTP parser enforces `Content-Length`. Only a chunked body must be counted while it arrives.
+  // The HTTP parser enforces `Content-Length`, so only the bytes of a chunked body must be counted while they arrive.
   if (!headers.has('transfer-encoding')) return { text: await raw.text().catch(() => '') };
   const bodyResult = await readRequestBody(raw, maxStreamedBytes).catch(() => ({ tooLarge: false, text: '' }) as const);
   return bodyResult.tooLarge ? refuseLargeBody(context) : { text: bodyResult.text };
 }
 
 function refuseLargeBody(context: Context): BodyProblem {
-  // The client is still sending the rest of the body. Only closing the connection stops it.
+  // The client is still sending the rest of the body. Closing the connection is the only way to stop it.
   context.header('Connection', 'close');
   return { status: 413 };
 }
 
-/** The maximum total size, in bytes, of large bodies that are arriving or waiting to be served. */
+/** The maximum total size of large bodies that are arriving or waiting to be served, in bytes. */
 const maxArrivingBytes = 64 * 1024 * 1024;
 /**
  * The maximum number of large request bodies that are parsed and served at the same time: in total, and per API key.
@@ -65,12 +65,12 @@ interface ArrivingBody {
 }
 
 /**
- * Creates a reader of large request bodies. A large message takes much memory once it is parsed, so only a few are
- * parsed and served at the same time.
+ * Creates a reader of large request bodies. A large message takes much memory once it is parsed, so only a few messages
+ * are parsed and served at the same time.
  *
  * A body takes a slot only after it has arrived completely, so that a slow client cannot block a slot. Until then, its
- * bytes count toward `maxBytes`. If all bodies together exceed `maxBytes`, the largest body of the key with the most
- * bytes is rejected.
+ * bytes count toward `maxBytes`. If all bodies together exceed `maxBytes`, the largest body of the API key with the
+ * most bytes is rejected.
  */
 export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = maxWaitMs } = {}) {
   const slots = new Semaphore({
@@ -119,8 +119,8 @@ export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = ma
 
   return {
     /**
-     * Reads a body with a `Content-Length` header, then waits for one of the slots for large bodies. The slot is
-     * released when the response has been sent.
+     * Reads a body with a `Content-Length` header, then waits for a slot for large bodies. The slot is released when
+     * the response has been sent.
      * @throws AdLibraryError `busy` if all bodies together exceed `maxBytes`, or if no slot becomes free in time
      */
     async read(context: Context, key: string, limit: BodyLimit, responseSent: Promise<void>) {
@@ -130,7 +130,7 @@ export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = ma
         const body = await Promise.race([readBody(context, limit), refusal]);
         const waitLimit = { signals: [context.req.raw.signal], timeoutMs: waitMs };
         const slot = withDeadline(waitLimit, (signal) => slots.acquire(key, signal));
-        // The body may be rejected while it waits for a slot. If the slot is granted later, release it immediately.
+        // The body may be rejected while it waits for a slot. If a slot becomes free later, release it immediately.
         refusal.catch(() => slot.then((release) => release()).catch(() => {}));
         const releaseSlot = await Promise.race([slot, refusal]);
         void responseSent.then(releaseSlot);

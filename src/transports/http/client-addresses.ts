@@ -3,22 +3,22 @@ import { getConnInfo } from '@hono/node-server/conninfo';
 import type { Context } from 'hono';
 
 /**
- * A range of IP addresses, e.g. `10.0.0.0/8`. If `prefixLength` is the full length of an address, the range is a single
- * address.
+ * A range of IP addresses, e.g. `10.0.0.0/8`. If `prefixLength` is the full length of an address, the range contains
+ * only this address.
  */
 interface Network {
   address: string;
-  /** The number of leading bits that all addresses of the range share. */
+  /** The number of leading bits that all addresses in the range share. */
   prefixLength: number;
   family: 'ipv4' | 'ipv6';
 }
 
-/** Returns the IP address to which the limits per client apply. For IPv6, this is the subscriber's /64 network. */
+/** Returns the IP address to which the limits per client apply. For IPv6, this is the /64 network of the subscriber. */
 export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
 
 /**
- * Creates a function that returns the IP address to which the limit on connections applies. It returns undefined for
- * the trusted proxy, because the proxy's connections carry the requests of many clients.
+ * Creates a function that returns the IP address to which the connection limit applies. For the trusted proxy, the
+ * function returns undefined, because the proxy's connections carry the requests of many clients.
  */
 export function createGetPeerAddress(
   trustedProxy: Network | undefined,
@@ -34,8 +34,8 @@ export function createGetPeerAddress(
 
 /**
  * Creates a function that returns the IP address to which limits apply for a request.
- * @param trustedProxy the proxy that may set `X-Forwarded-For`; the last entry of this header is the address of the
- * client
+ * @param trustedProxy the proxy that may set `X-Forwarded-For`. The last entry of this header is the address of the
+ * client.
  */
 export function createGetClientAddress(trustedProxy: Network | undefined) {
   const getPeerAddress = createGetPeerAddress(trustedProxy);
@@ -47,13 +47,13 @@ export function createGetClientAddress(trustedProxy: Network | undefined) {
 }
 
 /**
- * Returns an IPv4 address unchanged, and the first four groups of an IPv6 address. An IPv6 subscriber usually controls
- * a whole /64 network of 2^64 addresses.
+ * Returns an IPv4 address unchanged, and the first four groups (64 bits) of an IPv6 address. An IPv6 subscriber usually
+ * controls a whole /64 network, which has 2^64 addresses.
  */
 function getSubscriberNetwork(address: string): string {
   if (isIP(address) !== 6) return address;
-  // The URL parser normalizes the address: it shortens the longest run of zeros to `::` and writes embedded IPv4 in
-  // hexadecimal.
+  // The URL parser normalizes the address: it shortens the longest run of zeros to `::` and writes an embedded IPv4
+  // address in hexadecimal.
   const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
   const [firstGroups = [], lastGroups = []] = hostname
     .slice(1, -1)

@@ -16,8 +16,8 @@ export const allowOrigins = (allowedOrigins: readonly string[]): MiddlewareHandl
   });
 
 /**
- * Lets scripts on any web page call the sign-in endpoints for programs. This is safe because the endpoints use no
- * cookies, so a browser never adds credentials on its own.
+ * A middleware that lets scripts on any web page call the sign-in endpoints for programs. This is safe because these
+ * endpoints use no cookies, so a browser never adds credentials automatically.
  */
 export const allowAnyOrigin: MiddlewareHandler = cors({
   origin: '*',

@@ -7,7 +7,7 @@ import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
 /**
- * Finds the exported file of a download link, and the origin (e.g. `https://ads.example.com`) for new download links.
+ * Finds the exported file for a download link, and the origin (e.g. `https://ads.example.com`) for new download links.
  */
 export interface ServedFiles {
   find: FileLinks['find'];
@@ -19,14 +19,14 @@ export interface ServedFiles {
 }
 
 /**
- * Headers that proxies add. A request with one of these headers may come from another machine, even if its `Host` is
- * loopback.
+ * The headers that proxies add. A request with one of these headers may come from another machine, even if its `Host`
+ * header is a loopback name.
  */
 const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
 /**
  * Creates a function that returns the origin of file links for a request.
- * @param publicUrl the origin of all links; without it, only callers on this machine get links
+ * @param publicUrl the origin of all links. Without this URL, only callers on this machine receive links.
  */
 export const createLinkOrigins =
   (publicUrl: string | undefined): ServedFiles['findLinkOrigin'] =>
@@ -47,8 +47,8 @@ const securityHeaders = {
 };
 
 /**
- * The content security policy for exported reports. It blocks scripts, because reports contain text from other people's
- * ads.
+ * The content security policy for exported reports. The policy blocks scripts, because reports contain texts from ads,
+ * which are not trusted.
  */
 const reportPolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
@@ -97,8 +97,8 @@ const linkEndedText = 'This link has ended. Ask for the file again: that is free
 
 interface LinkBounds {
   /**
-   * The maximum number of clients that may download the same file at the same time. Without this limit, the readers of
-   * one popular file could use up all connections of the server.
+   * The maximum number of clients that may download the same file at the same time. Without this limit, the downloads
+   * of one popular file could use up all connections of the server.
    */
   maxResponsesPerLink: number;
   /** The maximum number of large files (over 256 KB) in memory at the same time. */
@@ -119,8 +119,8 @@ const defaultBounds: LinkBounds = {
 };
 
 /**
- * A file with more bytes than this is a large file. Only a limited number of large files may be in memory. A file can
- * have up to 16 MB.
+ * The size in bytes above which a file counts as large. Only a limited number of large files may be in memory. A file
+ * has at most 16 MB.
  */
 const largeFileBytes = 256 * 1024;
 
@@ -130,8 +130,8 @@ interface OpenFile {
   responses: Set<ServerResponse>;
   content: Promise<Uint8Array>;
   /**
-   * Called when no client is downloading the file any more. Releases its memory slot, so that another large file can be
-   * read.
+   * Called when no client is downloading the file anymore. Releases the memory slot of the file, so that another large
+   * file can be read.
    */
   close(): void;
 }
@@ -144,9 +144,9 @@ interface FileRequest {
 }
 
 /**
- * Creates a reader of linked files. All downloads of a link share one copy of the file in memory and one slot. A
- * popular link therefore does not delay other files. If all slots are taken and other files are waiting, clients that
- * download a large file too slowly are disconnected.
+ * Creates a reader of linked files. All downloads of a link share one copy of the file in memory and one slot, so a
+ * popular link does not delay other files. If all slots are taken and other files are waiting, clients that download a
+ * large file too slowly are disconnected.
  */
 function createFileReader(bounds?: Partial<LinkBounds>) {
   const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, maxDownloadMs } = { ...defaultBounds, ...bounds };

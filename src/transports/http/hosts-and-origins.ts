@@ -5,13 +5,13 @@ import { createJsonRpcError } from './refusals.ts';
 import { formatUrlHost } from './server.ts';
 
 /**
- * The host names and origins that requests may use. Requests with other names are rejected, to prevent DNS rebinding
- * attacks.
+ * The host names and origins that requests may use. To prevent DNS rebinding attacks, requests with other names are
+ * rejected.
  */
 export interface AllowedNames {
-  /** The host on which the server listens. Requests may use this name unless `allowedHosts` is set. */
+  /** The host on which the server listens. Requests may use this host name unless `allowedHosts` is set. */
   host?: string | undefined;
-  /** The allowed host names in the `Host` header. Default: the loopback names and `host`. */
+  /** The allowed host names in the `Host` header. The default is `host` and the loopback names. */
   allowedHosts?: readonly string[] | undefined;
   /** The host names of web pages that may call the server. */
   allowedOrigins: readonly string[];
@@ -21,7 +21,7 @@ export interface AllowedNames {
 
 /**
  * Creates a middleware that checks the `Host` and `Origin` headers against the allowed names. A server that listens on
- * loopback also accepts its own origin.
+ * a loopback address also accepts its own origin, i.e. requests from its web pages.
  */
 export function validateHostAndOrigin(allowedNames: AllowedNames): MiddlewareHandler {
   const hosts = listAllowedHosts(allowedNames);
@@ -37,8 +37,8 @@ export function validateHostAndOrigin(allowedNames: AllowedNames): MiddlewareHan
 
 /**
  * Creates a middleware that checks only the `Host` header, for paths that web pages of any origin may read.
- * @param options if `allowIpAddresses` is true, every IP address is an allowed host, because orchestrators and
- * Prometheus send IP addresses; this is safe, because a DNS rebinding attack needs a host name
+ * @param options If `allowIpAddresses` is true, every IP address is an allowed host, because orchestrators and
+ * Prometheus send IP addresses. This is safe, because a DNS rebinding attack needs a host name.
  */
 export function validateHost(allowedNames: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
   const hosts = listAllowedHosts(allowedNames);
@@ -49,8 +49,8 @@ export function validateHost(allowedNames: AllowedNames, { allowIpAddresses = fa
 }
 
 /**
- * Creates a middleware that responds with 404 to requests for the public host. It protects paths that only operators
- * may read.
+ * Creates a middleware that responds with status 404 to requests for the public host. The middleware protects paths
+ * that only operators may read.
  */
 export const hideFromPublicHost =
   (publicHost: string | undefined): MiddlewareHandler =>
@@ -58,8 +58,8 @@ export const hideFromPublicHost =
     publicHost !== undefined && validateHostHeader(req.header('host'), [publicHost]).ok ? notFound() : next();
 
 /**
- * Wraps a fetch handler so that it only receives requests for allowed hosts. These are `allowedHosts` and the
- * loopback names.
+ * Wraps a fetch handler so that it receives only requests for allowed hosts, i.e. for `allowedHosts` and the loopback
+ * names.
  */
 export function restrictToHosts(allowedHosts: readonly string[], fetch: (request: Request) => Promise<Response>) {
   const hosts = [...allowedHosts, ...localhostAllowedHostnames()];
@@ -68,8 +68,8 @@ export function restrictToHosts(allowedHosts: readonly string[], fetch: (request
 }
 
 /**
- * Returns the origin for a `Host` header, e.g. `https://ads.example.com`. The scheme is `https:` unless the host is a
- * loopback name, because a proxy in front of a public server handles TLS.
+ * Returns the origin for a `Host` header, e.g. `https://ads.example.com`. The scheme is `https:`, because a proxy in
+ * front of a public server handles TLS. For a loopback name, the scheme is `http:`.
  */
 export function getOriginOfHost(host = ''): string {
   return `${isLoopbackName(host) ? 'http' : 'https'}://${host}`;
@@ -82,7 +82,7 @@ export const isLoopbackName = (host: string | undefined): boolean =>
 const listAllowedHosts = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames): string[] =>
   [allowedHosts ?? [...localhostAllowedHostnames(), host], publicHost ?? []].flat();
 
-/** Returns the host names of all web pages that may call the server, including the public URL's own host. */
+/** Returns the host names of all web pages that may call the server, including the host of the public URL. */
 export const listAllowedOrigins = ({ allowedOrigins, publicHost }: AllowedNames): string[] =>
   [allowedOrigins, publicHost ?? []].flat();
 

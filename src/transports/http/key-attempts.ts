@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../../logging/log.ts';
 
-/** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
+/** Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it. */
 export type KeyAttempts = ReturnType<typeof createKeyAttempts>;
 
 interface KeyAttemptsOptions {
-  /** How many unknown keys an IP address may try per minute. 0 means no limit. */
+  /** The maximum number of unknown API keys that an IP address may try per minute. 0 means no limit. */
   perMinute: number;
   /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
@@ -16,14 +16,14 @@ interface KeyAttemptsOptions {
 const minuteMs = 60_000;
 const maxAddresses = 10_000;
 /**
- * The maximum number of unknown API keys that the server remembers after it has counted them. It counts a remembered
- * key only once per minute.
+ * The maximum number of unknown API keys that the server remembers after counting them. A remembered key is counted
+ * only once per minute.
  */
 const maxRememberedKeys = 10_000;
 
 /**
  * Creates the limit on unknown API keys. A key counts as an attempt from its first request until the service accepts
- * it. The limit therefore also applies to requests that never reach the service.
+ * the key. The limit therefore also applies to requests that never reach the service.
  */
 export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOptions) {
   const addressByUnknownKey = new LRUCache<string, string>({ max: maxRememberedKeys, ...createMinuteExpiry(now) });
@@ -44,8 +44,8 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
   return {
     isKnown,
     /**
-     * Counts an API key as an attempt, unless the service has recently accepted it. Returns undefined if the request
-     * may continue. If the IP address has tried too many keys, returns the number of seconds to wait.
+     * Counts an API key as an attempt, unless the service has recently accepted the key. Returns undefined if the
+     * request may continue. If the IP address has tried too many keys, returns the number of seconds to wait.
      */
     admit(tenantId: string, address: string): Promise<number | undefined> {
       // Concurrent requests with the same key count only once.
@@ -56,8 +56,8 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
       return decision;
     },
     /**
-     * Updates the count after a call has shown whether the service accepts the key. An accepted key no longer counts as
-     * an attempt.
+     * Updates the count if a call has shown whether the service accepts the API key. An accepted key no longer counts
+     * as an attempt.
      */
     onCall(event: CallEvent): void {
       const address = addressByUnknownKey.get(event.tenantId);
@@ -68,13 +68,13 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
   };
 }
 
-/** Creates counters that restart at zero one minute after their first event. */
+/** Creates counters that restart at zero one minute after the first event. */
 export function createMinuteCounter(now: () => number) {
   const countsByName = new LRUCache<string, number>({ max: maxAddresses, ...createMinuteExpiry(now) });
   return {
     /**
-     * Adds 1 to the count of a name such as an IP address, or subtracts 1. Returns the new count, and the milliseconds
-     * until the count restarts at zero.
+     * Adds 1 to the count of a name (e.g. of an IP address), or subtracts 1. Returns the new count, and the number of
+     * milliseconds until the count restarts at zero.
      */
     add(name: string, change: 1 | -1) {
       const count = Math.max(0, (countsByName.get(name) ?? 0) + change);
@@ -92,8 +92,8 @@ const createMinuteExpiry = (now: () => number) => ({
 });
 
 /**
- * Returns true if the outcome of a call shows whether its API key is valid. Cancelled calls, and calls that never
- * reached the service, do not.
+ * Returns true if the outcome of a call shows whether its API key is valid. Returns false for cancelled calls and for
+ * calls that never reached the service.
  */
 const revealsKeyValidity = ({ kind = '', status }: CallEvent): boolean =>
   status !== undefined || !['busy', 'cancelled', 'credit_budget', 'internal', 'invalid_request'].includes(kind);

@@ -23,7 +23,7 @@ interface HttpMcpRequest {
   /** The JSON-RPC message that was parsed from the body of the request. */
   body: unknown;
   credentials: Credentials;
-  /** The origin of download links that the user can open in a browser. Undefined if results must not have links. */
+  /** The origin of download links that the user can open in a browser. Undefined if results must not contain links. */
   linkOrigin?: string | undefined;
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
@@ -34,9 +34,9 @@ interface HttpMcpRequest {
 type ServeMcpRequest = (call: HttpMcpRequest) => Promise<Response>;
 
 /**
- * Creates a function that serves MCP requests over HTTP. Each request goes to the MCP SDK (v1 or v2) that supports its
- * protocol revision.
- * @param onError called with the errors that the SDK for the latest revision reports
+ * Creates a function that serves MCP requests over HTTP. Each request is passed to the MCP SDK (v1 or v2) that supports
+ * its protocol revision.
+ * @param onError called with each error that the SDK for the latest revision reports
  */
 export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeMcpRequest {
   const serveEarlier = createEarlierHandler(catalog);
@@ -48,9 +48,7 @@ export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => v
   };
 }
 
-/**
- * Creates the handler for the MCP revision 2026-07-28. For each request, the handler creates a new MCP server object.
- */
+/** Creates the handler for MCP revision 2026-07-28. The handler creates a new MCP server object for each request. */
 function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void): ServeMcpRequest {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
@@ -76,21 +74,22 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
     const error = message && findRequestError(requestSchemasV2, message);
     if (error?.code === invalidParamsCode) return createErrorResponse(message, error);
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
-    // The SDK passes only `authInfo` to the function that creates the server, so put all other values into its `extra`.
+    // The SDK passes only `authInfo` to the function that creates the server. Therefore, put all other values into the
+    // `extra` field of `authInfo`.
     const authInfo = { token, clientId, scopes: [], extra };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
 /**
- * The JSON-RPC error code for invalid parameters. For errors with other codes, the SDK writes the response and chooses
- * the HTTP status.
+ * The JSON-RPC error code for invalid parameters. For an error with any other code, the SDK writes the response and
+ * chooses the HTTP status.
  */
 const invalidParamsCode = -32_602;
 
 /**
- * Creates the handler for the MCP revisions 2024-11-05 to 2025-11-25. There are no sessions: each request gets its own
- * server and transport. The response is JSON, or an event stream if the client asks for progress.
+ * Creates the handler for MCP revisions 2024-11-05 to 2025-11-25. There are no sessions, so the handler creates a new
+ * server and transport for each request. The response is JSON, or an event stream if the client asks for progress.
  */
 function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
   const cancellations = createCancellations();
@@ -103,8 +102,8 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     if (error) return createErrorResponse(message, error);
     const { cancelled, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
-    // An event stream returns its response before the call has ended. In this case, the call itself stops listening for
-    // cancellation.
+    // With an event stream, the response is returned before the call has ended. In this case, the call itself stops
+    // listening for cancellation when it ends.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
       waitUntilSent: () => responseSent,
@@ -117,14 +116,14 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
     const pendingResponse = transport.handleRequest(request, { parsedBody: body });
-    // Close the server when the client cancels, because this aborts its running call.
+    // When the client cancels the request, close the server, because this aborts the running call.
     const cancelledResponse = cancelled.then(() => server.close()).then(() => cancelled);
     const response = await Promise.race([pendingResponse, cancelledResponse]).catch((error) => {
       stopListening();
       throw error;
     });
-    // Check `isStream` first: the first access to `response.headers` creates an object, which most responses do not
-    // need.
+    // Check `isStream` first, because the first access to `response.headers` creates an object that most responses do
+    // not need.
     if (!isStream || !isEventStream(response)) stopListening();
     return response;
   };
@@ -137,7 +136,7 @@ const asksForProgress = (message: JsonRpcMessage, catalog: Catalog): boolean =>
   catalog.reportsProgress(message.params?.name) &&
   readProgressToken(message.params?._meta) !== undefined;
 
-/** Returns the JSON-RPC request in a body. Returns undefined for a notification or a response. */
+/** Returns the JSON-RPC request in a body. Returns undefined if the body contains a notification or a response. */
 const findRequest = (body: unknown): JsonRpcMessage | undefined =>
   isMessage(body) && body.id !== undefined ? body : undefined;
 
@@ -145,8 +144,8 @@ const findRequest = (body: unknown): JsonRpcMessage | undefined =>
  * Listens for the client to disconnect or to send a cancel notification. The promise `cancelled` then resolves with an
  * error response for the request.
  *
- * Callers must call `stopListening` when the request has ended. Until then, `cancelled` also keeps the real response in
- * memory, because the two promises race.
+ * The caller must call `stopListening` when the request has ended. Until then, the response stays in memory, because it
+ * races with the pending promise `cancelled`.
  */
 function listenForCancellation(
   { request, credentials }: HttpMcpRequest,
@@ -172,16 +171,16 @@ function listenForCancellation(
 }
 
 /**
- * Creates a registry of running requests. A cancel notification arrives in a separate HTTP request, which finds the
- * running request here.
+ * Creates a registry of running requests. A cancel notification arrives in a separate HTTP request, so the server looks
+ * up the running request in this registry.
  */
 function createCancellations() {
   const cancelFunctions = new Map<string, Set<() => void>>();
   const formatRequestKey = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
   return {
     /**
-     * Calls `cancel` when a cancel notification names the request `id` of this API key. Returns a function that the
-     * caller must call when the request has ended.
+     * Calls `cancel` when a cancel notification names the request `requestId` of this API key. Returns a function that
+     * the caller must call when the request has ended.
      */
     listen(tenantId: string, id: unknown, cancel: () => void): () => void {
       const requestKey = formatRequestKey(tenantId, id);
@@ -194,7 +193,7 @@ function createCancellations() {
     },
     /**
      * Cancels the request with this id. Does nothing if several requests of the API key have the same id. Clients that
-     * share a key choose their ids independently, so the notification could mean any of these requests.
+     * share a key choose their ids independently, so the notification could refer to any of these requests.
      */
     cancelRequest(tenantId: string, id: unknown): void {
       const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestKey(tenantId, id)) ?? [];

@@ -6,10 +6,10 @@ import { type CallEvent, signInToolName } from '../../logging/log.ts';
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
- * Creates the Prometheus metrics of this process. Labels are tool names, error kinds and HTTP statuses. Values that a
- * caller can choose are never labels, because each new value would create a new time series.
- * @param toolNames the names of all tools; their counters start at 0, because Prometheus computes an increase only
- * between two values, so alerts would otherwise miss the first errors and the first charges
+ * Creates the Prometheus metrics of this process. The label values are tool names, error kinds and HTTP statuses. Text
+ * that a caller can choose is never a label value, because each new value creates a new time series.
+ * @param toolNames the names of all tools. Their counters start at 0, because Prometheus computes an increase only
+ * between two values. Otherwise, alerts would miss the first errors and the first charges.
  */
 export function createMetrics(toolNames: readonly string[]) {
   const registry = new Registry();
@@ -54,14 +54,14 @@ export function createMetrics(toolNames: readonly string[]) {
       if (charged) chargedCredits.inc({ tool }, charged);
     },
     /**
-     * Adds one gauge for running calls and one for waiting calls. `countCalls` is called each time the metrics are
+     * Adds one gauge for running calls and one for waiting calls. Both call `countCalls` each time the metrics are
      * read.
      */
     addCallGauges: (countCalls: () => { running: number; waiting: number }) => {
       for (const state of ['running', 'waiting'] as const)
         addGauge(`calls_${state}`, `Tool calls that are ${state}`, () => countCalls()[state]);
     },
-    /** Adds a gauge that is 1 while the state that all replicas share is reachable, and 0 otherwise. */
+    /** Adds a gauge that is 1 while the state that all replicas share can be reached, and 0 otherwise. */
     addStateGauge: (isUp: () => boolean) =>
       void addGauge('state_up', 'Whether the state that all replicas share can be reached', () => Number(isUp())),
     /** Counts the response to a request by its HTTP status. */

@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 type Status = 400 | 401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 | 500 | 503;
 
 /**
- * Creates a JSON-RPC error without an id, for requests that are rejected before their message is read. -32000 is the
+ * Creates a JSON-RPC error without an id, for a request that is rejected before its message is read. -32000 is the
  * first code that JSON-RPC reserves for servers.
  */
 export const createJsonRpcError = (message: string, code = -32_000) => ({
@@ -12,6 +12,6 @@ export const createJsonRpcError = (message: string, code = -32_000) => ({
   id: null,
 });
 
-/** Responds to an HTTP request with a status and a JSON-RPC error without an id (MCP specification, *Transports*). */
+/** Rejects an HTTP request with a status and a JSON-RPC error without an id (MCP specification, *Transports*). */
 export const refuse = (context: Context, status: Status, message: string, code?: number) =>
   context.json(createJsonRpcError(message, code), status);

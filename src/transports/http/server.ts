@@ -20,20 +20,20 @@ export interface ListenOptions {
   useFastResponses?: boolean;
   bounds?: Partial<ConnectionBounds>;
   /**
-   * Returns the IP address to which the connection limit applies. Each address may have a quarter of all connections.
-   * Return undefined for connections without this limit.
+   * Returns the IP address to which the connection limit applies, or undefined if the connection has no such limit.
+   * Each IP address may use at most a quarter of all connections.
    */
   getPeerAddress?: ((remote: string | undefined) => string | undefined) | undefined;
   /**
-   * Called when a connection is closed before it has been used for a request, because there are too many connections in
-   * total or from its address.
+   * Called when a connection is closed before it was used for a request, because there are too many connections in
+   * total or from its IP address.
    */
   onConnectionRefused?: ((address: string | undefined) => void) | undefined;
 }
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
-/** The connection limits in production. Tests use lower limits, because they are reached faster. */
+/** The connection limits in production. Tests use lower limits, which they can reach faster. */
 const defaultBounds: ConnectionBounds = {
   maxConnections: 1024,
   maxUnreadMs: 60_000,
@@ -46,8 +46,8 @@ const keepAliveMs = 65_000;
 const maxHeaderBytes = 16 * 1024;
 
 /**
- * The maximum number of bytes of an unread request body that the server reads and discards to reuse the connection. For
- * more bytes, closing the connection is cheaper.
+ * The maximum number of bytes of an unread request body that the server discards to reuse the connection. If more bytes
+ * are unread, closing the connection is cheaper.
  */
 const maxDiscardedBytes = 64 * 1024;
 
@@ -83,12 +83,13 @@ export async function listen(fetch: Handler, options: ListenOptions) {
     server.listen(port, host, resolve);
   });
   const boundAddress = server.address() as AddressInfo;
-  // A server that listens on all interfaces can be reached from this machine on the loopback address.
+  // If the server listens on all interfaces, programs on this machine can reach it at the loopback address.
   const listensOnAllAddresses = host === '0.0.0.0' || host === '::';
   const reachableHost = listensOnAllAddresses ? '127.0.0.1' : formatUrlHost(host);
   return {
     /**
-     * The URL for requests from this machine. If the setting is port 0, the URL has the port that the system chose.
+     * The URL for requests from this machine. If `port` is 0, the URL contains the port that the operating system
+     * chose.
      */
     url: `http://${reachableHost}:${boundAddress.port}`,
     /** The URL with the host that the server is bound to, which may be `0.0.0.0` or `[::]`. */
@@ -109,15 +110,17 @@ export async function listen(fetch: Handler, options: ListenOptions) {
 interface ConnectionBounds {
   /** The maximum number of open connections, from all IP addresses together. */
   maxConnections: number;
-  /** How long a client may take to read a response, in milliseconds. After that, the server closes the connection. */
+  /**
+   * How long a client may take to read a response, in milliseconds. After this time, the server closes the connection.
+   */
   maxUnreadMs: number;
 }
 
 /** The state of an open TCP connection, to which `limitConnections` applies the limits. */
 interface Connection {
-  /** The IP address to which the connection limit applies. Undefined if this connection has no such limit. */
+  /** The IP address to which the connection limit applies. Undefined if there is no such limit for this connection. */
   address: string | undefined;
-  /** The number of requests on this connection that have no complete response yet. */
+  /** The number of requests on this connection whose responses are not complete yet. */
   pendingRequests: number;
   /** True after the first request has arrived on this connection. */
   hasBeenUsed: boolean;
@@ -129,8 +132,8 @@ interface Connection {
  * Limits the memory that connections can use. The number of connections is limited, both in total and per IP address.
  * Each connection serves one request at a time, and the client must read each response within `maxUnreadMs`. Without
  * these limits, Node would serve all pipelined requests at once and buffer every unread response.
- * @returns a function that closes idle connections, including those that become idle later; without it, a closing
- * server would wait for connections that have not sent a request yet
+ * @returns a function that closes idle connections, including those that become idle later. Without this function, a
+ * closing server would wait for connections that have not sent a request yet.
  */
 function limitConnections(
   server: Server,
@@ -146,9 +149,9 @@ function limitConnections(
   let isClosing = false;
 
   /**
-   * Checks whether a new connection is within the limits. If a limit is reached, makes room by closing an idle
-   * connection. A client that has just connected may be about to send its first request, so the closing of an unused
-   * connection is reported as a refusal. Returns false if every connection has a pending request.
+   * Returns true if there is room for a new connection. If a limit is reached, first makes room by closing an idle
+   * connection. If this connection was never used, the closing is reported as a refusal, because its client may be
+   * about to send a request. Returns false if every connection has a pending request.
    */
   const makeRoomFor = (address: string | undefined): boolean => {
     const allConnections = [...connections];
@@ -181,7 +184,8 @@ function limitConnections(
     const { socket } = request;
     const connection = connections.get(socket);
     // Allow two pending requests, because a client can receive a response and send its next request before this process
-    // knows that the response was sent. A client with more pending requests does not wait for responses.
+    // knows that the response was sent. A client with more pending requests does not wait for responses, so close its
+    // connection.
     if (connection === undefined || connection.pendingRequests > 1) return void socket.destroy();
     const { lastResponse } = connection;
     connection.hasBeenUsed = true;

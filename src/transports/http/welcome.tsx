@@ -2,7 +2,7 @@ import type { Content } from '../../ui/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { createPageHeaders } from './page-headers.ts';
 
-/** The content of the welcome page, which tells users how to add this server to their MCP host. */
+/** The content of the welcome page, which tells users how to add this server to their MCP host, e.g. Claude. */
 export interface WelcomeOptions {
   /** The URL that users enter in their MCP host. */
   endpointUrl: string;
@@ -23,7 +23,7 @@ dd pre { color: var(--ink) }
 
 const formatJson = (value: object) => JSON.stringify(value, null, 2);
 
-/** Returns how to add the server to each host, in the same order as `docs/hosts.md`. */
+/** Returns the instructions for adding the server to each MCP host, in the order of `docs/hosts.md`. */
 function listInstructions({ endpointUrl, hasSignIn, isDemo }: WelcomeOptions): [host: string, instructions: Content][] {
   const headersWithKey = (key: string) => (isDemo ? {} : { headers: { Authorization: `Bearer ${key}` } });
   const hostsWithSignIn: [string, Content][] = [
@@ -70,7 +70,10 @@ function listInstructions({ endpointUrl, hasSignIn, isDemo }: WelcomeOptions): [
   ];
 }
 
-/** Renders the page that browsers show: what this server is, its URL, and how to add it to each host. */
+/**
+ * Renders the welcome page, which browsers show. It contains the URL of this server and the steps for adding the server
+ * to each MCP host.
+ */
 export function renderWelcomePage(options: WelcomeOptions): { html: string; headers: Record<string, string> } {
   const { endpointUrl, hasSignIn, isDemo } = options;
   const html = renderPage(

@@ -18,13 +18,13 @@ type Campaign = {
   angle: Angle;
   /** The start of the campaign, in Unix milliseconds. */
   startedAt: number;
-  /** How successful the campaign is, from 0 to 1. Ads of successful campaigns run longer and have more duplicates. */
+  /** The success of the campaign, from 0 to 1. Ads of successful campaigns run longer and have more duplicates. */
   strength: number;
-  /** Numbers that all ads of the campaign claim in their texts, e.g. how many thousands of customers a product has. */
+  /** Numbers that all ads of the campaign claim in their texts, e.g. "Over 40,000 people chose this product". */
   claims: { thousands: number; tries: number };
 };
 
-/** What the generator needs: a source of random numbers, and the start of the current day in Unix milliseconds. */
+/** The context of the generator: a source of random numbers, and the start of the current day in Unix milliseconds. */
 type MarketContext = { random: SeededRandom; today: number };
 
 /** A fictional advertiser page with all its ads. */
@@ -32,14 +32,15 @@ export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
 /**
  * Generates all advertisers with their ads.
- * @param now the current time in Unix milliseconds; only the day is used
+ * @param now the current time in Unix milliseconds, from which only the day is used
  */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoAdvertiser> {
   for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);
 }
 
 /**
- * Generates an advertiser with its ads. The result depends only on the advertiser, the state of `random` and the day.
+ * Generates an advertiser page and its ads. The result depends only on the advertiser, the state of `random` and the
+ * day.
  */
 export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoAdvertiser {
   const market = { random, today: Math.floor(now / dayMs) * dayMs };
@@ -54,13 +55,13 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
 }
 
 /**
- * Functions that simulate gaps in real ad data, so that the demo shows how tools report missing data. Each function
- * returns the fields of an ad that it changes.
+ * Functions that simulate missing data, so that the demo shows how tools report it. Each function returns the fields of
+ * an ad that it changes.
  */
 const gapSimulators: Record<DataGap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
   /**
-   * The service has seen the ads on only one day. All of them were running on that day, and it is unknown when they
-   * ended.
+   * The service has seen the ads of this advertiser on only one day. All ads were running on that day, and nobody knows
+   * when they ended.
    */
   seenOnOneDay({ startedAt }, _, today) {
     const lastSeenAt = toIsoDate(today - daysSinceLastSeen * dayMs);
@@ -68,8 +69,8 @@ const gapSimulators: Record<DataGap, (ad: Ad, index: number, today: number) => P
     return { startedAt: hadStarted ? startedAt : lastSeenAt, lastSeenAt, endDate: null };
   },
   /**
-   * Every second ad has a template such as `{{product.name}}` as its text. The ad network fills in a product for each
-   * viewer, but ad libraries show only the template.
+   * Every second ad has a template such as `{{product.name}}` as its text. The ad network replaces the template with a
+   * product for each viewer, but ad libraries show only the template.
    */
   placeholders: (_, index) => (index % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
   /** The countries of every third ad are unknown. */
@@ -83,7 +84,7 @@ const makeProduct = ({ random, today }: MarketContext, product: Advertiser['prod
   createdAt: today - random.between(150, 1100) * dayMs,
 });
 
-/** Generates an advertising campaign for one product. The campaign starts after the product was created. */
+/** Generates an advertising campaign for one of the products. The campaign starts after the product was created. */
 function makeCampaign({ random, today }: MarketContext, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
   const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
@@ -102,8 +103,8 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
   const variantCount = random.between(2, 6);
   return Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
-    // The variants of a campaign start one after another, over several weeks. Variants that start in the future are
-    // removed below.
+    // The variants of a campaign start at different times, over several weeks. The `filter` call below removes variants
+    // that start in the future.
     const variantStartedAt = campaign.startedAt + random.between(0, variantIndex * 4) * dayMs;
     const firstRun = makeAdRun(market, campaign, variantStartedAt);
     const secondStartedAt =
@@ -117,8 +118,8 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
 }
 
 /**
- * A period in which an ad ran. Times are in Unix milliseconds. `endedAt` is null if the ad is still running.
- * `performance` is a number from 0 to 1.
+ * A period in which an ad ran. Times are in Unix milliseconds. `endedAt` is null while the ad is running. `performance`
+ * is a number from 0 to 1.
  */
 type AdRun = { startedAt: number; endedAt: number | null; durationDays: number; performance: number };
 
@@ -135,7 +136,7 @@ function makeAdRun({ random, today }: MarketContext, { strength }: Campaign, sta
   };
 }
 
-/** The texts and the format of an ad. A campaign has several ads with different texts or formats. */
+/** The texts and the format of an ad. A campaign has several ads, which differ in their texts or formats. */
 type Creative = { headline: string; body: string; linkDescription: string; format: string; callToAction: string };
 
 function makeCreative(
@@ -163,7 +164,7 @@ function makeCreative(
 }
 
 /**
- * Replaces placeholders such as `{product}` in a phrase with values. Capitalizes a value at the start of a sentence.
+ * Replaces placeholders in a phrase, such as `{product}`, with values. Capitalizes a value at the start of a sentence.
  */
 function fillPlaceholders(phrase: string, values: Record<string, string | number>): string {
   return phrase.replace(/\{(\w+)\}/g, (_, name: string, offset: number) => {
@@ -178,7 +179,8 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
   const { random, today } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
-  // Only the links of successful campaigns have tracking parameters, so that the demo has links with and without them.
+  // Add tracking parameters only to links of successful campaigns, so that the demo has links with and without
+  // parameters.
   const trackingQuery = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
   const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? trackingQuery : ''}`;
   const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
@@ -214,15 +216,15 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
   return { ...ad, ...(ad.countries.some(requiresByline) && { bylines: `${advertiser.name} Ltd.` }) };
 }
 
-/** Returns true for countries in which the demo's ads state who paid for the ad. */
+/** Returns true for countries in which the demo ads state who paid for them. */
 const requiresByline = (country: string) => country === 'DE' || country === 'FR';
 
 const toIsoDate = (time: number) => new Date(time).toISOString();
 const createExternalId = (pageId: string) =>
   String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
-/** Rounds an estimate to two significant digits, because more digits would look too exact. */
+/** Rounds an estimate to two significant digits, because more digits would look too precise. */
 const roundEstimate = (value: number) => Number(value.toPrecision(2));
-/** Rounds an estimated amount of money to two significant digits and to whole units. The minimum is 1. */
+/** Rounds an estimated amount of money to whole units and at most two significant digits. The minimum is 1. */
 const roundAmount = (value: number) => Math.max(1, Math.round(roundEstimate(value)));
 
 function estimateFigures(
@@ -260,8 +262,8 @@ function makeCard({ advertiser, product }: Campaign, creative: Creative, link: s
 }
 
 /**
- * Generates the media of an ad: pictures, videos and the logo of the advertiser. Even the URL of a video leads to a
- * picture, because the demo has no video files.
+ * Generates the media of an ad: pictures, videos and the logo of the advertiser. The URL of a video leads to a picture,
+ * because the demo has no video files.
  */
 function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
   const makeAsset = (type: string, { name, ...size }: Picture, nr: number | null) => ({
@@ -320,45 +322,48 @@ type DataGap = 'seenOnOneDay' | 'placeholders' | 'someCountries';
 type Industry = keyof typeof industryTable;
 type Language = keyof typeof phraseTable;
 
-/** A fictional advertiser. Its domain ends in `.example`, which nobody can register. */
+/** A fictional advertiser. Its domain ends in `.example`, so that it cannot belong to a real company. */
 export type Advertiser = {
   name: string;
   domain: string;
   industry: Industry;
   language: Language;
   countries: string[];
-  /** The advertiser's products. Prices are in the advertiser's own currency. */
+  /** The advertiser's products, with prices in the advertiser's currency. */
   products: { name: string; price: number }[];
-  /** Which data the advertiser's ads lack, to show how results report missing data. Undefined if nothing is missing. */
+  /**
+   * The kind of data that the advertiser's ads lack, so that the demo shows how results report missing data. Undefined
+   * if no data is missing.
+   */
   gap?: DataGap;
-  /** Short selling points that the ads list after a check mark. */
+  /** Short selling points. The ads list them with check marks. */
   points: string[];
 };
 
-/** All advertisers of the market. A test (`test/library/demo.test.ts`) checks the ads generated for them. */
+/** All advertisers of the market. `test/library/demo.test.ts` checks the ads that are generated for them. */
 export const advertisers = advertiserTable as Advertiser[];
 
 /**
- * The trade and the calls to action of each industry. The trade determines the phrases in ad texts: for games, for
- * example, no phrase mentions shipping.
+ * The trade and the calls to action of each industry. The trade determines the phrases in ad texts, e.g. no phrase for
+ * games mentions shipping.
  */
 const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
 /**
- * The angles of campaigns, i.e. their main messages. Each angle has two opening phrases, between which the variants of
- * a campaign alternate.
+ * The angles (main messages) of campaigns. Each angle has two opening phrases, and the variants of a campaign alternate
+ * between them.
  */
 const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
 type Angle = (typeof angles)[number];
 
 /**
- * The phrases from which ad texts are composed. Placeholders such as `{brand}`, `{product}`, `{percent}` or `{days}`
- * are replaced by values. In some languages, product names include their article. No word before `{product}` may
- * therefore contract with an article ("de le", "em o"), and no word may agree with the product's gender or number.
+ * The phrases of ad texts, with placeholders such as `{product}`. Product names may include an article. No word before
+ * `{product}` may therefore contract with an article ("de le", "em o"), and no word may depend on the product's gender
+ * or number.
  */
 type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
 
-/** The phrases by language and trade. Each language has phrases only for the trades of its advertisers. */
+/** The phrases by language and trade. A language has phrases only for the trades of its advertisers. */
 const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
 
 const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
@@ -375,13 +380,13 @@ const technologies = [
 ];
 
 /**
- * A picture file in the folder `../pictures`, with its name without `.webp`. Each product has three pictures: `offer`
- * shows the price and a sticker, `meet` shows a headline, and `tall` is an upright version. Each advertiser has a logo.
+ * A picture file in the folder `../pictures`. `name` lacks the extension `.webp`. Each product has three kinds of
+ * pictures: `offer` with the price and a sticker, `meet` with a headline, and `tall` in upright format.
  */
 type Picture = { name: string; width: number; height: number };
 
 const getBrand = ({ domain }: Advertiser) => domain.replace('.example', '');
-/** Returns the URL of a demo picture. The library replaces `{media_url}` in it with its own URL. */
+/** Returns the URL of a demo picture. The library later replaces `{media_url}` with its own media URL. */
 const getPictureUrl = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
 
 function getProductPicture(advertiser: Advertiser, productName: string, pictureKind: string): Picture {
@@ -394,8 +399,8 @@ function getProductPicture(advertiser: Advertiser, productName: string, pictureK
 }
 
 /**
- * Selects the picture of a carousel card. The first cards show each product of the advertiser once. Further cards show
- * the same products with other pictures.
+ * Selects the picture of a carousel card. The first cards show each product of the advertiser once. The remaining cards
+ * show the same products in other pictures.
  */
 function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
   const { products } = advertiser;
@@ -405,8 +410,8 @@ function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
 }
 
 /**
- * Selects the kind of picture that fits an ad. A video gets an upright picture. An ad that mentions a discount gets the
- * picture with a sticker, unless only its list of selling points mentions it.
+ * Selects the kind of picture that fits an ad. A video gets an upright picture. An ad with a discount gets the picture
+ * with a sticker, unless the discount is only in the list of selling points.
  */
 function selectPictureKind({ id, displayFormat, headline, body }: Ad): string {
   if (displayFormat === 'VIDEO') return 'tall';
@@ -419,8 +424,8 @@ function selectPictureKind({ id, displayFormat, headline, body }: Ad): string {
 export type SeededRandom = ReturnType<typeof createSeededRandom>;
 
 /**
- * Creates a source of random numbers. The same seed always gives the same numbers. The algorithm, Mulberry32, is good
- * enough for fictional ads; never use it for secrets.
+ * Creates a source of random numbers. The same seed always produces the same numbers. The algorithm, Mulberry32, is
+ * good enough for fictional ads. Never use it for secrets.
  */
 export function createSeededRandom(seed: number) {
   let generatorState = seed >>> 0;
@@ -438,25 +443,25 @@ export function createSeededRandom(seed: number) {
     next,
     between,
     bytes,
-    /** Returns the current state. `createSeededRandom(state)` creates a source that continues the sequence. */
+    /** Returns the current state of the source. Pass the state to `createSeededRandom` to continue the sequence. */
     getSeed: () => generatorState,
     /**
      * Returns a random item of a list.
-     * @param bias a value above 1 makes the first items more likely
+     * @param bias a number above 1 makes the first items more likely
      */
     pick<Item>(list: readonly Item[], bias = 1): Item {
       const item = list[Math.floor(next() ** bias * list.length)];
       if (item === undefined) throw new Error('The list contains no item to pick.');
       return item;
     },
-    /** Returns up to `count` items of a list, in random order and without repetition. */
+    /** Returns up to `count` different items of a list in random order. */
     sample<Item>(list: readonly Item[], count: number): Item[] {
       const remainingItems = [...list];
       return Array.from({ length: Math.min(count, remainingItems.length) }, () =>
         remainingItems.splice(between(0, remainingItems.length - 1), 1),
       ).flat();
     },
-    /** Returns true with a probability from 0 (never) to 1 (always). */
+    /** Returns true with the given probability, from 0 (never) to 1 (always). */
     chance: (probability: number) => next() < probability,
     uuid(): string {
       const hex = Buffer.from(bytes(16)).toString('hex');

@@ -3,7 +3,7 @@ import { isObject } from '../../../views/view.ts';
 import type { ImportFormat } from './import-format.ts';
 import { normalizeKey } from './source-record.ts';
 
-/** Fields that are not part of the API's schema, but by which ads can be searched in this library. */
+/** Fields that the API's schema does not define, but that the local library can use in searches. */
 const additionalFields = [
   ...['languages', 'bylines', 'currency', 'demographics', 'regions', 'headlines', 'bodies', 'linkDescriptions'],
   ...['displayUrls', 'impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adArchiveId'],
@@ -11,7 +11,7 @@ const additionalFields = [
   ...['reachByCountry', 'reachMin', 'reachMax', 'isActive'],
 ];
 
-/** Ads and advertiser pages in the format of the API. Records are stored exactly as the source wrote them. */
+/** Ads and advertiser pages in the format of the API. The import stores these records without changes. */
 export const apiFormat: ImportFormat = {
   name: 'api',
   title: 'ads and pages in the shapes of the API',
@@ -23,8 +23,8 @@ export const apiFormat: ImportFormat = {
       [normalizeKey(field)],
     ]),
   ),
-  // Compare the original spelling of the keys. The API only writes `id` and `pageId`, so a key such as `ID` or
-  // `page_id` means that the record has another format.
+  // Compare the keys as the file spells them. The API only writes `id` and `pageId`, so a key such as `ID` or `page_id`
+  // means that the record has another format.
   matches: (record) =>
     (record.has('id') && record.getSourceName('id') === 'id') ||
     (record.has('pageid') && record.getSourceName('pageid') === 'pageId'),
@@ -32,8 +32,8 @@ export const apiFormat: ImportFormat = {
     const ad = record.toObject();
     for (const name of Object.keys(ad)) if (!knownKeys.has(name)) parser.unusedKeys.push(name);
     const { pageName, page, ...otherFields } = ad;
-    // Exported tables have the advertiser's name in a column of its own. Move it into the object `page`, as in
-    // responses of the API.
+    // Exported tables have a separate column for the advertiser's name. Move the name into the object `page`, as in API
+    // responses.
     if (typeof pageName !== 'string' || (isObject(page) && page.pageName != null)) return ad;
     return { ...otherFields, page: { ...(isObject(page) && page), pageName } };
   },

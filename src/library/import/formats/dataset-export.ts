@@ -17,8 +17,8 @@ const numberFields = [
 const booleanFields = ['isStorePlatformBestSeller'];
 
 /**
- * Columns that an export computes from other columns, e.g. the days that an ad has run. The import ignores them,
- * because the library computes these values itself.
+ * Columns that an export computes from other columns, e.g. how many days an ad has run. The import ignores them,
+ * because the library computes these values again.
  */
 const computedColumns = [
   ...['landingDomain', 'landing', 'utm', 'daysRunning', 'active', 'firstLine', 'startedMonth', 'text', 'language'],
@@ -27,16 +27,16 @@ const computedColumns = [
   ...['firstGatheredAt', 'gatheredAt', 'inNewestGathering'],
 ];
 /**
- * Columns that occur only in files that this server exported. A record with one of them, and with a UUID as its id, has
- * this format.
+ * Normalized names of columns that only this server's exports have. A record with such a column and with a UUID as its
+ * id has this format.
  */
 const identifyingKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
 
 const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields];
 
 /**
- * Ads exported by the tool `export_ads`. Each record is a row of the dataset's table `ads`, as JSON Lines, or as CSV
- * with column titles.
+ * Ads that the tool `export_ads` wrote. Each record is a row of the dataset's table `ads`, either as a line of JSON or
+ * as a row of a CSV file with column titles.
  */
 export const datasetExportFormat: ImportFormat = {
   name: 'dataset-export',
@@ -65,7 +65,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const value = record.get(key);
     return isMissing(value) ? undefined : parse(value);
   };
-  // The column `json` contains the whole ad. Other columns only provide fields that are missing in `json`.
+  // The column `json` contains the complete ad. Use the other columns only for fields that `json` lacks.
   const completeAd = parseField('json', (value) => parser.parseStructure(value));
   for (const column of computedColumns) record.markUsed(normalizeKey(column));
   const ad: JsonObject = isObject(completeAd) ? { ...completeAd } : {};
@@ -86,11 +86,11 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   return ad;
 }
 
-/** Removes the apostrophe that the export adds to texts that a spreadsheet would run as a formula. */
+/** Removes the apostrophe that the export puts before a text that a spreadsheet would run as a formula. */
 const removeFormulaApostrophe = (value: unknown): string =>
   String(value).replace(/^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/, '');
 
-/** Parses a number with a decimal point, which is the only notation that the export writes. */
+/** Parses a number with a decimal point. The export writes no other notation. */
 function parsePlainNumber(field: string, value: unknown): number {
   const number = Number(value);
   if (Number.isFinite(number)) return number;

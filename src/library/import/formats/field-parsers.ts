@@ -6,12 +6,12 @@ import { parseShare } from '../values/numbers.ts';
 import type { JsonObject } from './import-format.ts';
 
 /**
- * Parses a value of an imported record for one field of an ad. `keyName` is the key or column name as the source spells
- * it, for error messages.
+ * Parses a value of an imported record for a field of an ad. `keyName` is the name of the key or column in the imported
+ * file, for error messages.
  */
 export type FieldParser = (value: unknown, keyName: string, parser: ColumnValueParser) => unknown;
 
-/** Decodes HTML character references in a text, e.g. `&amp;` to `&`. Returns undefined if there is no text. */
+/** Decodes HTML character references in a text, e.g. `&amp;` to `&`. Passes undefined through. */
 export function decodeText<Text extends string | undefined>(text: Text): Text {
   return text === undefined ? text : (decodeCharacterReferences(text) as Text);
 }
@@ -33,15 +33,15 @@ export const parsePageName: FieldParser = (value, keyName, parser) => {
 };
 
 /**
- * Parses a list of alternative texts of an ad, e.g. several headlines. Returns undefined if there are fewer than two,
- * because another field already has the first one.
+ * Parses a list of alternative texts of an ad, e.g. several headlines. Returns undefined for a single text, because
+ * another field of the ad already contains the first text.
  */
 export const parseAlternativeTexts: FieldParser = (value, _, parser) => {
   const texts = parser.parseTexts(value);
   return texts && texts.length > 1 ? texts.map(decodeText) : undefined;
 };
 
-/** Converts a text to a constant of the API, e.g. `Shop now` to `SHOP_NOW`. */
+/** Converts a text to the form of the API's constants, e.g. `Shop now` to `SHOP_NOW`. */
 export const parseApiConstant: FieldParser = (value, _, parser) =>
   parser
     .parseText(value)
@@ -50,9 +50,8 @@ export const parseApiConstant: FieldParser = (value, _, parser) =>
     .replace(/[^\p{L}\p{N}]+/gu, '_') || undefined;
 
 /**
- * Parses a list of objects. The value may also be a single object, or a text that contains the objects in JSON or
- * Python notation.
- * @throws Error if the value is anything else
+ * Parses a list of objects. Also accepts a single object, or a text with objects in JSON or Python notation.
+ * @throws Error for any other value
  */
 export function parseObjects(value: unknown, keyName: string, parser: ColumnValueParser): JsonObject[] {
   const structure = parser.parseStructure(value, { allowsBareWords: true });
@@ -67,8 +66,7 @@ export function parseObjects(value: unknown, keyName: string, parser: ColumnValu
 }
 
 /**
- * Parses a list of objects one by one. If an object cannot be parsed, this is reported, and only this object is left
- * out.
+ * Parses a list of objects one by one. Reports each object that cannot be parsed and leaves it out.
  * @param parseObject parses an object; returns undefined for an object without values
  * @throws Error if the value is not a list of objects
  */
@@ -90,8 +88,8 @@ export function parseEachObject<ParsedObject>(
 }
 
 /**
- * Parses a list of objects with the key `percentage`, e.g. shares of viewers by age. The percentages become numbers
- * from 0 to 1.
+ * Parses a list of objects with the key `percentage`, e.g. the share of viewers for each age range. Converts the
+ * percentages to numbers from 0 to 1.
  */
 export const parseShares: FieldParser = (value, keyName, parser) => {
   const shares = parseObjects(value, keyName, parser);
@@ -102,7 +100,7 @@ export const parseShares: FieldParser = (value, keyName, parser) => {
   });
 };
 
-/** Thrown for an id that a program has rounded or that is wrong. An ad without a reliable id cannot be stored. */
+/** The error for an id that is wrong or that a program has rounded. An ad without a reliable id cannot be stored. */
 export class UnreliableIdError extends Error {}
 
 /**
@@ -111,7 +109,7 @@ export class UnreliableIdError extends Error {}
  */
 export const parseId: FieldParser = (value, keyName, parser) => {
   const text = parser.parseText(value)?.trim();
-  // Python writes the whole numbers of a column as `12.0` if any cell of the column is empty.
+  // Python writes whole numbers as `12.0` if any other cell of the column is empty.
   const id = text?.replace(/^(\d+)\.0$/, '$1');
   const isFloat = id !== text || typeof value === 'number';
   if ((isFloat && !Number.isSafeInteger(Number(id))) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))

@@ -4,27 +4,27 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * A rule for reading one field of an ad: the field, its parser, and the source keys that may contain it. The first key
- * whose value can be parsed is used.
+ * A rule for reading a field of an ad: the field, its parser, and the keys of imported records that may contain it. The
+ * first key whose value can be parsed is used.
  */
 export type FieldRule = readonly [field: string, parse: FieldParser, ...keys: string[]];
 
 /**
- * A rule for reading a range, e.g. `impressionsMin` and `impressionsMax`: the common prefix of the two fields, the
- * source keys, and whether the bounds are whole numbers.
+ * A rule for reading a range, e.g. into the fields `impressionsMin` and `impressionsMax`. It has the common prefix of
+ * the two fields, the keys of imported records, and whether the bounds are whole numbers.
  */
 export type RangeRule = readonly [field: string, keys: readonly string[], isCount: boolean];
 
-/**
- * Some tables write a range as two columns, e.g. `spend_lower` and `spend_upper`. These are the suffixes of their
- * names.
- */
+/** Suffixes of column names. Some tables have two columns for a range, e.g. `spend_lower` and `spend_upper`. */
 const lowerBoundSuffixes = ['lower', 'lowerbound', 'low', 'min', 'from'];
 const upperBoundSuffixes = ['upper', 'upperbound', 'high', 'max', 'to'];
 const appendSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
   keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
 
-/** Returns the source keys for each field in the rules. A format lists them in its `keysByField`. */
+/**
+ * Returns, for each field in the rules, the keys of imported records that may contain it. Each import format puts the
+ * result into its `keysByField`.
+ */
 export const listKeysByField = (
   fields: readonly FieldRule[],
   ranges: readonly RangeRule[],
@@ -39,7 +39,7 @@ export const listKeysByField = (
 });
 
 /**
- * Returns field names for source keys that have no field in the API. Their values are stored under the key in camel
+ * Returns a field name for each key that has no field in the API. The import stores the value under the key in camel
  * case, e.g. `page_like_count` as `pageLikeCount`.
  */
 export const listCamelCaseFields = (names: string): Record<string, readonly string[]> =>
@@ -50,15 +50,15 @@ export const listCamelCaseFields = (names: string): Record<string, readonly stri
       .map((name) => [toCamelCase(name), [normalizeKey(name)]]),
   );
 
-/** Reads the fields of an ad from one imported record, and collects them in the property `ad`. */
+/** Reads the fields of an ad from an imported record, and collects them in the property `ad`. */
 export class FieldReader {
   readonly ad: JsonObject = {};
   readonly #parser: ColumnValueParser;
   readonly #resolvePath: (path: string) => [record: SourceRecord, key: string];
 
   /**
-   * @param resolvePath finds the object that contains a key of a rule, e.g. the nested object `snapshot` for
-   * `snapshot.title`. Returns that object and the key in it.
+   * @param resolvePath finds the object that contains the key of a rule, e.g. the nested object `snapshot` for
+   * `snapshot.title`; returns this object and the key in it
    */
   constructor(parser: ColumnValueParser, resolvePath: (path: string) => [record: SourceRecord, key: string]) {
     this.#parser = parser;
@@ -66,9 +66,9 @@ export class FieldReader {
   }
 
   /**
-   * Returns the parsed value of the first key whose value can be parsed, and marks the key as used. Values that cannot
-   * be parsed are reported.
-   * @param field the field that gets the value, for the report
+   * Returns the first value that can be parsed, and marks its key as used. Reports the values that cannot be parsed.
+   * @param paths the keys to try, in this order
+   * @param field the field of the ad that gets the value, for the report
    */
   parseFirstValue(paths: readonly string[], parse: FieldParser, field?: string): unknown {
     for (const path of paths) {
@@ -91,12 +91,12 @@ export class FieldReader {
   }
 
   /**
-   * Marks the other keys that contain the same value as used. Keys with a different value stay unused, so that their
-   * values are stored under their own names.
+   * Marks the other keys with the same value as used. Keys with a different value stay unused, so that the import
+   * stores their values under their own names.
    */
   #markEqualValues(paths: readonly string[], parse: FieldParser, usedValue: unknown): void {
-    // The first pass of an import stores nothing. It only learns from the values how each column writes dates and
-    // numbers, and these additional keys should not influence the decision.
+    // The first pass of an import only learns how each column writes dates and numbers. The additional keys must not
+    // influence what the pass learns.
     if (!this.#parser.areNotationsDecided) return;
     for (const path of paths) {
       const [record, key] = this.#resolvePath(path);
@@ -106,12 +106,12 @@ export class FieldReader {
         const parsedValue = parse(otherValue, record.getSourceName(key), this.#parser);
         if (JSON.stringify(parsedValue) === JSON.stringify(usedValue)) record.markUsed(key);
       } catch {
-        // The value cannot be parsed, so it is different from the used value.
+        // Ignore the error, because a value that cannot be parsed differs from the used value.
       }
     }
   }
 
-  /** Sets a field of the ad, unless the value is undefined. */
+  /** Sets a field of the ad. Ignores an undefined value. */
   setField(field: string, value: unknown): void {
     if (value !== undefined) this.ad[field] = value;
   }
@@ -151,8 +151,8 @@ export class FieldReader {
 }
 
 /**
- * Checks that the lower bound of a range is not above its upper bound. In such a range, either bound may be wrong, so
- * neither is used.
+ * Checks that the lower bound of a range is not above its upper bound. Either bound of such a range may be wrong, so
+ * the caller uses neither.
  * @throws Error if the lower bound is above the upper bound
  */
 export function checkRange(rangeName: string, { min, max }: NumberRange): void {

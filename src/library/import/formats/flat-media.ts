@@ -5,17 +5,20 @@ import { type ColumnValueParser, isMissing } from '../values/column-value-parser
 import { decodeText } from './field-parsers.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** The normalized keys of a record that contain the URLs of videos and pictures. */
+/**
+ * The keys of an imported record that contain URLs of videos and pictures. The keys are normalized: in lower case,
+ * without separators.
+ */
 export interface MediaKeys {
   videos: readonly string[];
   pictures: readonly string[];
-  /** Keys with the preview images of the videos, in the same order as the videos. */
+  /** Keys for the preview images of the videos. The images are in the same order as the videos. */
   previews?: readonly string[];
-  /** Keys with the profile picture of the advertiser, which is not a picture of the ad. */
+  /** Keys for the profile picture of the advertiser, which does not belong to the ad. */
   profilePictures?: readonly string[];
 }
 
-/** Returns all keys that contain media. A format lists them in its `keysByField`. */
+/** Returns all keys that contain media. An import format puts them into its `keysByField`. */
 export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures = [] }: MediaKeys): string[] => [
   ...videos,
   ...pictures,
@@ -24,15 +27,15 @@ export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures
 ];
 
 /**
- * If a video or picture is an object, its URL is in one of these keys. The URL of a video's preview image is in one of
- * `previewUrlKeys`.
+ * Keys of a video or picture that is an object. `urlKeys` may contain its URL, and `previewUrlKeys` the URL of a
+ * video's preview image.
  */
 const urlKeys = ['url', 'videourl', 'videohdurl', 'videosdurl', 'originalimageurl', 'imageurl', 'link', 'src'];
 const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'previewurl', 'thumbnail', 'poster'];
 
 /**
- * Collects the media of an ad from the keys that scrapers use. Each key may contain a URL, an object with a URL, or a
- * list of either. URLs that occur in several keys are returned once. Keys without any URL stay unused.
+ * Collects the media of an ad from the keys that scrapers use. A key may contain a URL, an object with a URL, or a list
+ * of these. A URL in several keys is returned once. Keys without a URL stay unused.
  */
 export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: ColumnValueParser): MediaAsset[] {
   const collectMedia = (mediaKeys: readonly string[] = []) => {
@@ -53,7 +56,7 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
     collectMedia(keys.pictures),
     collectMedia(keys.previews),
   ];
-  // If the record has neither videos nor pictures, show the preview images instead.
+  // Show the preview images if the record has neither videos nor pictures.
   const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
   return [
     ...videos.map(({ url, previewUrl: ownPreview }, nr) => {
@@ -67,7 +70,10 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
   ];
 }
 
-/** Returns true if a value is a text, or contains a text at any depth. */
+/**
+ * Returns true if a value is a text, or contains a text at any depth. Numbers, booleans and empty lists that are
+ * written as text do not count.
+ */
 const hasText = (value: unknown): boolean =>
   typeof value === 'string'
     ? !isMissing(value) && !/^\s*(?:\[\s*\]|\{\s*\}|true|false|\d+)\s*$/i.test(value)
@@ -89,10 +95,7 @@ function readMedia(value: unknown, parser: ColumnValueParser): MediaUrls[] {
   });
 }
 
-/**
- * Splits a table cell that lists several URLs. A separator only counts if `http` follows, because a URL itself may
- * contain commas.
- */
+/** Splits a table cell that lists several URLs. Splits only before `http`, because a URL itself may contain commas. */
 const splitUrls = (value: unknown): unknown =>
   typeof value === 'string' ? value.split(/(?<![\s,;|])[\s,;|]+(?=https?:\/\/)/i) : value;
 

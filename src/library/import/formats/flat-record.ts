@@ -5,8 +5,8 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Flattens certain nested objects of a record. For example, `{"ad": {"id": 1}}` becomes `{"ad.id": 1}`. The key `ad.id`
- * is normalized to `adid`, like the column `ad_id` of a table, so that one rule reads both.
+ * Flattens the nested objects of a record that are listed in `containers`, e.g. `{"ad": {"id": 1}}` to `{"ad.id": 1}`.
+ * `ad.id` is then normalized to `adid`, as is the column `ad_id` of a table, so that one rule reads both.
  * @param containers the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
  */
 function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, parser: ColumnValueParser): SourceRecord {
@@ -23,14 +23,17 @@ function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, pa
   return new SourceRecord(fields);
 }
 
-/** The rules for reading a format with nested records: the objects to flatten, the fields and the ranges. */
+/**
+ * The rules for reading a format with nested records: the paths of the objects to flatten, and the rules for fields and
+ * ranges.
+ */
 export interface FlatRecordRules {
   containers: ReadonlySet<string>;
   fields: readonly FieldRule[];
   ranges: readonly RangeRule[];
 }
 
-/** Flattens a record, and reads the fields of its ad with the rules. */
+/** Flattens a record, and reads the fields of its ad according to the rules. */
 export function readFlatRecord(
   sourceRecord: SourceRecord,
   { containers, fields, ranges }: FlatRecordRules,

@@ -14,7 +14,7 @@ import { radlibrarySharesFormat } from './radlibrary-shares.ts';
 import { normalizeKey, SourceRecord } from './source-record.ts';
 import { tikTokAdLibraryFormat } from './tiktok-ad-library.ts';
 
-/** All import formats, in the order in which they are tried. The first format that matches a record reads it. */
+/** All import formats, in the order in which they are tried. A record is read in the first format that matches it. */
 export const importFormats: readonly ImportFormat[] = [
   datasetExportFormat,
   googleAdsTransparencyFormat,
@@ -28,14 +28,14 @@ export const importFormats: readonly ImportFormat[] = [
   ownAdsFormat,
 ];
 
-/** Detects the format of records and tables, or uses the format that the user chose. */
+/** Detects the format of imported records and tables, unless the user has named a format. */
 export class FormatDetector {
   readonly #formats: readonly ImportFormat[];
   readonly #namedFormat: ImportFormat | undefined;
 
   /**
-   * @param formatName the format of all records; without it, the format of each record is detected
-   * @throws Error that lists all formats if there is none with this name
+   * @param formatName the format of all records; if omitted, the format of each record is detected
+   * @throws Error that lists all formats if no format has this name
    */
   constructor(formatName?: string) {
     this.#namedFormat = importFormats.find(({ name }) => name === formatName);
@@ -47,8 +47,8 @@ export class FormatDetector {
   }
 
   /**
-   * Returns the format that the user has chosen, or the first format that matches the JSON record. Returns undefined if
-   * none matches.
+   * Returns the format that the user named, or else the first format that matches the JSON record. Returns undefined if
+   * no format matches.
    */
   detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
     return this.#namedFormat ?? this.#findMatchingFormat(record);
@@ -59,8 +59,8 @@ export class FormatDetector {
   }
 
   /**
-   * Returns true if a value can only be a record. An object whose `id` is not a UUID may also be a wrapper that a
-   * service puts around its records.
+   * Returns true if a value can only be a record. An object whose `id` is not a UUID is ambiguous, because a service
+   * may have wrapped its records in such an object.
    */
   isUnambiguousRecord(value: unknown): boolean {
     if (!isObject(value)) return false;
@@ -71,7 +71,7 @@ export class FormatDetector {
     return record.has('id') ? typeof id === 'string' && isUuid(id) : typeof record.get('pagename') === 'string';
   }
 
-  /** Returns the format of a table with these columns. Returns undefined if no format matches. */
+  /** Returns the format of a table with the given columns. Returns undefined if no format matches. */
   detectTableFormat(columns: readonly string[]): TableFormat | undefined {
     const headerRecord = new SourceRecord(columns.map((name) => [name, undefined]));
     const format =
@@ -81,7 +81,10 @@ export class FormatDetector {
   }
 }
 
-/** Returns true if only an ad or an advertiser page can have this key. An object around a list of ads never has it. */
+/**
+ * Returns true for a key that only ads and advertiser pages have. An object that wraps a list of ads never has such a
+ * key.
+ */
 export const isRecordKey = (name: string): boolean => recordKeys.has(normalizeKey(name));
 const recordKeys = new Set([
   'id',
@@ -94,12 +97,12 @@ const recordKeys = new Set([
   'snapshot',
 ]);
 
-/** The format of a table, and the field of an ad for each of its columns. */
+/** The format of a table, with the ad field that each of its columns contains. */
 export interface TableFormat {
   format: ImportFormat;
   /**
-   * For each column, the field of an ad that it contains. Undefined if the column is not recognized, or if an earlier
-   * column already contains the field.
+   * The ad field that each column contains, in the order of the columns. Undefined for an unknown column, or if an
+   * earlier column already contains the field.
    */
   fields: (string | undefined)[];
 }
@@ -120,9 +123,9 @@ function mapColumnsToFields(format: ImportFormat, columns: readonly string[]): (
   });
 }
 
-/** Finds the field of an ad for a key or a column of an import format. */
+/** Finds the ad field that a key or column of an import format contains. */
 export class FieldFinder {
-  /** True if the format has nested objects, so that keys may be paths such as `snapshot.body.text`. */
+  /** True for a format with nested objects, in which a key may be a path such as `snapshot.body.text`. */
   readonly hasPaths: boolean;
   readonly #fieldByKey = new Map<string, string>();
 
@@ -132,15 +135,15 @@ export class FieldFinder {
       for (const key of keys) if (!this.#fieldByKey.has(key)) this.#fieldByKey.set(key, field);
   }
 
-  /** Returns the field for the longest known prefix of a path, and the length of that prefix. */
+  /** Returns the ad field for the longest known prefix of a path, and the length of that prefix. */
   findField(path: readonly string[]): { field: string; length: number } | undefined {
     const keys = path.map(normalizeKey);
     for (let length = keys.length; length > 0; length--) {
       const prefix = keys.slice(0, length);
       const field = this.#fieldByKey.get(prefix.join('.')) ?? this.#fieldByKey.get(prefix.join(''));
       if (field === undefined) continue;
-      // Only the first key, `snapshot`, is known. The path leads to an unknown key inside the snapshot, which has no
-      // field.
+      // Only the first key of the path, `snapshot`, is known. The path leads to an unknown key in the snapshot, which
+      // has no field.
       return field === 'snapshot' && length < keys.length ? undefined : { field, length };
     }
     const snapshotKey = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;
@@ -153,8 +156,8 @@ export class FieldFinder {
 }
 
 /**
- * Splits a column name of a flattened table into a path. Depending on the program, the same path is written as
- * `snapshot/body/text`, `snapshot.body.text` or `snapshot__body__text`. List items are written as
+ * Splits a column name of a flattened table into a path. Depending on the program that wrote the table, the same path
+ * is `snapshot/body/text`, `snapshot.body.text` or `snapshot__body__text`. A list item is written as
  * `publisher_platform[0]`.
  */
 export function parseColumnPath(column: string): string[] {

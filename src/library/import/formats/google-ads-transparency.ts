@@ -32,22 +32,24 @@ import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
 /**
- * Parses the id of an ad, such as `CR123`. The value may also be the URL of the ad, which contains the id. Returns
- * undefined for any other text.
+ * Parses the id of an ad, such as `CR123`, or extracts the id from the URL of the ad. Returns undefined for any other
+ * text.
  */
 const parseCreativeId: FieldParser = (value, keyName, parser) => {
   const idInUrl = /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1];
   const id = idInUrl ?? String(parseId(value, keyName, parser));
   return /^(?:CR)?\d{1,30}$/.test(id) ? id : undefined;
 };
-/** Parses the id of an advertiser, such as `AR123`. The URL of an ad may contain the id. */
+/** Parses the id of an advertiser, such as `AR123`, or extracts the id from the URL of an ad. */
 const parseAdvertiserId: FieldParser = (value, keyName, parser) =>
   /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? (isUrl(value) ? undefined : parseId(value, keyName, parser));
-/** Parses the name of an advertiser. Some scrapers write the URL of a page into the same key. */
+/** Parses the name of an advertiser. Ignores a URL, because some scrapers write the URL of a page into the same key. */
 const parseAdvertiserName: FieldParser = (value, keyName, parser) =>
   isUrl(value) ? undefined : parsePageName(value, keyName, parser);
 const isUrl = (value: unknown): boolean => /^\s*https?:\/\//i.test(String(value));
-/** Parses the URL of an ad in the Transparency Center. Scrapers use the same keys for other URLs as well. */
+/**
+ * Parses the URL of an ad in the Transparency Center. Ignores other URLs, because scrapers use the same keys for them.
+ */
 const parseTransparencyCenterUrl: FieldParser = (value, keyName, parser) =>
   /^https?:\/\/adstransparency\.google\.com\//.test(String(value)) ? parseText(value, keyName, parser) : undefined;
 
@@ -77,8 +79,8 @@ const otherCurrencies = 'eur gbp inr bgn hrk czk dkk huf pln ron sek nzd ils aud
 );
 
 /**
- * Documented keys without a corresponding field in the API. They are stored under their own names, e.g. `region_stats`
- * as `regionStats`.
+ * Documented keys that have no corresponding field in the API. The import stores them under their own names, e.g.
+ * `is_funded_by_google_ad_grants` as `isFundedByGoogleAdGrants`.
  */
 const keysWithoutField = `
   advertiser_legal_name advertiser_location advertiser_verification_status audience_selection_approach_info disapproval
@@ -88,7 +90,7 @@ const keysWithoutField = `
   variations variants creative_regions image_width image_height
   ${otherCurrencies.map((currency) => `spend_${currency} spend_range_min_${currency} spend_range_max_${currency}`).join(' ')}
 `;
-/** Documented keys of a region that have no own field. They are stored with the region, under the key in camel case. */
+/** Documented keys that are stored with the results of a region, under the key in camel case. */
 const regionKeysWithoutField = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
 const regionKeys = ['regioncode', 'surfaceservingstats', ...regionKeysWithoutField];
 const mediaKeys: MediaKeys = {
@@ -169,7 +171,7 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   toAd,
   toPage,
   combinePartialRecords(earlierAd, laterAd, reportProblem) {
-    // Without results by region, the rows of an ad cannot be added up.
+    // Rows without results by region cannot be added up, so contradictory results are a problem.
     const contradiction = laterAd.regionStats ? undefined : findContradictoryResult(earlierAd, laterAd);
     if (contradiction) reportProblem(contradiction);
     return applyRegionStats({
@@ -180,12 +182,12 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   },
 };
 
-/** Columns of the amount that a political advertiser spent, in the order in which they are read. */
+/** Columns that contain the spend of a political advertiser. The first column with a value is used. */
 const spendKeys = ['spendusd', 'spendeur', 'spendgbp', 'spendinr'];
 
 /**
- * Returns true for a row of one of the political tables `advertiser_stats`, `advertiser_weekly_spend` and
- * `advertiser_geo_spend`.
+ * Returns true for a row about a political advertiser, i.e. a row of the tables `advertiser_stats`,
+ * `advertiser_weekly_spend` and `advertiser_geo_spend`.
  */
 const isAdvertiserRow = (record: SourceRecord): boolean =>
   record.has('advertiserid') &&
@@ -193,7 +195,7 @@ const isAdvertiserRow = (record: SourceRecord): boolean =>
   record.hasAny(['totalcreatives', ...spendKeys]) &&
   !record.hasAny(['adid', 'creativeid', 'adcreativeid', 'id', ...urlKeys]);
 
-/** Converts a row of `advertiser_stats` to an advertiser page. */
+/** Converts a row of the table `advertiser_stats` to an advertiser page. Returns undefined for a row about an ad. */
 function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | undefined {
   if (!isAdvertiserRow(record)) return undefined;
   const reader = new FieldReader(parser, (key) => [record, key]);
@@ -234,7 +236,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (Array.isArray(regions)) {
     const countries = findCountryCodes(regions.map(String));
     if (countries.length > 0) ad.countries = countries;
-    // A region such as `EU` is not a country, so keep all regions under their own name.
+    // A region such as `EU` is not a country, so also store the complete list of regions.
     if (countries.length < regions.length) ad.regions = regions;
   }
   readSpend(record, reader, parser);
@@ -260,7 +262,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   return applyRegionStats(completeAd);
 }
 
-/** Returns true for the URL of a script that shows the preview of an ad. It is not the URL of a picture. */
+/** Returns true for the URL of a script that shows the preview of an ad. Such a URL does not lead to a picture. */
 const isScriptUrl = (value: unknown): boolean => /\/content\.js(?:\?|$)/.test(String(value));
 const mediaKeysOfScripts: MediaKeys = { ...mediaKeys, previews: [] };
 
@@ -272,8 +274,8 @@ const variationFields: readonly FieldRule[] = [
 ];
 
 /**
- * Reads the texts, links and media of the variations of an ad, which some scrapers return. The variations are also
- * stored under their own name.
+ * Reads the texts, links and media of an ad from the list of its variations, which some scrapers return. The list
+ * itself is also stored, under its own name.
  */
 function readVariations(record: SourceRecord, parser: ColumnValueParser): { fields: JsonObject; media: MediaAsset[] } {
   const variations = variationKeys.flatMap((key) => {
@@ -308,7 +310,7 @@ function readVariations(record: SourceRecord, parser: ColumnValueParser): { fiel
   };
 }
 
-/** Reads the spend of a political ad in US dollars, the only currency that all rows have. */
+/** Reads the spend of a political ad in US dollars, because this is the only currency that all rows have. */
 function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const [minKey, maxKey] = ['spendrangeminusd', 'spendrangemaxusd'];
   if (!record.has(minKey)) return;
@@ -326,7 +328,7 @@ function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValu
   reader.setField('currency', 'USD');
 }
 
-/** When and how often Google showed an ad in one region, and its other results there. */
+/** The results of an ad in one region, e.g. when and how often Google showed the ad there. */
 interface RegionStats {
   regionCode: string;
   firstShown?: string;
@@ -334,13 +336,13 @@ interface RegionStats {
   timesShownMin?: number;
   timesShownMax?: number;
   surfaceServingStats?: unknown;
-  /** All other values of the region, under their keys in camel case. */
+  /** All other values of the region. Their names are the keys in camel case. */
   [name: string]: unknown;
 }
 
 /**
- * Reads the results of an ad by region from the list `region_stats`. If the table has one row for each region, reads
- * the region of the row.
+ * Reads the results of an ad by region from the list `region_stats`. In a table with a separate row for each region,
+ * reads the region of the row.
  */
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
   const cell = record.get('regionstats');
@@ -392,8 +394,7 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
     const definedValues = Object.entries(knownValues).filter(([, regionValue]) => regionValue !== undefined);
     const otherFields = region.getUnusedFields().filter(({ name, value }) => {
       const key = normalizeKey(name);
-      // If each row of a table is one region, its other columns belong to the ad and not to the region, so skip them
-      // here.
+      // Skip the other columns of a table with one row per region, because they describe the ad and not the region.
       if (isEmptyValue(value) || (isRegionRow && !regionKeysWithoutField.includes(key))) return false;
       if (!regionKeysWithoutField.includes(key)) parser.unusedKeys.push(`region_stats.${name}`);
       return true;
@@ -414,7 +415,10 @@ function combineRegionStats(earlierStats: unknown, laterStats: unknown): { regio
   return statsByRegion.size > 0 ? { regionStats: [...statsByRegion.values()] } : {};
 }
 
-/** Returns the country codes of regions. A region may be a country code, a country name or another area such as `EU`. */
+/**
+ * Returns the country codes of regions. A region may be a country code, a country name, or another area such as `EU`,
+ * which is left out.
+ */
 const findCountryCodes = (regions: readonly string[]): string[] =>
   regions.flatMap((region) => {
     const countryCode = findCountryCode(region);
@@ -423,22 +427,20 @@ const findCountryCodes = (regions: readonly string[]): string[] =>
 
 const isCountryCode = (regionCode: string): boolean => /^[A-Z]{2}$/.test(regionCode) && regionCode !== 'EU';
 
-/** The countries of the European Economic Area. The region `EEA` contains their total results. */
+/** The countries of the European Economic Area. The results of the region `EEA` are the totals of these countries. */
 const eeaCountries = new Set(
   'AT BE BG HR CY CZ DE DK EE ES FI FR GR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK'.split(' '),
 );
 
-/**
- * Computes the countries, first and last dates, total impressions and platforms of an ad from its results by region.
- */
+/** Computes the countries, first and last dates, impressions and platforms of an ad from its results by region. */
 function applyRegionStats(ad: JsonObject): JsonObject {
   const regions = (ad.regionStats ?? []) as RegionStats[];
   if (regions.length === 0) return ad;
   const countries = regions.map(({ regionCode }) => regionCode).filter(isCountryCode);
   const firstDays = regions.flatMap(({ firstShown }) => firstShown ?? []).sort();
   const lastDays = regions.flatMap(({ lastShown }) => lastShown ?? []).sort();
-  // The region `EEA` contains the total of all its countries. If it exists, do not add the countries, because each
-  // impression would count twice.
+  // The results of the region `EEA` are the totals of its countries. If this region exists, do not add its countries,
+  // because each impression would count twice.
   const hasEea = regions.some(({ regionCode }) => regionCode === 'EEA');
   const countedRegions = regions.filter(({ regionCode }) => !hasEea || !eeaCountries.has(regionCode));
   const regionsWithImpressions = countedRegions.filter(
@@ -464,7 +466,9 @@ function applyRegionStats(ad: JsonObject): JsonObject {
   };
 }
 
-/** Returns the surfaces in the nested lists of `surface_serving_stats`, e.g. `YOUTUBE`. */
+/**
+ * Returns the surfaces on which Google showed an ad, e.g. `YOUTUBE`, from the nested lists of `surface_serving_stats`.
+ */
 function listSurfaces(servingStats: unknown): string[] {
   if (Array.isArray(servingStats)) return servingStats.flatMap(listSurfaces);
   if (!isObject(servingStats)) return [];

@@ -3,9 +3,8 @@ import { uuidFromName } from '../../service/request.ts';
 import type { AdLibraryName } from './import-format.ts';
 
 /**
- * Computes the UUID of an ad from its id in an ad library. The same id always gives the same UUID, so that a second
- * import replaces the ad. Ads of different ad libraries, such as Meta and Google, have different UUIDs even if their
- * ids are equal.
+ * Computes the UUID of an ad from its id in an ad library. The same id always produces the same UUID, so that a second
+ * import replaces the ad. Equal ids in different ad libraries produce different UUIDs.
  */
 export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string {
   const prefix = adLibrary === 'meta' ? '' : `${adLibrary} `;
@@ -14,16 +13,16 @@ export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string
 }
 
 /**
- * Returns the id of an advertiser page. Meta's ids stay unchanged. All other ids get the name of the ad library as a
- * prefix, so that they cannot be confused with ids of Meta or of a service.
+ * Returns the id of an advertiser page. An id from Meta stays unchanged. Any other id gets the name of the ad library
+ * as a prefix, so that it cannot be confused with an id from Meta or from a service.
  */
 export const computePageId = (adLibrary: AdLibraryName, id: string): string =>
   adLibrary === 'meta' ? id : `${adLibrary}:${id}`;
 
 /**
- * Computes the id of an advertiser page without an id of its own from its name. The result never equals the id of
+ * Computes the id of an advertiser page from its name, if the source states no id. The result never equals the id of
  * another page, even if the name consists of digits.
- * @param nameKind what the name names, e.g. `page`; equal names of different kinds are different pages
+ * @param nameKind the kind of the name, e.g. `page`; equal names of different kinds produce different ids
  */
 export const computePageIdFromName = (adLibrary: AdLibraryName, name: string, nameKind = 'page'): string =>
   `${adLibrary}:${uuidFromName(JSON.stringify([nameKind, name]))}`;

@@ -17,17 +17,17 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId, computePageIdFromName } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Matches the URL of an ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
+/** Matches the URL of a LinkedIn ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
 const adUrlPattern = /^https?:\/\/(?:www\.)?linkedin\.com\/ad-library\/detail\/(\d{1,30})/;
-/** Parses the id of an ad. The value may also be the URL of the ad, which contains the id. */
+/** Parses the id of an ad, or extracts the id from the URL of the ad. */
 const parseAdId: FieldParser = (value, keyName, parser) =>
   adUrlPattern.exec(String(value))?.[1] ??
   (/^\d[\d.e+]*$/i.test(String(value)) ? parseId(value, keyName, parser) : undefined);
 const parseAdUrl: FieldParser = (value, keyName, parser) =>
   adUrlPattern.test(String(value)) ? parseText(value, keyName, parser) : undefined;
 /**
- * Extracts the id of an advertiser from its URL, e.g. `1035` from `…/company/1035`, or `in/somebody` from
- * `…/in/somebody`. Some scrapers write only the number.
+ * Extracts the id of an advertiser from the URL of its page, e.g. `1035` from `…/company/1035`, or `in/somebody` from
+ * `…/in/somebody`. Also accepts a number, because some scrapers write only the id.
  */
 const parseAdvertiserId: FieldParser = (value, keyName, parser) => {
   if (/^\d{1,15}$/.test(String(value))) return parseId(value, keyName, parser);
@@ -35,7 +35,7 @@ const parseAdvertiserId: FieldParser = (value, keyName, parser) => {
   return id === undefined ? undefined : pageKind === 'in' ? `in/${id}` : id;
 };
 
-/** The share of an ad's impressions in a country, from 0 to 1. `<1%` only has a `percentageMax`. */
+/** The share of an ad's impressions in a country, from 0 to 1. A share such as `<1%` has only a `percentageMax`. */
 interface CountryShare {
   region: string;
   percentage?: number;
@@ -43,7 +43,7 @@ interface CountryShare {
   percentageMax?: number;
 }
 
-/** Parses the impressions by country. LinkedIn's percentages from 0 to 100 become shares from 0 to 1. */
+/** Parses the list of impressions by country. LinkedIn's percentages from 0 to 100 become shares from 0 to 1. */
 const parseCountryShares: FieldParser = (value, keyName, parser) =>
   parseEachObject(value, keyName, parser, (countryObject): CountryShare | undefined => {
     const countryText = String(countryObject.country ?? '');
@@ -74,11 +74,11 @@ const toShare = (percentage: number | undefined): number | undefined =>
   percentage === undefined ? undefined : Number((percentage / 100).toPrecision(12));
 
 const addDetailsPrefix = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
-/** Keys with the URL of an ad that occur only in records of the LinkedIn Ad Library. */
+/** Keys that contain the URL of an ad and that only records of the LinkedIn Ad Library have. */
 const adUrlKeys = ['adurl', 'addetailurl', 'adlibraryurl'];
 /**
- * Keys with a URL that other formats have as well. They identify a LinkedIn record only if the URL is that of a
- * LinkedIn ad.
+ * Keys that contain a URL and that other formats have too. Such a key identifies a LinkedIn record only if its URL
+ * leads to a LinkedIn ad.
  */
 const sharedUrlKeys = ['link', 'url', 'detailurl', 'addetaillink'];
 const advertiserUrlKeys = [
@@ -125,7 +125,7 @@ const fields: readonly FieldRule[] = [
 const ranges: readonly RangeRule[] = [
   ['impressions', addDetailsPrefix('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
-/** Documented keys without a corresponding field in the API. They are stored under their own names. */
+/** Documented keys that have no corresponding field in the API. The import stores them under their own names. */
 const keysWithoutField =
   'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails targeting adDuration';
 const mediaKeys: MediaKeys = {
@@ -162,7 +162,9 @@ const containers = new Set([
 ]);
 const unnamedContainers = new Set(['details']);
 
-/** LinkedIn's ad types that correspond to a `displayFormat` of the API. All other types are only stored as `adType`. */
+/**
+ * The `displayFormat` in the API for each of LinkedIn's ad types. The import stores any other type only as `adType`.
+ */
 const displayFormats: Record<string, string> = {
   SPONSORED_VIDEO: 'VIDEO',
   SPONSORED_UPDATE_CAROUSEL: 'CAROUSEL',
@@ -200,7 +202,7 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   toAd,
 };
 
-/** A record with the URL of an ad and one of these keys is a LinkedIn ad. */
+/** Keys that identify a LinkedIn ad, if the record also has a key for the URL of the ad. */
 const identifyingKeys = [
   ...['isrestricted', 'adpayer', 'totalimpressionsfrom', 'firstimpressionat', 'latestimpressionat', 'details'],
   'impressionsdistributionbycountry',

@@ -42,7 +42,10 @@ import {
 } from './meta-transparency.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
-/** Keys in which scrapers write the URL of an ad. They identify a record only if they contain such a URL. */
+/**
+ * Keys in which scrapers write the URL of an ad. They identify a record of the Meta Ad Library only if they really
+ * contain such a URL.
+ */
 const adUrlKeys = ['adlibraryurl', 'adurl', 'url'];
 const adUrlPattern = /^https?:\/\/(?:[a-z-]{1,20}\.)?facebook\.com\/ads\/library\/?\?(?:[^#\s]{0,500}&)?id=(\d{1,30})/;
 const archiveIdKeys = ['adarchiveid', 'adlibid', 'libraryid'];
@@ -50,15 +53,15 @@ const idKeys = [...archiveIdKeys, 'adid', 'id'];
 const parseArchiveId = createNumericIdParser('Meta Ad Library');
 
 /**
- * The fields of an ad, each with its parser and the source keys that may contain it. The first key whose value can be
- * parsed is used.
+ * The fields of an ad. Each rule has the field, its parser, and the keys that may contain the field. The first key
+ * whose value can be parsed is used.
  */
 const fields: readonly FieldRule[] = [
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
   ['sourcePageExternalId', parseId, 'pageid', 'snapshot.pageid'],
   ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename', 'advertisername'],
-  // A scraped snapshot contains one version of each text, but the official API lists all versions. The first version
-  // becomes the text of the ad, and all versions are stored in a second field.
+  // A scraped snapshot contains one version of each text, and the official API lists all versions. `headline` contains
+  // the first version, and `headlines` contains all versions if there are several.
   [
     'headline',
     parseFirstText,
@@ -114,18 +117,21 @@ const ranges: readonly RangeRule[] = [
 ];
 
 const mediaKeys = ['images', 'videos', 'cards', 'pageprofilepictureurl'];
-/** Keys with the videos and pictures of scraped records that have no nested object `snapshot`. */
+/** Keys for the videos and pictures of scraped records without the nested object `snapshot`. */
 const flatMediaKeys: MediaKeys = {
   videos: ['videourls', 'videourl', 'videohdurl', 'videosdurl'],
   pictures: ['imageurls', 'imageurl'],
   previews: ['videopreviewimageurls', 'videopreviewimageurl', 'thumbnailurl'],
 };
 const activeKeys = ['isactive', 'adactivestatus', 'activestatus'];
-/** Keys that scrapers use for the words `Active` and `Inactive`, and for other states as well. */
+/** Keys in which scrapers write `Active` or `Inactive`, but also other states. */
 const statusKeys = ['status', 'adstatus'];
 const ctaTextKeys = ['ctatext', 'calltoaction'];
 
-/** Keys of the Meta Ad Library without a corresponding field in the API. They are stored under their own names. */
+/**
+ * Keys of the Meta Ad Library that have no corresponding field in the API. The import stores them under their own
+ * names.
+ */
 const keysWithoutField = `
   aaa_info ad_creation_time ad_id_in_library ad_library_url archive_types end_date_formatted end_date_string input_url
   br_total_reach categories collation_id contains_digital_created_media contains_sensitive_content entity_type fev_info
@@ -135,7 +141,10 @@ const keysWithoutField = `
   target_locations total total_active_time total_reach_by_location transparency_by_location uk_total_reach url snapshot_url
   verified_voice_context
 `;
-/** Keys inside a snapshot without a corresponding field in the API. They are stored under their own names. */
+/**
+ * Keys of the nested object `snapshot` that have no corresponding field in the API. The import stores them under their
+ * own names.
+ */
 const snapshotKeysWithoutField = `
   ad_creative_id additional_info branded_content brazil_tax_id country_iso_code creation_time cta_text
   disclaimer_label dynamic_item_flags dynamic_versions ec_certificates edited_snapshots
@@ -166,15 +175,15 @@ const keysByField: Record<string, readonly string[]> = {
 const knownKeys = new Set(Object.values(keysByField).flat());
 const ownKeys = new Set(Object.values(ownNames).flat());
 
-/** Keys that only the official API of the Meta Ad Library has. */
+/** Keys that occur only in the official API of the Meta Ad Library. */
 const officialApiKeys = [
   ...['adsnapshoturl', 'adcreationtime', 'addeliverystarttime', 'addeliverystoptime'],
   ...['adcreativebodies', 'adcreativebody', 'adcreativelinktitles', 'adcreativelinktitle', 'adcreativelinkcaptions'],
   ...['adcreativelinkcaption', 'adcreativelinkdescriptions', 'adcreativelinkdescription'],
 ];
 /**
- * Keys that other formats have as well. A record with one of them belongs to the Meta Ad Library only if its id is not
- * a UUID and it has no headline or body at the top level.
+ * Keys that other formats have too. A record with such a key belongs to the Meta Ad Library only if its id is not a
+ * UUID and it has no headline or body at the top level.
  */
 const sharedKeys = [
   ...['demographicdistribution', 'deliverybyregion', 'regiondistribution', 'estimatedaudiencesize', 'eutotalreach'],
@@ -231,17 +240,18 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (ad.reachByCountry !== undefined)
     parser.addFieldSource('reachByCountry', record.getSourceName('totalreachbylocation'));
   readImpressionsText(record, reader, parser);
-  // An end date in the future is only a plan. The ad is still running, so it was last seen at the time of the import.
+  // If the end date is in the future, the ad is still running, so it was last seen at the time of the import.
   const endDate = ad.endDate as string | undefined;
   if (endDate !== undefined)
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
   const isActive =
     reader.parseFirstValue(activeKeys, parseBoolean, 'isActive') ??
     reader.parseFirstValue(statusKeys, parseActiveStatus, 'isActive');
-  // Scrapers write the current day as the end date of a running ad, so ignore this date.
+  // If the ad is running, ignore its end date, because scrapers write the current day there.
   if (!('endDate' in ad) && isActive !== undefined) ad.isActive = isActive;
   if (isActive === true) ad.endDate = null;
-  // Prefer the API's constant, such as `SHOP_NOW`, to the text of the button, which depends on the language of the ad.
+  // Use the text of the button only if the record has no constant such as `SHOP_NOW`, because the text depends on the
+  // language of the ad.
   if (ad.ctaType === undefined)
     reader.setField('ctaType', reader.parseFirstValue(ctaTextKeys, parseApiConstant, 'ctaType'));
   const media = [...collectMedia(snapshot, record, parser), ...collectFlatMedia(record, flatMediaKeys, parser)];
@@ -264,8 +274,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Reads the id of an ad in the Meta Ad Library. If the record has no key such as `ad_archive_id`, the id in the URL of
- * the ad takes precedence over the key `id`, which may be a row number.
+ * Reads the id of an ad. If the record has no archive id, the id in the URL of the ad takes precedence over the key
+ * `id`, which may be a row number.
  */
 function readArchiveId(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const hasArchiveId = archiveIdKeys.some((key) => !isMissing(record.get(key)));
@@ -279,7 +289,9 @@ function readArchiveId(record: SourceRecord, reader: FieldReader, parser: Column
   }
 }
 
-/** Parses a value without marking its key as used. The original value is then also stored under its own key. */
+/**
+ * Parses the value of a key, but does not mark the key as used. The import therefore also stores the original value.
+ */
 function parseWithoutMarkingUsed(
   record: SourceRecord,
   key: string,
@@ -296,7 +308,7 @@ function parseWithoutMarkingUsed(
   }
 }
 
-/** Reads the impressions of a political ad from a scrape, e.g. `{"impressions_text": "10K-15K"}`. */
+/** Reads the impressions of a political ad from a scraped text, e.g. `{"impressions_text": "10K-15K"}`. */
 function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: ColumnValueParser): void {
   const impressionsText = parser.parseStructure(record.get('impressionswithindex'));
   if (ad.impressionsMin !== undefined || ad.impressionsMax !== undefined || !isObject(impressionsText)) return;
@@ -311,8 +323,8 @@ function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: 
 }
 
 /**
- * Returns the snapshot of a scraped ad. Tables contain the snapshot as a text, or in several columns such as
- * `snapshot_title`.
+ * Returns the snapshot (the texts and pictures) of a scraped ad. A table has the snapshot as JSON text, or in several
+ * columns such as `snapshot_title`.
  */
 function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRecord {
   const snapshotValue = record.get('snapshot');
@@ -332,8 +344,8 @@ function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRec
 }
 
 /**
- * Maps columns such as `snapshot_body_text` to the key in a snapshot. The columns are written without the prefix
- * `snapshot`. The column `snapshot_url` is not included, because it contains the URL of the snapshot itself.
+ * Maps column names without the prefix `snapshot`, e.g. `bodytext` for `snapshot_body_text`, to the keys of a snapshot.
+ * `snapshot_url` is missing, because it contains the URL of the snapshot itself.
  */
 const snapshotKeyByColumn: Record<string, string> = {
   ...Object.fromEntries(
@@ -347,9 +359,9 @@ const snapshotKeyByColumn: Record<string, string> = {
 
 /**
  * Collects the values that no parser has used, under their own keys in camel case, so that the import loses no data.
- * Empty values are left out. Unknown keys are listed in the import report.
- * @param pathPrefix the path to the record in `knownKeys`
- * @param ad the fields that are already set; they are not replaced
+ * Skips empty values. Adds unknown keys to the import report.
+ * @param pathPrefix the path to the record in `knownKeys`, e.g. `snapshot.`
+ * @param ad the fields that already have values, which are never replaced
  */
 function collectOtherFields(
   record: SourceRecord,
@@ -378,13 +390,19 @@ function getWebsite(ad: JsonObject): JsonObject {
   return siteDomain === undefined ? {} : { siteDomain };
 }
 
-/** Parses `Active` and `Inactive`. All other states are stored under their own names. */
+/**
+ * Parses `Active` and `Inactive`. Returns undefined for any other state, which the import then stores under its own
+ * name.
+ */
 function parseActiveStatus(value: unknown): boolean | undefined {
   const statusWord = String(value).trim().toLowerCase();
   return statusWord === 'active' ? true : statusWord === 'inactive' ? false : undefined;
 }
 
-/** Parses the body of an ad: a text, an object with text or HTML, or a list of versions. */
+/**
+ * Parses the body of an ad, which may be a text, an object with text or HTML, or a list of versions. Returns the first
+ * version of a list.
+ */
 function parseBody(value: unknown, _name: string, parser: ColumnValueParser): string | undefined {
   const structure = parser.parseStructure(value);
   const bodySource = isObject(structure) && ['text', 'markup'].some((key) => key in structure) ? structure : value;
@@ -411,10 +429,7 @@ function parseCards(value: unknown, _name: string, parser: ColumnValueParser): J
   );
 }
 
-/**
- * Collects the media of an ad: its videos and images, the videos and images of its cards, and the page's profile
- * picture.
- */
+/** Collects the media of an ad, followed by the media of its cards and the profile picture of the advertiser page. */
 function collectMedia(snapshot: SourceRecord, record: SourceRecord, parser: ColumnValueParser): MediaAsset[] {
   const collectAssets = (key: string, type: string) => {
     const mediaList = parser.parseStructure(snapshot.get(key) ?? record.get(key));

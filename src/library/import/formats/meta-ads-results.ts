@@ -22,7 +22,7 @@ import {
 } from './meta-ads-rows.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Parses an end date. For an ad without an end date, the column contains the word `Ongoing`. */
+/** Parses the end date of an ad. For an ad without an end date, the column contains the word `Ongoing`. */
 const parseEndDate: FieldParser = (value, keyName, parser) =>
   /^ongoing$/i.test(String(value).trim()) ? undefined : parseDate(value, keyName, parser);
 
@@ -54,8 +54,9 @@ const ranges: readonly RangeRule[] = [
 ];
 
 /**
- * Exports of Meta Ads Manager with one row per ad and English column names. Meta documents the metrics but not the file
- * format. Columns with settings end in `(ad settings)`, and the column name `Amount spent (EUR)` contains the currency.
+ * Exports of Meta Ads Manager with English column names and one row per ad. Meta documents the metrics, but not the
+ * file format. The names of columns with settings end in `(ad settings)`. A name such as `Amount spent (EUR)` contains
+ * the currency.
  */
 export const metaAdsManagerFormat: ImportFormat = {
   name: 'meta-ads-manager',
@@ -70,7 +71,8 @@ export const metaAdsManagerFormat: ImportFormat = {
     record.hasAny(['adname', 'adid']) &&
     record.hasAny(['reportingstarts', 'reportingends', 'amountspent']) &&
     !record.hasAny(['adarchiveid', 'adlibid', 'libraryid', 'adcreativebodies']),
-  // The first or last row of an export contains the totals of all ads. It has neither an ad id nor an ad name.
+  // Ignore the row with the totals of all ads, which has neither an ad id nor an ad name. It is the first or last row
+  // of an export.
   getIgnoreReason: (record) =>
     isEmptyValue(record.get('adid')) && isEmptyValue(record.get('adname'))
       ? 'they name no ad (rows of totals)'
@@ -92,7 +94,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     impressionsMin?: number;
     audienceReach?: number;
   };
-  // A page id in an export is the id of a page on Facebook, but the id of an ad account belongs to no page.
+  // A page id identifies a page on Facebook. The id of an ad account does not, so it gets a prefix.
   const pageId = ad.pageId ?? (accountId === undefined ? undefined : computePageId('own', `account-${accountId}`));
   const currency = /\(([A-Z]{3})\)\s*$/.exec(record.getSourceName('amountspent'))?.[1];
   const breakdownValues = Object.fromEntries(
@@ -105,7 +107,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     }),
   );
   const day = readDay(record, parser);
-  // The period of a report may end in the future, but the ad cannot have been seen later than now.
+  // The last day of the report may be in the future, so `lastSeenAt` below is never later than now.
   const lastDay = day ?? ad.reportingEnds;
   const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmptyValue(value));
   for (const { name } of otherCells) parser.unusedKeys.push(name);
@@ -122,8 +124,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(results.length > 0 && { results: Object.fromEntries(results) }),
   };
   const hasBreakdown = Object.keys(breakdownValues).length > 0;
-  // Advertisers use the same ad name in several ad sets. Without the column of ad ids, these ads are told apart by their
-  // campaigns and ad sets.
+  // Advertisers use the same ad name in several ad sets. Without ad ids, the campaign and the ad set distinguish these
+  // ads.
   const { adName, campaignId, campaignName, adSetId, adSetName } = ad;
   const adIdentity = adId ?? [pageName ?? pageId, campaignId ?? campaignName, adSetId ?? adSetName, adName];
   return {
@@ -143,8 +145,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Parses the day of a row in a breakdown by day. The day is not a start date, because the export may begin long after
- * the ad did.
+ * Parses the day of a row in a table with one row per day. The day is not the start date of the ad, which may have
+ * started long before the report.
  */
 function readDay(record: SourceRecord, parser: ColumnValueParser): string | undefined {
   try {
@@ -155,7 +157,7 @@ function readDay(record: SourceRecord, parser: ColumnValueParser): string | unde
   }
 }
 
-/** Parses a result that can be added up. All other values stay unchanged. */
+/** Parses the value of a column whose values can be added up, such as clicks. Returns any other value unchanged. */
 function parseSummableResult(columnName: string, value: unknown, parser: ColumnValueParser): unknown {
   if (!isActionColumn(columnName)) return value;
   try {

@@ -12,8 +12,8 @@ import { normalizeKey } from './source-record.ts';
  */
 
 /**
- * Columns by which a user can break down the results, e.g. by country. In a table with such a column, an ad has one row
- * for each country, with a part of its results.
+ * Columns by which a user can break down the results of ads. For example, a table by country has a row for each
+ * country, with the part of the ad's results in that country.
  */
 export const breakdownKeys = [
   ...['day', 'week', 'month', 'timeofday', 'age', 'gender', 'country', 'region', 'dmaregion', 'platform'],
@@ -21,18 +21,21 @@ export const breakdownKeys = [
   ...['carouselcard', 'businesslocations'],
 ];
 
-/** The results of an ad in one row of an export. */
+/** The results of an ad in a row of an export. */
 export interface AdResults {
   adSpend?: number;
   impressions?: number;
   audienceReach?: number;
-  /** The results in other columns, e.g. `Link clicks`. */
+  /** The results in other columns, e.g. `Link clicks`, by column name. */
   results?: Record<string, unknown>;
 }
 
-/** One row of an export: the results of an ad in one period, for one value of each breakdown. */
+/** A row of an export. It contains the results of an ad in one period and, for example, in one country or age range. */
 interface ResultRow extends AdResults {
-  /** The values of the breakdowns, and of other columns that tell rows apart. Empty for the total of the ad. */
+  /**
+   * The values that distinguish the row from other rows of the ad, by column name, e.g. `{ Country: "DE" }`. Empty if
+   * the row contains the total of the ad.
+   */
   values: Record<string, string>;
   reportingStarts?: string;
   reportingEnds?: string;
@@ -40,46 +43,46 @@ interface ResultRow extends AdResults {
   isFromEarlierImport?: boolean;
 }
 
-/** The maximum number of rows of an ad. All rows are stored with the ad, so each new row takes longer. */
+/** The maximum number of rows per ad. All rows are stored with the ad, so adding a row takes longer with each row. */
 const maxRowsPerAd = 3000;
 
-/** Reports a problem with the values of a row, which the import report then lists. */
+/** Adds a problem with the values of a row to the import report. */
 type ReportProblem = (problem: Error) => void;
 
-/** Matches the columns of results that can be added up: counts of actions. */
+/** Matches names of columns that count actions. The counts of several rows can be added up. */
 const actionColumnPattern =
   /\b(?:actions|adds to (?:cart|wishlist)|appointments|checkouts initiated|clicks|comments|contacts|conversations started|conversions|engagements?|events|follows|impressions|installs|leads|likes|orders|plays|purchases|reactions|registrations|results|saves|searches|shares|subscriptions|thruplays|views)\b/i;
-/** Matches the columns of rates, averages, amounts and counts of people, which cannot be added up. */
+/** Matches names of columns with rates, averages, amounts or counts of people. Their values cannot be added up. */
 const nonSummableColumnPattern =
   /\b(?:accounts|average|avg|bid|budget|cost|cpc|cpm|cpp|ctr|frequency|people|per|ranking|rate|roas|score|time|unique|value)\b/i;
 export const isActionColumn = (name: string): boolean =>
   actionColumnPattern.test(name) && !nonSummableColumnPattern.test(name);
-/** Matches the columns of settings, which belong to the whole ad if all rows have the same value. */
+/** Matches names of columns with settings. A setting belongs to the whole ad if all rows have the same value. */
 const settingColumnPattern = /\b(?:bid|budget|ranking|score)\b/i;
-/** Matches numbers with a currency sign or without, e.g. `1.5`, `€0.20` and `12%`. */
+/** Matches a number with or without a currency sign or percent sign, e.g. `1.5`, `€0.20` or `12%`. */
 const numericCellPattern = /^\p{Sc}?\s?\d[\d.,' ]{0,30}[%\p{Sc}]?$/u;
 
-/** Returns true if a column contains results, and not a property of the ad such as its objective. */
+/** Returns true if a column contains results of the ad, and not a property of the ad such as its objective. */
 export const isResultColumn = (name: string, value: unknown): boolean =>
   typeof value === 'number' ||
   isActionColumn(name) ||
   (numericCellPattern.test(String(value)) && !rowLabelColumnPattern.test(name));
-/** Matches columns whose numbers are the label of a row, such as `Product ID` and `Slide number`. */
+/** Matches names of columns whose numbers only label a row, such as `Product ID` and `Slide number`. */
 const rowLabelColumnPattern = /\b(?:id|card|hour|number|position)\b/i;
 
-/** The fields of an ad that never tell its rows apart, because the whole ad has them or because they are results. */
+/** Fields that describe the whole ad or the period of a report. Their values never distinguish the rows of an ad. */
 const fieldsOfWholeAd = new Set([
   ...['id', 'adId', 'adLibrary', 'adName', 'campaignId', 'campaignName', 'adSetId', 'adSetName', 'pageId'],
   ...['startedAt', 'endDate', 'lastSeenAt', 'reportingStarts', 'reportingEnds', 'currency', 'goneAt'],
 ]);
-/** Matches columns of states and settings that may change between two exports of the same results. */
+/** Matches names of columns with states and settings, which may change between two exports of the same results. */
 const stateColumnPattern =
   /\b(?:attribution|bid|budget|buying|delivery|edit|edited|ends|link|objective|ranking|result type|result indicator|starts|status|tags?)\b/i;
 
 /**
- * Combines the stored rows of an ad with another row from the same import run.
- * @param reportProblem called for each column that cannot be added up
- * @throws Error with both readings if the rows cannot be told apart, or if their periods overlap only partly
+ * Combines the rows of an ad with another row from the same import run.
+ * @param reportProblem called for each column whose values cannot be added up
+ * @throws Error with both possible totals if nothing distinguishes two rows, or if their periods overlap only partly
  */
 export function combineResultRows(
   earlierAd: JsonObject,
@@ -99,9 +102,9 @@ export function combineResultRows(
     throw new Error(`Ad ID: more than ${maxRowsPerAd} rows of one ad; export it with fewer breakdowns or days`);
   const { rows, labelColumns } = addRow(earlierRows, laterRow, earlierAd, laterAd);
   const combinedAd = withoutFields({ ...earlierAd, ...laterAd }, [...labelColumns, ...listResultFields(rows)]);
-  // A text of the ad that tells rows apart, such as the headline, is the text of the first row.
+  // If a text distinguishes the rows, e.g. the headline, use the text of the first row for the ad.
   for (const name of labelColumns) if (textFields.has(name)) combinedAd[name] = earlierAd[name] ?? laterAd[name];
-  // List the row of totals first.
+  // Move the row with the totals to the front.
   rows.sort((left, right) => Number(!isUnlabelled(left)) - Number(!isUnlabelled(right)));
   const total = computeTotal(rows);
   reportOtherResults(rows, total, reportProblem);
@@ -115,8 +118,8 @@ export function combineResultRows(
 }
 
 /**
- * Combines an ad of an earlier import run with the same ad of a new import. Results of other periods are kept and added
- * up. If the periods overlap, the new results replace the earlier ones.
+ * Combines an ad of an earlier import run with the same ad of a new import. Keeps the results of other periods and adds
+ * them up. If periods overlap, the new results replace the earlier ones.
  * @param reportProblem called if the replaced results are not an earlier version of the new results
  * @returns undefined if nothing of the earlier results is kept, or if a period is unknown
  */
@@ -163,8 +166,8 @@ function reportReplacedRows(
 }
 
 /**
- * Returns why new results replace stored rows that are not an earlier version of them. Returns undefined if all rows
- * are an earlier version, i.e. have the same period, breakdowns and currency.
+ * If new results replace stored rows that are not simply an earlier version of them, returns the reason. An earlier
+ * version has the same period, breakdowns and currency.
  */
 function findReplacementReason(
   replacedRows: readonly ResultRow[],
@@ -183,7 +186,7 @@ function findReplacementReason(
     : `they are broken down by ${earlierNames || 'nothing'} and the new results by ${newNames || 'nothing'}`;
 }
 
-/** Lists the breakdowns of rows, e.g. `Age, Gender`. */
+/** Lists the breakdowns (columns such as age or country) of rows, e.g. `Age, Gender`. */
 const listBreakdownNames = (rows: readonly ResultRow[]): string =>
   [...new Set(rows.flatMap(({ values }) => Object.keys(values)).filter(isBreakdown))].sort().join(', ');
 
@@ -191,7 +194,7 @@ const textFields = new Set(['headline', 'body', 'linkDescription', 'offerLink', 
 const pickTexts = (ad: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(ad).filter(([name]) => textFields.has(name)));
 
-/** Lists the rows of an ad. An ad of a single row without breakdowns has its results only in its own fields. */
+/** Lists the rows of an ad. If the ad has a single row without breakdowns, builds the row from the fields of the ad. */
 function listRows(ad: JsonObject): ResultRow[] {
   if (Array.isArray(ad.breakdown)) return ad.breakdown.filter(isObject) as unknown as ResultRow[];
   const { adSpendMin, impressionsMin, audienceReach, reportingStarts, reportingEnds } = ad;
@@ -212,7 +215,7 @@ function listRows(ad: JsonObject): ResultRow[] {
 }
 
 const resultFields = ['adSpendMin', 'adSpendMax', 'impressionsMin', 'impressionsMax', 'audienceReach'];
-/** Returns true for a column that is stored under its own name, and not as a field of the ad. */
+/** Returns true for a column that the import stores under the column's own name, and not as a field of the ad. */
 const isColumnWithoutField = (name: string): boolean =>
   !fieldsOfWholeAd.has(name) && !textFields.has(name) && !resultFields.includes(name);
 
@@ -234,13 +237,16 @@ const isBreakdown = (name: string): boolean => breakdownKeys.includes(normalizeK
 const hasBreakdown = (rows: readonly ResultRow[]): boolean =>
   rows.some(({ values }) => Object.keys(values).some(isBreakdown));
 
-/** Returns the values of the breakdowns of a row as text. Rows with the same text may still differ in other columns. */
+/**
+ * Returns the breakdown values of a row as JSON, e.g. its age range and country. Rows with equal JSON may still differ
+ * in other columns.
+ */
 const formatBreakdownValues = ({ values }: ResultRow): string =>
   JSON.stringify(Object.entries(values).filter(([name]) => isBreakdown(name)));
 const formatPeriod = ({ reportingStarts = '', reportingEnds = '' }: ResultRow): string =>
   `${reportingStarts.slice(0, 10)} to ${reportingEnds.slice(0, 10)}`;
 
-/** Returns the texts of an ad that may tell its rows apart, by the name of their field or column. */
+/** Returns the texts that may distinguish the rows of an ad, by field or column name. */
 const listLabels = (ad: JsonObject): Record<string, string> =>
   Object.fromEntries(
     Object.entries(ad).flatMap(([name, value]) =>
@@ -255,10 +261,10 @@ const listLabels = (ad: JsonObject): Record<string, string> =>
   );
 
 /**
- * Adds a row to the rows of an ad. If the breakdowns and periods do not tell the rows apart, other columns do, such as
+ * Adds a row to the rows of an ad. If neither breakdowns nor periods distinguish the rows, other columns must, such as
  * a breakdown that the import does not know.
- * @returns the rows, and the names of the other columns that tell rows apart
- * @throws Error if nothing tells the rows apart although their results differ
+ * @returns the rows, and the names of the other columns that distinguish them
+ * @throws Error if rows have different results although no column distinguishes them
  */
 function addRow(
   earlierRows: readonly ResultRow[],
@@ -285,7 +291,7 @@ function addRow(
       const [label, laterLabel] = [readLabel(row, name), laterLabels[name]];
       return label !== laterLabel && (isContradictory || (label !== undefined && laterLabel !== undefined));
     });
-    // Without an ad id, rows with other texts and equal results are probably copies of one row.
+    // Rows with different texts but equal results are probably copies of the same row, if they have no ad id.
     if (!isContradictory && (differentNames.length === 0 || laterAd.adId === undefined)) {
       const rows = earlierRows.map((other) => (other === row ? mergeRows(row, laterRow) : other));
       return { rows, labelColumns: [...labelColumns] };
@@ -304,7 +310,7 @@ function addRow(
         return label === undefined || totalValuePattern.test(label) ? [] : [[name, label]];
       }),
     );
-  // Columns that have just turned out to tell rows apart become values of all earlier rows.
+  // If further columns now distinguish the rows, add the values of these columns to all earlier rows.
   const labelledRows =
     labelColumns.size === knownColumns.size
       ? earlierRows
@@ -316,10 +322,10 @@ function addRow(
   return { rows: [...labelledRows, labelledRow], labelColumns: [...labelColumns] };
 }
 
-/** Matches the values of a breakdown in the row with the total of an ad. */
+/** Matches the word that a row with the total of an ad has in place of a breakdown value. */
 export const totalValuePattern = /^(?:all|total)$/i;
 
-/** Lists the results of a row with their names in the export, as far as the import knows them. */
+/** Lists the results of a row by column name. Known results get their names in the export, such as `Amount spent`. */
 const listResults = ({ adSpend, impressions, audienceReach, results = {} }: AdResults): [string, unknown][] =>
   Object.entries({ 'Amount spent': adSpend, Impressions: impressions, Reach: audienceReach, ...results }).filter(
     ([, value]) => value !== undefined,
@@ -328,7 +334,7 @@ const listResults = ({ adSpend, impressions, audienceReach, results = {} }: AdRe
 const hasDifferentResults = (row: AdResults, otherResults: ReadonlyMap<string, unknown>): boolean =>
   listResults(row).some(([name, value]) => otherResults.has(name) && otherResults.get(name) !== value);
 
-/** Merges two rows with the same results, of which each may have columns that the other one lacks. */
+/** Merges two rows with the same results. Each row may have columns that the other row lacks. */
 const mergeRows = (row: ResultRow, otherRow: ResultRow): ResultRow => ({
   ...row,
   ...otherRow,
@@ -336,7 +342,10 @@ const mergeRows = (row: ResultRow, otherRow: ResultRow): ResultRow => ({
   ...((row.results ?? otherRow.results) !== undefined && { results: { ...row.results, ...otherRow.results } }),
 });
 
-/** Describes two rows with different results of which nothing tells whether the second is a part or a correction. */
+/**
+ * Describes two rows with different results. Nothing shows whether the later row corrects the earlier row or is another
+ * part of the results.
+ */
 function describeContradiction(row: ResultRow, laterRow: ResultRow): string {
   const laterResults = new Map(listResults(laterRow));
   const [name, value] =
@@ -349,7 +358,10 @@ function describeContradiction(row: ResultRow, laterRow: ResultRow): string {
   return `${name}: ${laterValue}, but an earlier row of the same ad, period and breakdown has ${value}; the total may be ${laterValue}${bothText}; export a column that tells the rows apart`;
 }
 
-/** @throws Error if two rows of an ad have amounts in different currencies */
+/**
+ * Checks that the amounts of two rows of an ad are in the same currency.
+ * @throws Error if the currencies differ
+ */
 function checkCurrency(earlierAd: JsonObject, laterAd: JsonObject): void {
   if (earlierAd.currency === undefined || laterAd.currency === undefined || earlierAd.currency === laterAd.currency)
     return;
@@ -375,9 +387,9 @@ const areSeparate = (period: Period | undefined, otherPeriod: Period | undefined
   (period.end < otherPeriod.start || otherPeriod.end < period.start);
 
 /**
- * Computes the results of an ad from its rows. For each period, these are the results of the row of totals, or the sums
- * of all other rows. A period that lies within another one is a part of that period.
- * @throws Error with both readings if two periods overlap only partly, or if a period is unknown
+ * Computes the results of an ad from its rows. The result of a period is its row of totals, or the sum of its other
+ * rows. A period within another period is not counted again.
+ * @throws Error with both possible totals if two periods overlap only partly, or if a period is unknown
  */
 function computeTotal(rows: readonly ResultRow[]): AdResults {
   const rowsWithResults = rows.filter(hasResults);
@@ -406,12 +418,12 @@ const contains = (outer: Period | undefined, inner: Period | undefined): boolean
   outer !== undefined && inner !== undefined && outer.start <= inner.start && inner.end <= outer.end;
 
 /**
- * Computes the results of an ad in one period. If there are rows of several breakdowns, e.g. by age and by country, each
- * breakdown contains all results, so the totals are those of the breakdown with the highest total.
+ * Computes the results of an ad in one period. Rows by age and rows by country each contain all results, so rows of
+ * different breakdowns are not added up. The breakdown with the highest total counts.
  */
 function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
   const rowsByBreakdown = [...groupBy(rows, formatBreakdownValues).values()];
-  // Rows with the same values of known breakdowns differ in another column. One of them may be their total.
+  // Rows with the same breakdown values differ in another column. One of these rows may be the total of the others.
   const parts = rowsByBreakdown.map((labelledRows) => {
     const [firstRow] = labelledRows;
     const isTotal = ({ values }: ResultRow) => Object.keys(values).every(isBreakdown);
@@ -437,8 +449,8 @@ function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
 }
 
 /**
- * Adds up the results of several rows. If the row without labels has at least the sum of the others, it is their total.
- * Otherwise, it is another part, whose label is unknown.
+ * Adds up the results of several rows. A row without labels is their total if its results are at least the sum of the
+ * others. Otherwise, it is another part of the results.
  */
 function sumUnlessTotal(unlabelledRow: AdResults | undefined, labelledResults: readonly AdResults[]): AdResults {
   const sums = sumResults(labelledResults);
@@ -456,13 +468,16 @@ function sumUnlessTotal(unlabelledRow: AdResults | undefined, labelledResults: r
   return isTotal ? unlabelledRow : sumResults([unlabelledRow, ...labelledResults]);
 }
 
-/** Ads Manager rounds the amounts of single rows, so their sum may be slightly above the total. */
+/**
+ * The lowest accepted ratio of a total to the sum of its rows. It is below 1, because Ads Manager rounds the amounts of
+ * single rows.
+ */
 const roundingTolerance = 0.99;
 
-/** Removes floating-point errors, e.g. 0.1 + 0.2 becomes 0.3. */
+/** Removes floating-point errors from a sum, e.g. 0.1 + 0.2 becomes 0.3. */
 const roundSum = (value: number): number => Number(value.toPrecision(15));
 
-/** Adds up all results that can be added up. A single row keeps its other results as well. */
+/** Adds up all results that allow it, such as clicks. The results of a single row are returned unchanged. */
 function sumResults(rowResults: readonly AdResults[]): AdResults {
   const [firstPart] = rowResults;
   if (!firstPart) return {};
@@ -474,7 +489,7 @@ function sumResults(rowResults: readonly AdResults[]): AdResults {
   const results: Record<string, unknown> = {};
   for (const name of new Set(rowResults.flatMap((part) => Object.keys(part.results ?? {})))) {
     const values = rowResults.flatMap((part) => part.results?.[name] ?? []);
-    // A sum without an unreadable value would be too low.
+    // Do not add up a column with an unreadable value, because the sum would be too low.
     if (isActionColumn(name) && values.every((value) => typeof value === 'number'))
       results[name] = roundSum((values as number[]).reduce((total, value) => total + value, 0));
     else if (settingColumnPattern.test(name) && values.length === rowResults.length && new Set(values).size === 1)
@@ -507,7 +522,7 @@ const toResultFields = ({ adSpend, impressions, audienceReach }: AdResults): Jso
   ...(audienceReach !== undefined && { audienceReach }),
 });
 
-/** Reports the results that are only in the list of rows, because they cannot be added up. */
+/** Reports the results that only appear in the list of rows, because they cannot be added up. */
 function reportOtherResults(rows: readonly ResultRow[], total: AdResults, reportProblem: ReportProblem): void {
   const totalNames = new Set(listResults(total).map(([name]) => name));
   for (const name of new Set(rows.flatMap(listResults).map(([name]) => name))) {
@@ -522,7 +537,10 @@ function reportOtherResults(rows: readonly ResultRow[], total: AdResults, report
   }
 }
 
-/** Returns the first and the last day of the reports of two rows, and when the ad was last seen. */
+/**
+ * Combines the dates of two records of an ad. Returns the earlier start of the ad and of the report, the later end of
+ * the report, and the later `lastSeenAt`.
+ */
 function combinePeriods(earlierAd: JsonObject, laterAd: JsonObject): JsonObject {
   const listTexts = (name: string) =>
     [earlierAd[name], laterAd[name]].filter((value) => typeof value === 'string').sort();

@@ -6,8 +6,8 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /**
- * What an advertiser page spent under one disclaimer, i.e. one statement of who paid for a political ad. The report has
- * a row for each disclaimer of a page.
+ * The spend of an advertiser page under one disclaimer (the statement of who paid for a political ad). The report has a
+ * row for each disclaimer of a page.
  */
 interface DisclaimerSpend {
   disclaimer: string;
@@ -72,8 +72,8 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Adds a later row of the report to an advertiser page. If the page already has a row with the same disclaimer, the
- * later row replaces it. Then computes the totals of all disclaimers again.
+ * Adds a later row of the report to an advertiser page and computes the totals of all disclaimers again. The later row
+ * replaces an earlier row with the same disclaimer.
  */
 function combineDisclaimerRows(earlierPage: JsonObject, laterPage: JsonObject): JsonObject {
   const spendByDisclaimer = new Map(
@@ -88,7 +88,10 @@ function combineDisclaimerRows(earlierPage: JsonObject, laterPage: JsonObject): 
   return { ...earlierPage, ...page, ...sumSpend(disclaimerSpends), spendByDisclaimer: disclaimerSpends };
 }
 
-/** Returns the totals of all disclaimers. A total is omitted if any disclaimer has no value for it. */
+/**
+ * Returns the total spend and number of ads of all disclaimers. A missing lower bound counts as 0. If any other value
+ * is missing, its total is omitted.
+ */
 function sumSpend(disclaimerSpends: readonly DisclaimerSpend[]): NumberRange & JsonObject {
   const totals: JsonObject = {};
   for (const field of ['adSpendMin', 'adSpendMax', 'adsAmount'] as const) {

@@ -11,14 +11,14 @@ import { SourceRecord } from './source-record.ts';
  * `aaa_info` and `transparency_by_location`, which are not documented. Scrapers pass these objects on unchanged.
  */
 
-/** One entry of the list `beneficiary_payers`: who paid for the ad, and on whose behalf it ran. */
+/** An entry of the list `beneficiary_payers`, which says who paid for an ad and on whose behalf it ran. */
 interface PayerEntry {
   payer?: string;
   beneficiary?: string;
   current?: boolean;
 }
 
-/** Parses the list `beneficiary_payers`, which says who paid for an ad and on whose behalf it ran. */
+/** Parses the list `beneficiary_payers`, which says who paid for an ad and on whose behalf the ad ran. */
 export const parsePayers: FieldParser = (value, keyName, parser) =>
   parseEachObject(value, keyName, parser, (payerObject): PayerEntry | undefined => {
     const payerRecord = new SourceRecord(Object.entries(payerObject));
@@ -29,7 +29,7 @@ export const parsePayers: FieldParser = (value, keyName, parser) =>
     return { ...(payer && { payer }), ...(beneficiary && { beneficiary }), ...(current !== undefined && { current }) };
   });
 
-/** Returns the parsed value. If it cannot be parsed, reports this and returns undefined. */
+/** Calls `parseValue` and returns its result. If it throws an error, reports the error and returns undefined. */
 function parseOrReport<Value>(parser: ColumnValueParser, parse: () => Value): Value | undefined {
   try {
     return parse();
@@ -40,8 +40,8 @@ function parseOrReport<Value>(parser: ColumnValueParser, parse: () => Value): Va
 }
 
 /**
- * Parses the reach by country, age and gender. The value is a list of `{ country, age_gender_breakdowns: [{ age_range,
- * male, female, unknown }] }`. Numbers that are written as text become numbers.
+ * Parses the reach of an ad by country, age and gender: a list of `{ country, age_gender_breakdowns: [{ age_range,
+ * male, female, unknown }] }`. Converts counts that are written as text to numbers.
  */
 export const parseReachBreakdown: FieldParser = (value, keyName, parser) => {
   const breakdown = parseObjects(value, keyName, parser).map((countryReach): JsonObject => {
@@ -66,8 +66,8 @@ function parseCounts(ageGroup: unknown, keyName: string, parser: ColumnValuePars
 }
 
 /**
- * Parses the reach by location. The value is an object, or a list of `{ key, value }`. Returns only countries and
- * leaves out the total for `EU`.
+ * Parses the reach of an ad by location, from an object or a list of `{ key, value }`. Returns only the countries,
+ * without the total for `EU`.
  */
 export const parseReachByCountry: FieldParser = (value, keyName, parser) => {
   const entries = parseObjects(value, keyName, parser).flatMap((item): [string, unknown][] =>
@@ -84,8 +84,8 @@ export const parseReachByCountry: FieldParser = (value, keyName, parser) => {
 };
 
 /**
- * Reads reach, payers and targeting from the objects `aaa_info` and `transparency_by_location` of Meta's website,
- * unless the ad already has these fields.
+ * Reads the reach, payers and targeting of an ad from the objects `aaa_info` and `transparency_by_location` of Meta's
+ * website. Skips fields that the ad already has.
  */
 export function readTransparency(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const locations = parser.parseStructure(record.get('transparencybylocation'));
@@ -121,7 +121,7 @@ export function readTransparency(record: SourceRecord, reader: FieldReader, pars
   setFirstValue('targetAges', ['ageaudience'], (value) => parser.parseStructure(value));
 }
 
-/** Sets the current payer and beneficiary of an ad from its list of payers. */
+/** Sets the payer and beneficiary of an ad to the current entry of its list of payers, unless they are already set. */
 export function setCurrentPayer(ad: JsonObject): void {
   const payers = (ad.beneficiaryPayers ?? []) as PayerEntry[];
   const { payer, beneficiary } = payers.find(({ current }) => current === true) ?? payers[0] ?? {};

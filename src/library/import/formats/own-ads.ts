@@ -10,8 +10,8 @@ import { computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /**
- * The column names that are accepted for each field of an ad, normalized and separated by spaces. People use these
- * names in their own tables, and advertising programs in their exports.
+ * The column names that the import accepts for each field of an ad, normalized and separated by spaces. People use
+ * these names in their own tables, and advertising programs use them in exports.
  */
 const columnNames: Record<string, string> = {
   id: 'id adid',
@@ -44,7 +44,10 @@ const columnNames: Record<string, string> = {
   picture: 'picture image imageurl pictureurl',
 };
 
-/** Also accepts each column name with a prefix, e.g. `Ad headline` and `Creative headline`. */
+/**
+ * The accepted keys for each field of an ad. Each column name may also have a prefix, e.g. `Ad headline` or `Creative
+ * headline`.
+ */
 const keysByField = Object.fromEntries(
   Object.entries(columnNames).map(([field, names]) => [
     field,
@@ -55,7 +58,9 @@ const keysByField = Object.fromEntries(
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate'];
 const countFields = ['duplicates', 'audienceReach'];
 
-/** A table of ads that a user collected. A row is rejected if the value of a known column cannot be parsed. */
+/**
+ * A table of ads that a user has collected. The import rejects a row if the value of a known column cannot be parsed.
+ */
 export const ownAdsFormat: ImportFormat = {
   name: 'own-ads',
   title: 'a table of your own, with a column for the headline or the body of each ad',
@@ -79,12 +84,14 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     record.markUsed(key);
     const column = record.getSourceName(key);
     const cell = String(record.get(key) ?? '').trim();
-    // `NA` usually means a missing value, but in a column of countries it is the code of Namibia.
+    // Keep the cell `NA` in a column of countries, because it is the code of Namibia there. In other columns, it means
+    // a missing value.
     if (isMissing(cell) && !(field === 'countries' && cell === 'NA')) continue;
     const value = parseCell(field, column, cell, parser);
     if (value === undefined) continue;
     ad[field] = value;
-    // A column name such as `Amount spent (USD)` contains the currency. A column for the currency takes precedence.
+    // Read the currency from a column name such as `Amount spent (USD)`, unless the table has a column for the
+    // currency.
     if (field === 'spend') ad.currency ??= /\(([A-Z]{3})\)$/.exec(column)?.[1];
   }
   if (ad.currency === undefined) delete ad.currency;
@@ -119,7 +126,7 @@ function parseCell(field: string, column: string, cell: string, parser: ColumnVa
   if (amountFields.includes(field)) return parser.parseNumber(column, cell, { label: field });
   if (field === 'spend') return parser.parseRange(column, cell, { label: field });
   if (field === 'impressions') return parser.parseRange(column, cell, countOptions);
-  // Some programs write the id 12 as 12.0 if a cell of the column is empty.
+  // Some programs write the id 12 as 12.0 if another cell of the column is empty.
   if (field === 'pageId' || field === 'id') return cell.replace(/^(\d{1,15})\.0$/, '$1');
   if (field === 'countries') return toCountryCodes(parser.parseNames(column, cell) ?? [cell]);
   if (field === 'languages') return parser.parseNames(column, cell)?.map((name) => name.toLowerCase());
@@ -130,8 +137,8 @@ function parseCell(field: string, column: string, cell: string, parser: ColumnVa
 const toCountryCodes = (names: readonly string[]): string[] => [...new Set(names.map(parseCountryCode))];
 
 /**
- * Collects the cells of unrecognized columns under their column names. If a column has the name of an API field, a cell
- * is left out unless its value has the type of that field.
+ * Collects the cells of unknown columns under their column names. If a column has the name of an API field, skips and
+ * reports each cell whose value does not have the type of that field.
  */
 function collectOtherCells(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const otherCells = record.getUnusedFields().flatMap(({ name, value }): [string, unknown][] => {

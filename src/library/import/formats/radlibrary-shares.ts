@@ -21,13 +21,16 @@ const fields: readonly FieldRule[] = [
 ];
 const keysByField = listKeysByField(fields, []);
 const knownKeys = new Set(Object.values(keysByField).flat());
-/** Matches the normalized names of the columns with row numbers that R and pandas add to a table, e.g. `Unnamed: 0`. */
+/**
+ * Matches the names of columns with row numbers that R and pandas add to a table, e.g. `Unnamed: 0`. The names are
+ * normalized first.
+ */
 const rowNumberKeyPattern = /^(?:x1?|unnamed0|rownames?|\.{3}1|)$/;
 
 /**
- * The tables that Radlibrary makes with `as_tibble(type = "demographic")` and `as_tibble(type = "region")`. Each row
- * contains one share of the people who saw an ad. The rows are added to the ads of an earlier import, because a row
- * contains nothing else about its ad.
+ * Tables from the R package Radlibrary (`as_tibble` with `type = "demographic"` or `type = "region"`). Each row
+ * contains one share of the people who saw an ad. A row says nothing else about the ad, so it is added to the ad of an
+ * earlier import.
  */
 export const radlibrarySharesFormat: ImportFormat = {
   name: 'radlibrary-shares',
@@ -59,8 +62,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Adds the share of one group, e.g. women from 18 to 24, to a stored ad. It replaces an earlier share of the same
- * group. The first row for an ad in an import run removes the shares that earlier runs have stored.
+ * Adds the share of a group, e.g. women from 18 to 24, to a stored ad, and replaces an earlier share of the same group.
+ * The first row of an ad in an import run removes the shares from earlier runs.
  */
 function addSharesToAd(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject {
   const field = partialAd.regions === undefined ? 'demographics' : 'regions';

@@ -1,13 +1,13 @@
 /**
- * Normalizes a key, so that all spellings are equal: only letters and digits remain, in lower case. For example,
- * `ad_archive_id`, `adArchiveID`, `AD_ARCHIVE_ID` and `Ad Archive ID` become the same key. A remark in parentheses at
- * the end, as in `Headline (ad settings)`, is removed.
+ * Normalizes a key to lower-case letters and digits, so that all spellings are equal. For example, `ad_archive_id`,
+ * `adArchiveID` and `Ad Archive ID` become `adarchiveid`. Removes a remark in parentheses at the end, as in `Headline
+ * (ad settings)`.
  */
 export function normalizeKey(name: string): string {
   const cachedKey = keyCache.get(name);
   if (cachedKey !== undefined) return cachedKey;
   const key = computeKey(name);
-  // Most records of a source have the same keys, so the cache never evicts an entry. It only stops growing.
+  // A full cache stops growing, but keeps its entries, because most records of a file have the same keys.
   if (keyCache.size < maxCachedKeys && name.length <= maxCachedKeyLength) keyCache.set(name, key);
   return key;
 }
@@ -24,16 +24,17 @@ function computeKey(name: string): string {
   return key === '' ? name : key;
 }
 
-/** A key and its value in an imported record. */
+/** A key of an imported record, and its value. */
 interface SourceField {
-  /** The original spelling of the key. */
+  /** The key in its original spelling. */
   name: string;
   value: unknown;
 }
 
-/** Converts a key to the API's spelling, e.g. `ad_creation_time` becomes `adCreationTime`. */
+/** Converts a key to camel case, as in the API, e.g. `ad_creation_time` to `adCreationTime`. */
 export function toCamelCase(name: string): string {
-  // In `Spend_USD` and `AD_ID`, the parts in capital letters are ordinary words, so convert them to lower case first.
+  // Convert capitalized parts to lower case first, because they are ordinary words in keys such as `Spend_USD` and
+  // `AD_ID`.
   const lowerCaseName = name.includes('_')
     ? name.replace(/(?<![^_])(?:[A-Z\d]+(?![^_])|[A-Z])/g, (part) => part.toLowerCase())
     : name.replace(/^[A-Z](?=[a-z]+$)/, (letter) => letter.toLowerCase());
@@ -41,34 +42,39 @@ export function toCamelCase(name: string): string {
 }
 
 /**
- * An imported record. Its methods expect keys that were normalized with `normalizeKey`. The record remembers which keys
- * were used, so that the import can store and report the others.
+ * An imported record. Its methods expect keys that are normalized with `normalizeKey`. The record keeps track of its
+ * used keys, so that the import can store and report the unused ones.
  */
 export class SourceRecord {
-  /** A prefix for keys in error messages, if this record is part of a larger one, e.g. `snapshot.`. */
+  /**
+   * The prefix of keys in error messages. It is not empty if this record is part of a larger record, e.g. `snapshot.`.
+   */
   readonly #keyPrefix: string;
   readonly #fields: SourceField[];
   readonly #fieldByKey = new Map<string, SourceField>();
-  /** The fields whose key another field already has in another spelling. */
+  /** Fields whose key also occurs in another spelling, in a field that `get` returns instead. */
   readonly #repeatedFields: [key: string, field: SourceField][] = [];
   readonly #usedFields = new Set<SourceField>();
   #sourceObject: Record<string, unknown> | undefined;
 
-  /** Creates a record from a parsed JSON object. `toObject` of the record returns the same object. */
+  /** Creates a record from a parsed JSON object. The method `toObject` of the record returns the same object. */
   static fromObject(value: Record<string, unknown>): SourceRecord {
     const record = new SourceRecord(Object.entries(value));
     record.#sourceObject = value;
     return record;
   }
 
-  /** @param ignoredNames columns that `get` and `has` ignore, because another column already contains their field */
+  /**
+   * @param ignoredNames the names of columns that `get` and `has` ignore, because another column contains the same
+   * field
+   */
   constructor(fields: Iterable<readonly [string, unknown]>, { keyPrefix = '', ignoredNames = new Set<string>() } = {}) {
     this.#keyPrefix = keyPrefix;
     this.#fields = Array.from(fields, ([name, value]) => ({ name, value }));
     for (const field of this.#fields) {
       if (ignoredNames.has(field.name)) continue;
       const key = normalizeKey(field.name);
-      // If a key occurs in several spellings, use the first one that has a value.
+      // If a key occurs in several spellings, use the first spelling that has a value.
       if ((this.#fieldByKey.get(key)?.value ?? null) === null) this.#fieldByKey.set(key, field);
       else this.#repeatedFields.push([key, field]);
     }
@@ -87,13 +93,13 @@ export class SourceRecord {
     return this.#fieldByKey.get(key)?.value;
   }
 
-  /** Returns a key as the source spells it, for error messages, e.g. `snapshot.link_url` for `linkurl`. */
+  /** Returns a key in its original spelling for error messages, e.g. `snapshot.link_url` for `linkurl`. */
   getSourceName(key: string): string {
     return `${this.#keyPrefix}${this.#fieldByKey.get(key)?.name ?? key}`;
   }
 
   /**
-   * Remembers that the value of a key became part of the ad. `getUnusedFields` then leaves out this key. Also marks other
+   * Marks a key whose value has become part of the ad, so that `getUnusedFields` leaves it out. Also marks other
    * spellings of the key that have the same value.
    */
   markUsed(key: string): void {
@@ -105,17 +111,17 @@ export class SourceRecord {
         this.#usedFields.add(repeatedField);
   }
 
-  /** Returns the keys and values that were not marked as used, in the order of the source. */
+  /** Returns the keys and values that are not marked as used, in their original order. */
   getUnusedFields(): SourceField[] {
     return this.#fields.filter((field) => !this.#usedFields.has(field));
   }
 
-  /** Returns all keys of the record, normalized with `normalizeKey`. */
+  /** Returns all keys of the record in normalized form. */
   keys(): Iterable<string> {
     return this.#fieldByKey.keys();
   }
 
-  /** Returns the record as an object, with the keys as the source spells them. */
+  /** Returns the record as an object whose keys have their original spelling. */
   toObject(): Record<string, unknown> {
     return this.#sourceObject ?? Object.fromEntries(this.#fields.map(({ name, value }) => [name, value]));
   }

@@ -2,7 +2,7 @@ import { isMissing } from '../values/column-value-parser.ts';
 import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** Creates a function that converts a row of a table to a record without empty cells. */
+/** Creates a function that converts a row of a table to a record. The record has no empty cells. */
 export function createRowConverter(columns: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
     const paths = columns.map(parseColumnPath);
@@ -26,28 +26,30 @@ export function createRowConverter(columns: readonly string[], { format, fields 
   };
 }
 
-/** The country code of Namibia. In all other columns, `NA` is the notation of R for a missing value. */
+/** The country code of Namibia. Outside columns of countries, `NA` means a missing value, as in R. */
 const namibiaCode = 'NA';
 
 type ColumnTree = Map<string, ColumnTree | string>;
 
 /**
  * Builds an object from the cells of a flattened row. For example, the column `snapshot/body/text` becomes `{ snapshot:
- * { body: { text: … } } }`. An object with only numbers as keys becomes a list.
+ * { body: { text: … } } }`. An object whose keys are all numbers becomes a list.
  */
 function buildObject(columns: readonly string[], paths: readonly string[][], cells: readonly string[]): object {
   const rootColumns: ColumnTree = new Map();
   for (const [index, path] of paths.entries()) {
     const cell = cells[index] ?? '';
     const column = columns[index] ?? '';
-    // Skip columns without a name, such as the row numbers of pandas. They cannot be stored in a field.
+    // Skip columns without a name, e.g. the row numbers that pandas adds, because no field can contain them.
     if (cell.trim() === '' || column.trim() === '') continue;
     if (!setCell(rootColumns, path, cell) && !rootColumns.has(column)) rootColumns.set(column, cell);
   }
   return Object.fromEntries(Array.from(rootColumns, ([key, value]) => [key, toPlainValue(value)]));
 }
 
-/** Sets a cell at a path. Returns false if another column already has a value on this path. */
+/**
+ * Stores a cell under its path in a tree of columns. Returns false if another column already has a value on this path.
+ */
 function setCell(rootColumns: ColumnTree, path: readonly string[], cell: string): boolean {
   let subtree = rootColumns;
   for (const key of path.slice(0, -1)) {

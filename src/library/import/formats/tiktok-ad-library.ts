@@ -20,7 +20,7 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId, computePageIdFromName } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Returns each key twice: with a prefix, as it is written in nested responses of the API, and without the prefix. */
+/** Returns each key with and without a prefix. Nested responses of the API have the prefix, and flat records do not. */
 const addOptionalPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
 const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
 
@@ -29,7 +29,7 @@ const parseCountryNames: FieldParser = (value, keyName, parser) => {
   const countries = names?.filter((country) => /^[A-Z]{2}$/.test(country));
   return countries && countries.length > 0 ? countries : undefined;
 };
-/** Parses an object with the reach in each country, e.g. `{"GB": "18K"}`. Each value may be a number or a range. */
+/** Parses an object with an ad's reach by country, e.g. `{"GB": "18K"}`. Each value may be a number or a range. */
 const parseReachByCountry: FieldParser = (value, keyName, parser) => {
   const reachByCountry = parser.parseStructure(value);
   if (!isObject(reachByCountry))
@@ -48,8 +48,8 @@ const parseReachByCountry: FieldParser = (value, keyName, parser) => {
 };
 
 /**
- * The normalized keys for the dates when an ad was first and last shown. The API writes `first_shown_date` and
- * `last_shown_date`, and scrapers use variants of these names.
+ * The normalized keys for the dates on which an ad was first and last shown. The API writes `first_shown_date` and
+ * `last_shown_date`. Scrapers use other forms of these names.
  */
 const firstShownKeys = ['firstshowndate', 'firstshowndatetime', 'firstshownat', 'firstshown'];
 const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'lastshown'];
@@ -96,7 +96,7 @@ const mediaKeys: MediaKeys = {
   profilePictures: ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'],
 };
 
-/** Documented keys without a corresponding field in the API. They are stored under their own names. */
+/** Documented keys that have no corresponding field in the API. The import stores them under their own names. */
 const keysWithoutField = `
   ad_status_statement status_statement ad_download_url download_url ad_advertising_objective advertising_objective
   ad_rejection_info rejection_info advertiser_follower_count follower_count advertiser_profile_url profile_url
@@ -119,7 +119,7 @@ const containers = new Set([
 const unnamedContainers = new Set(['ad', 'adgroup']);
 
 /**
- * A record with one of these keys is a TikTok ad. The dates alone do not identify it, because other formats have the
+ * Keys that identify a record with dates as a TikTok ad. The dates alone are not enough, because other formats have the
  * same date keys.
  */
 const identifyingKeys = [
@@ -129,10 +129,10 @@ const identifyingKeys = [
 const dateKeys = ['firstshowndate', 'lastshowndate'];
 
 /**
- * Ads of TikTok: responses of the Commercial Content API (`/v2/research/adlib/`: ad/query, ad/detail, advertiser/query,
- * commercial_content/query), and tables made from them. The responses of the website library.tiktok.com are not
- * documented. Their keys `estimated_audience`, `videos[].video_url` and `videos[].cover_img` are read as scrapers
- * return them, and so are flat records with keys such as `firstShownDate`, `videoUrls` and `video_link`.
+ * Ads of TikTok, from responses of the Commercial Content API (`/v2/research/adlib/`: ad/query, ad/detail,
+ * advertiser/query, commercial_content/query) or tables of them. Responses of the website library.tiktok.com are not
+ * documented. They are read in the forms that scrapers return, e.g. with `estimated_audience` and `videos[].video_url`,
+ * or as flat records with `firstShownDate` and `videoUrls`.
  */
 export const tikTokAdLibraryFormat: ImportFormat = {
   name: 'tiktok-ad-library',
@@ -161,13 +161,15 @@ export const tikTokAdLibraryFormat: ImportFormat = {
   toPage,
 };
 
-/** Keys in which scrapers write the URL of an ad. They identify a record only if they contain such a URL. */
+/**
+ * Keys in which scrapers write the URL of an ad. They identify a TikTok record only if they really contain such a URL.
+ */
 const urlKeys = ['adurl', 'detailurl', 'adlibraryurl', 'url', 'link'];
 const adUrlPattern = /^https?:\/\/library\.tiktok\.com\/ads\/detail\/?\?/;
 
 /**
- * Keys by which the nested object `ad` is recognized. One is enough, because a response contains only the fields that
- * the request asked for.
+ * Keys that identify the nested object `ad` of a TikTok response. A single key is enough, because a response contains
+ * only the requested fields.
  */
 const nestedAdKeys = [
   ...['first_shown_date', 'last_shown_date', 'image_urls', 'videos', 'status_statement', 'rejection_info'],
@@ -202,7 +204,8 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   const isActive = reader.parseFirstValue(statusKeys, parseBoolean, 'isActive');
   const reachCountries = Object.keys((ad.reachByCountry ?? {}) as object).filter((code) => /^[A-Z]{2}$/.test(code));
   const countries = reachCountries.length > 0 ? reachCountries : targetCountries;
-  // Other commercial content than ads has ids of its own, and is published by creators and not by advertisers.
+  // Only paid posts have brand names. TikTok numbers these posts separately, and their publishers are creators instead
+  // of advertisers.
   const isAd = !record.hasAny(['brandnames']);
   const pageName = (ad.page as { pageName?: string } | undefined)?.pageName;
   const pageId =
@@ -214,17 +217,16 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...ad,
     id: computeAdId('tiktok', `${isAd ? '' : 'commercial content '}${ad.adArchiveId}`),
     adLibrary: 'tiktok',
-    // TikTok's public website has a page for each advertisement, but not for other commercial content such as paid
-    // posts of creators.
+    // TikTok's public website has a page for each ad, but not for paid posts of creators.
     ...(isAd && {
       adSnapshotUrl: `https://library.tiktok.com/ads/detail/?ad_id=${encodeURIComponent(String(ad.adArchiveId))}`,
     }),
     ...(pageId !== undefined && { pageId }),
     ...(isActive !== undefined && { isActive }),
-    // An ad that is no longer active ended on the day when it was last shown.
+    // If an ad is no longer active, it ended on the day on which it was last shown.
     ...(isActive === false && ad.lastSeenAt !== undefined && { endDate: ad.lastSeenAt }),
-    // The API returns the reach as a range. If the bounds are equal, they become `audienceReach`. Otherwise they are
-    // stored in separate fields.
+    // The API returns the reach as a range. Store equal bounds in `audienceReach`, and different bounds in `reachMin`
+    // and `reachMax`.
     ...(reachMin !== undefined && reachMin === reachMax && { audienceReach: reachMin }),
     ...(reachMin !== reachMax && {
       ...(reachMin !== undefined && { reachMin }),

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { UnreadableSourceError } from './source-entry.ts';
 
-/** The minimum length of a batch of decoded text, in characters. Only the last batch may be shorter. */
+/** The minimum length of a batch of decoded text, in characters. Only the last batch of a source may be shorter. */
 const minBatchLength = 256 * 1024;
 
 /**
@@ -18,7 +18,7 @@ export async function* decodeText(
   onEncodingGuessed: OnEncodingGuessed = () => {},
 ): AsyncGenerator<string> {
   let { firstItem: firstChunk, allItems: chunks } = await peekFirstItem(readBuffers(source));
-  // A first byte of 0x1f means that the source is compressed with gzip. No text starts with this byte.
+  // If the first byte is 0x1f, the source is compressed with gzip, because no text starts with this byte.
   if (firstChunk?.[0] === 0x1f)
     ({ firstItem: firstChunk, allItems: chunks } = await peekFirstItem(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
@@ -33,7 +33,7 @@ export async function* decodeText(
       batch = '';
     }
   } catch (error) {
-    // The compressed data is damaged. Yield the text before the damage, because its records are still usable.
+    // If the compressed data is damaged, yield the text before the damage, because its records are still usable.
     if (error instanceof UnreadableSourceError) yield batch;
     throw error;
   }
@@ -41,25 +41,22 @@ export async function* decodeText(
 }
 
 /**
- * Returns true if a decoded text contains a byte that was not valid UTF-8. The decoder replaces such a byte with a lone
- * surrogate between U+DC80 and U+DCFF, which valid text never contains.
+ * Returns true if a text was decoded from invalid UTF-8. The decoder replaces each invalid byte with a lone surrogate
+ * between U+DC80 and U+DCFF, which valid text never contains.
  */
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
-/** The reason in the import report for skipping a record with a byte that is not UTF-8. */
+/** The reason that the import report states for a skipped record with invalid UTF-8. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
-/** The lone surrogate (half of a UTF-16 character) that replaces a byte that is not valid UTF-8. */
+/** The lone surrogate (half of a UTF-16 character) that replaces each byte of invalid UTF-8. */
 const invalidByteMarker = '\udc80';
 
-/**
- * Decodes the next bytes of a text. If called without bytes at the end of the text, it returns the remaining
- * characters.
- */
+/** Decodes the next bytes of a text. A last call without bytes returns the remaining characters. */
 type DecodeBytes = (bytes?: Buffer) => string;
 
 function createDecoder(firstChunk: Buffer, onEncodingGuessed: OnEncodingGuessed): DecodeBytes {
   const [firstByte, secondByte] = firstChunk;
-  // A text in UTF-16 may start without a byte order mark. Detect it by a zero byte, because most characters in UTF-16
-  // contain one.
+  // UTF-16 may start without a byte order mark. In this case, detect it by a zero byte, because most characters contain
+  // a zero byte in UTF-16.
   const isLittleEndian =
     (firstByte === 0xff && secondByte === 0xfe) || (firstByte !== undefined && firstByte !== 0 && secondByte === 0);
   const isBigEndian =
@@ -68,15 +65,16 @@ function createDecoder(firstChunk: Buffer, onEncodingGuessed: OnEncodingGuessed)
     const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  // Only old programs for tables write Mac Roman. JSON is never in this encoding.
+  // JSON is never in Mac Roman, because only old spreadsheet programs write this encoding.
   const isJson = /^\s*[[{]/.test(firstChunk.toString('latin1', 0, 200));
   return createUtf8Decoder(onEncodingGuessed, !isJson);
 }
 
 /**
- * Creates a decoder for UTF-8 that can switch to Windows-1252 or Mac Roman.
- * @param onEncodingGuessed called if the first bytes outside ASCII show that the text is in one of these encodings
- * @param canBeMacRoman false if the text cannot be Mac Roman
+ * Creates a decoder for UTF-8 that switches to Windows-1252 or Mac Roman if the first bytes outside ASCII are in that
+ * encoding.
+ * @param onEncodingGuessed called when the decoder switches to another encoding
+ * @param canBeMacRoman false if the text is certainly not in Mac Roman
  */
 function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed, canBeMacRoman: boolean): DecodeBytes {
   let isEncodingKnown = false;
@@ -89,8 +87,8 @@ function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed, canBeMacRoman: 
         ? Buffer.concat([unfinishedBytes, bytes ?? Buffer.alloc(0)])
         : (bytes ?? Buffer.alloc(0));
     const completeLength = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
-    // Keep the bytes of an incomplete character for the next call. Copy them, because the caller may reuse the memory
-    // of its chunk.
+    // Keep the bytes of an incomplete character for the next call. Copy these bytes, because the caller may reuse the
+    // memory.
     unfinishedBytes = Buffer.from(buffer.subarray(completeLength));
     const completeBytes = buffer.subarray(0, completeLength);
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
@@ -108,17 +106,17 @@ function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed, canBeMacRoman: 
   };
 }
 
-/** The five bytes that have no character in Windows-1252. */
+/** The five bytes that stand for no character in Windows-1252. */
 const undefinedWindows1252Bytes = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
 
-/** An encoding of single bytes, in which old programs such as Excel write tables. */
+/** An encoding with one byte per character, in which old programs such as Excel write tables. */
 export type GuessedEncoding = 'Windows-1252' | 'Mac Roman';
 type OnEncodingGuessed = (encoding: GuessedEncoding) => void;
 
 /**
- * Guesses the encoding of bytes of which no byte above 0x7f is part of a valid UTF-8 character. The text is Windows-1252
- * if this encoding defines all of the bytes. It is Mac Roman if its letters with accents would be signs or capital
- * letters inside words of Windows-1252, e.g. `fŸr` instead of `für`. Returns undefined for any other text.
+ * Guesses the encoding of bytes without any valid UTF-8 character above 0x7f. Returns Mac Roman if Windows-1252 would
+ * turn letters with accents into signs or capital letters inside words, e.g. `für` into `fŸr`. Otherwise returns
+ * Windows-1252, or undefined if a byte has no character in that encoding.
  */
 function guessEncoding(bytes: Buffer, canBeMacRoman: boolean): GuessedEncoding | undefined {
   if (isUtf8(bytes) || !/^[\0-\x7f\ufffd]*$/.test(bytes.toString())) return undefined;
@@ -130,21 +128,28 @@ function guessEncoding(bytes: Buffer, canBeMacRoman: boolean): GuessedEncoding |
 }
 
 /**
- * Matches letters of Mac Roman in a word. In Windows-1252, the same bytes are signs such as `ˆ`, capital letters such as
- * `Ÿ`, or undefined. The byte 0x87 is `á` in Mac Roman and `‡` in Windows-1252, which may follow a word.
+ * Matches letters with accents in words of Mac Roman. In Windows-1252, the same bytes are signs such as `ˆ`, capital
+ * letters such as `Ÿ`, or undefined. The byte 0x87 (`á`) only counts between letters, because `‡` in Windows-1252 may
+ * follow a word.
  */
 const macLetterPattern = /[a-z][\x81\x88\x8a\x8d-\x90\x9d\x9f]|[a-z]\x87(?=[a-z])/g;
-/** Matches small letters of Windows-1252 in a word. In Mac Roman, the same bytes are signs and capital letters. */
+/**
+ * Matches small letters with accents in words of Windows-1252. In Mac Roman, the same bytes are signs and capital
+ * letters.
+ */
 const windowsLetterPattern = /[a-z][\xdf-\xf6\xf8-\xff]|[\xdf-\xf6\xf8-\xff][a-z]/g;
 
 const decodeMacRoman = (bytes: Buffer): string => new TextDecoder('macintosh').decode(bytes);
 
-/** The Windows-1252 characters for the bytes 0x80 to 0x9f, in order. All other bytes are the same as in Latin-1. */
+/**
+ * The Windows-1252 characters for the bytes 0x80 to 0x9f, in this order. All other bytes stand for the same characters
+ * as in Latin-1.
+ */
 const windows1252Characters = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 /**
- * Decodes text in Windows-1252. Characters that are encoded in UTF-8, e.g. in a cell pasted from another program, are
- * decoded as well.
+ * Decodes text in Windows-1252. Also decodes UTF-8 characters within it, e.g. in a cell that was pasted from another
+ * program.
  */
 const decodeWindows1252 = (bytes: Buffer): string =>
   bytes
@@ -154,7 +159,7 @@ const decodeWindows1252 = (bytes: Buffer): string =>
       return windows1252Characters[sequence.charCodeAt(0) - 0x80] ?? sequence;
     });
 
-/** Returns the number of bytes at the end of a buffer that belong to an incomplete character. */
+/** Returns the number of bytes at the end of a buffer that belong to an incomplete UTF-8 character. */
 function countUnfinishedBytes(buffer: Buffer): number {
   for (let count = 1; count <= Math.min(3, buffer.length); count++) {
     const byte = buffer[buffer.length - count] ?? 0;
@@ -170,8 +175,8 @@ const replacementCharacter = Buffer.from('\ufffd');
 
 function decodeUtf8WithMarkers(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // Node replaces each invalid byte with the character U+FFFD. The source may also contain U+FFFD as an ordinary
-  // character, so split the bytes at these characters first and decode the pieces between them.
+  // Node replaces each invalid byte with the character U+FFFD, which the source may also contain as valid text. Split
+  // the bytes at these valid characters first, and decode the parts between them.
   const decodedParts: string[] = [];
   for (let partStart = 0; ; ) {
     const nextReplacement = bytes.indexOf(replacementCharacter, partStart);
@@ -183,8 +188,8 @@ function decodeUtf8WithMarkers(bytes: Buffer): string {
 }
 
 /**
- * Converts the chunks of a source to buffers. The first buffer has at least `minFirstBytes` bytes if possible, because
- * the first bytes identify the encoding and the source may deliver single bytes.
+ * Converts the chunks of a source to buffers. The first buffer has at least `minFirstBytes` bytes if the source is long
+ * enough, because these bytes identify the encoding and a chunk may be a single byte.
  */
 async function* readBuffers(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
   let firstBuffer: Buffer | undefined = Buffer.alloc(0);
@@ -203,9 +208,7 @@ async function* readBuffers(source: AsyncIterable<string | Uint8Array>): AsyncGe
 
 const minFirstBytes = 4;
 
-/**
- * Returns the first non-empty item of a generator, and another generator that yields this item and all following ones.
- */
+/** Returns the first non-empty item of a generator, and a generator that yields this item and all items after it. */
 export async function peekFirstItem<Item extends { length: number }>(items: AsyncGenerator<Item>) {
   let { value: firstItem, done } = await items.next();
   while (!done && firstItem.length === 0) ({ value: firstItem, done } = await items.next());
@@ -223,7 +226,7 @@ export async function peekFirstItem<Item extends { length: number }>(items: Asyn
  */
 export async function* decompress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
-  // Ignore errors here, because the loop over `gunzip` throws the same error.
+  // Ignore errors of the pipeline, because the loop over `gunzip` throws the same errors.
   pipeline(bytes, gunzip).catch(() => {});
   try {
     yield* gunzip;

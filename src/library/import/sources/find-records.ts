@@ -10,29 +10,32 @@ import {
   updateResultPage,
 } from './result-pages.ts';
 
-/** A value in a JSON document, with its path. */
+/** A value in a JSON document, and its path. */
 export interface LocatedValue {
-  /** The path to the value, e.g. `data[3]`. */
+  /** The path to the value in the document, e.g. `data[3]`. */
   path: string;
   value: unknown;
 }
 
 /**
- * The maximum number of nested lists and objects around a record. Services wrap their records, e.g. in `{"data":
- * {"ads": [...]}}`.
+ * The maximum number of nested lists and objects around a record. Services wrap their records in several objects, e.g.
+ * `{"data": {"ads": [...]}}`.
  */
 export const maxWrapperDepth = 16;
 
-/** Keys of lists in which every item should be an ad or a page. Other items are reported as problems. */
+/**
+ * Keys of lists in which every item should be an ad or an advertiser page. The import reports any other item as a
+ * problem.
+ */
 export const recordListKeys = ['data', 'items'];
 
 /**
- * Finds the records in a value. The value may be a record, or a structure of lists and objects that contains records at
- * any depth, such as the response of a service. If a list contains records, its other items are returned as well, so
- * that the import reports them.
- * @param enclosingPage the response page that contains the value, if there is one
- * @returns the records, and the response pages that contain them. If no value is certainly a record,
- * `areRecordsCertain` is false, and `records` has the values that were probably meant to be records
+ * Finds the records in a JSON value. The value may be a record, or a structure of lists and objects that contains
+ * records at any depth, such as the response of a service. If a list contains records, also returns its other items, so
+ * that the import can report them.
+ * @param enclosingPage the result page (API response) that contains the value, if any
+ * @returns the records, and the result pages that contain them. If no value is certainly a record, `areRecordsCertain`
+ * is false, and `records` has the values that were probably meant to be records
  */
 export function findRecords(
   value: unknown,
@@ -55,8 +58,8 @@ export function findRecords(
 }
 
 /**
- * Returns true for a line of a streamed GraphQL response without records. Meta's website sends a response as several
- * lines. The first line contains the ads. The others contain a label and a path, or only say that the response is
+ * Returns true for a line of a streamed GraphQL response that contains no records. Meta's website sends a response in
+ * several lines, of which the first contains the ads. The other lines only have labels, or say that the response is
  * complete.
  */
 const isGraphQlChunkWithoutRecords = (value: unknown): boolean =>
@@ -68,12 +71,13 @@ const graphQlChunkKeys = new Set(['label', 'path', 'data', 'extensions', 'hasNex
 
 interface RecordSearchState {
   detector: FormatDetector;
-  /** The response pages that contain the records. */
+  /** The result pages (API responses) that contain the records. */
   resultPages: ResultPage[];
 }
 
 /**
- * Where a value is in its document: the number of lists and objects around it, and the response page that contains it.
+ * The position of a value in its document: the number of lists and objects around the value, and the result page (API
+ * response) that contains it.
  */
 interface ValueSurroundings {
   depth: number;
@@ -115,12 +119,12 @@ function collectRecords(
 }
 
 /**
- * Returns the values that were probably meant to be records, so that the report can name them: the items of lists, or
- * the value itself if it contains no list.
+ * Returns the values that were probably meant to be records, so that the import report can name them. These are the
+ * items of lists, or the value itself if it contains no list.
  */
 function guessRecords(value: unknown, path: string, depth: number): LocatedValue[] {
-  // A list of plain values in another list is probably a row of a table. Report the row once, and not each of its
-  // values.
+  // A list of plain values inside another list is probably a row of a table. Report the whole row, and not each value
+  // in it.
   const isTableRow =
     depth > 0 && Array.isArray(value) && value.length > 0 && !value.some((listItem) => typeof listItem === 'object');
   if (depth < maxWrapperDepth && Array.isArray(value) && !isTableRow)
@@ -132,5 +136,5 @@ function guessRecords(value: unknown, path: string, depth: number): LocatedValue
   return [{ path, value }];
 }
 
-/** Appends a key to a path, e.g. `data` and `ads` become `data.ads`. */
+/** Appends a key to a path, e.g. `ads` to `data`, which results in `data.ads`. */
 export const joinPath = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);

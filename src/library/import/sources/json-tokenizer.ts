@@ -1,30 +1,33 @@
-/** A JSON token with its position in the text: a punctuation character, a string, or a word. */
+/** A JSON token (a punctuation character, a string or a word), with its position in the text. */
 export interface JsonToken {
-  /** A `word` is a number, a constant such as `true`, or a Python constant such as `NaN`. */
+  /** The kind of token. A `word` is a number, a constant such as `true`, or a Python constant such as `NaN`. */
   kind: '{' | '}' | '[' | ']' | ',' | ':' | 'string' | 'word' | 'newline' | 'damage';
   startIndex: number;
   endIndex: number;
 }
 
-/** The maximum length of a number or a constant, in characters. A longer word means that the text is not JSON. */
+/** The maximum length of a number or constant, in characters. If a word is longer, the text is not JSON. */
 const maxWordLength = 400;
 
-/** Splits a text that arrives in chunks into tokens. Strings may have single quotation marks, as in Python. */
+/**
+ * Splits JSON text into tokens while the text arrives in chunks. Accepts strings in single quotation marks, as Python
+ * writes them.
+ */
 export class JsonTokenizer {
   text = '';
-  /** The index in `text` of the next character to read. */
+  /** The index of the next character to read in `text`. */
   position = 0;
-  /** The line number of the next character. */
+  /** The line number of the next character to read. */
   line = 1;
   /**
-   * While a string is incomplete, the index where its scan continues when more text arrives. Otherwise it is 0 or
-   * negative.
+   * The index at which reading an incomplete string continues when more text arrives. It is 0 or negative if no string
+   * is incomplete.
    */
   #resumeIndex = 0;
 
   /**
-   * Appends a chunk of text, and removes text that is no longer needed.
-   * @param firstKeptIndex the index of the first character to keep
+   * Appends a chunk of text, and removes the text before `firstKeptIndex`, which is no longer needed.
+   * @param firstKeptIndex the index of the first character that stays in `text`
    */
   appendText(chunk: string, firstKeptIndex: number): void {
     this.text = this.text.slice(firstKeptIndex) + chunk;
@@ -33,7 +36,8 @@ export class JsonTokenizer {
   }
 
   /**
-   * Removes the scanned part of an incomplete string from `text`, so that a very long string does not fill the memory.
+   * Removes the part of an incomplete string that was already read, so that a very long string does not fill the
+   * memory.
    */
   discardUnfinishedString(): void {
     if (this.#resumeIndex <= this.position + 1) return;
@@ -41,7 +45,7 @@ export class JsonTokenizer {
     this.#resumeIndex = this.position + 1;
   }
 
-  /** Moves to another position in the text, e.g. back to the start of a value to read it again. */
+  /** Moves to another position in the text, e.g. back to the start of a value in order to read the value again. */
   seek(position: number, line: number): void {
     this.position = position;
     this.line = line;
@@ -49,7 +53,7 @@ export class JsonTokenizer {
   }
 
   /**
-   * Reads the next token. Returns undefined if the text ends before the token does.
+   * Reads the next token. Returns undefined if the token is incomplete at the end of the text.
    * @param stopsAtNewline true to return line breaks as tokens
    * @param isEndOfText true if no more text follows
    */
@@ -84,7 +88,7 @@ export class JsonTokenizer {
       index = untilQuotePattern.lastIndex;
       const character = this.text[index];
       if (character === quote) return this.#endToken('string', index + 1);
-      // A JSON string cannot contain a line break, so the rest of this line is missing.
+      // JSON strings cannot contain a line break, so the end of this string is missing.
       if (character === '\n' || (character === '\\' && this.text[index + 1] === '\n'))
         return this.#endToken('damage', index);
       if (character === undefined || index + 1 >= this.text.length) {
@@ -106,7 +110,7 @@ export class JsonTokenizer {
 
 /**
  * Returns true for spaces that JSON does not allow between tokens, e.g. a form feed or a non-breaking space. Editors
- * and copied web pages insert them. All of them must be skipped, because a word also ends at each of them.
+ * and copied web pages insert such spaces. The tokenizer must skip them, because each of them also ends a word.
  */
 const isUnusualSpace = (characterCode: number): boolean =>
   (characterCode === 11 || characterCode === 12 || characterCode > 127) &&

@@ -30,50 +30,53 @@ export async function* readJson(
   yield* reader.readEntries(true);
 }
 
-/** The dependencies of `readJson`: the format detector, and functions that are called during the reading. */
+/** The options of `readJson`: the format detector, and callbacks that report what the reader finds. */
 export interface JsonReaderOptions {
   detector: FormatDetector;
-  /** Called with the line number of each value that contains `NaN` or `Infinity`, which are read as null. */
+  /**
+   * Called with the line number of each value that contains `NaN` or `Infinity`. The reader replaces these words with
+   * null.
+   */
   onNaNFound(line: number): void;
   /**
-   * Called with each response page, i.e. with each object that contains a list of records and says whether more results
-   * follow.
+   * Called with each result page of an API, i.e. with each object that contains a list of records and says whether more
+   * results follow.
    */
   onResultPageRead?(page: ResultPage): void;
 }
 
-/** A frame is a list or object around the current position. The reader has not reached its closing bracket yet. */
+/** A list or object whose closing bracket the reader has not reached yet. */
 interface Frame {
   isList: boolean;
-  /** The index in the text of the opening bracket. */
+  /** The index of the opening bracket in the text. */
   startIndex: number;
   line: number;
   path: string;
-  /** Which token may come next in the list or object. Any other token means that the text is damaged. */
+  /** The kind of token that must come next in the list or object. Any other token means that the text is damaged. */
   expectedToken: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
   /** The index of the current item, if the frame is a list. */
   index: number;
-  /** The key of the current property, if the frame is an object whose properties are read one by one. */
+  /** The key of the current property, if the frame is an object that is read property by property. */
   key: string;
   /**
-   * The reason why the reader parses the items one by one: the whole value is too long or damaged. Empty if the reader
-   * parses the value as a whole.
+   * The reason for parsing the items one by one: the list or object is damaged, or too long to be parsed as a whole.
+   * Empty if the list or object is parsed as a whole.
    */
   openReason: string;
-  /** True if the list or object turned out to be a record itself. The reader then ignores the rest of it. */
+  /** True if the list or object turned out to be a record itself. The reader then ignores the remaining items. */
   isRecord: boolean;
-  /** True if a record in the list or object, or the problem with it, was already added to `#entries`. */
+  /** True if the reader has already reported a record in this list or object, or a problem with such a record. */
   isReported: boolean;
-  /** If the object is the response page of a search: whether more results follow, and any error. */
+  /** Details about the result page if the object is one, e.g. whether more results follow. */
   resultPage?: ResultPage;
 }
 
-/** A piece of JSON that the reader parses as a whole. */
+/** A JSON value that the reader parses as a whole. */
 interface JsonUnit {
-  /** The index in the text of the first character. */
+  /** The index of the first character in the text. */
   startIndex: number;
   line: number;
-  /** True if the value is too long and cannot be opened. Its text is discarded to save memory. */
+  /** True if the value is too long and its items cannot be parsed one by one. Its text is discarded to save memory. */
   isDropped: boolean;
 }
 
@@ -83,15 +86,17 @@ const notObjectProblem = 'not a JSON object; a record is an ad or a page';
 const listProblem = 'not a JSON object but a list of values; write a table of pandas with to_json(orient="records")';
 
 /**
- * The maximum number of nested lists and objects. It is larger than the maximum depth of a record plus the maximum
- * number of objects around it.
+ * The maximum nesting depth of lists and objects. It exceeds the maximum depth of a record plus the maximum number of
+ * objects around a record.
  */
 const maxFrames = 100;
 
-/** The number of entries to yield at once. */
+/** The number of entries (records and problems) after which the reader yields a batch. */
 const batchSize = 500;
 
-/** Matches a prefix that some services add to JSON so that web pages cannot run it as a script. */
+/**
+ * Matches a prefix such as `while(1);`, which some services add to JSON so that web pages cannot run it as a script.
+ */
 const scriptGuardPattern = /^\s*(?:for\s?\(;;\);|while\s?\(1\);|\)\]\}',?)\s*/;
 const maxScriptGuardLength = 100;
 
@@ -102,13 +107,15 @@ class JsonReader {
   readonly #tokenizer = new JsonTokenizer();
   /** The lists and objects that contain the current position in the text, from the outermost to the innermost. */
   #frames: Frame[] = [];
-  /** How many of the outermost frames have been opened, so that their items are parsed one by one. */
+  /** The number of outermost frames that the reader has opened, i.e. whose items it parses one by one. */
   #openedFrameCount = 0;
   #currentUnit: JsonUnit | undefined;
   #isLineStart = true;
-  /** True while the reader skips the rest of an unusable line. */
+  /** True while the reader skips the remainder of an unusable line. */
   #isSkippingLine = false;
-  /** True after damage. The next value must then start with a bracket at the start of a line. */
+  /**
+   * True after the reader has found damaged text. The next value must then start with a bracket at the start of a line.
+   */
   #isAwaitingBracket = false;
   #isDamaged = false;
   #entries: SourceEntry[] = [];
@@ -125,7 +132,7 @@ class JsonReader {
   }
 
   /**
-   * Reads the appended text, and yields the entries in batches.
+   * Reads the appended text, and yields the records and problems in it as batches of entries.
    * @param isEndOfText true if no more text follows
    */
   *readEntries(isEndOfText: boolean): Generator<SourceEntry[]> {
@@ -165,9 +172,9 @@ class JsonReader {
   }
 
   /**
-   * Reads the next line between two values. Most sources have each value on a line of its own, and parsing a whole line
-   * is faster than reading tokens.
-   * @returns `needsText` if the line is incomplete; `needsTokens` if the line is not a single value
+   * Reads the next line between two top-level values. Most sources write one value per line, and parsing a whole line
+   * is faster than reading its tokens.
+   * @returns `needsText` if the line is incomplete, or `needsTokens` if the line is not a single value
    */
   #readWholeLine(isEndOfText: boolean): 'done' | 'needsText' | 'needsTokens' {
     const { text, position, line } = this.#tokenizer;
@@ -205,8 +212,8 @@ class JsonReader {
     const trimmedLine = text.slice(contentStart, lineEnd).trim();
     const recordText = trimmedLine.endsWith(',') ? trimmedLine.slice(0, -1) : trimmedLine;
     const parseResult = recordText === '' ? undefined : this.#parseValue(recordText, line);
-    // The line is not a single value. It may be the start of a longer list or object, or contain several values, so
-    // read its tokens.
+    // The line is not a single value. It may be the start of a longer list or object, or it may contain several values.
+    // Therefore read the line token by token.
     if (parseResult && 'problem' in parseResult && hasBracket) return 'needsTokens';
     if (parseResult && 'problem' in parseResult) this.#addProblem({ line, path: '' }, parseResult.problem);
     else if (parseResult) this.#addRecords(parseResult.value, { line, itemLine: line, path: '', text: recordText });
@@ -262,13 +269,15 @@ class JsonReader {
     const key = parseLiteral(this.#tokenizer.text.slice(startIndex, endIndex), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
-    // The key shows that the opened object is a record itself, and not an object around records. The record is
-    // unusable, because it is too long or damaged.
+    // The key shows that the opened object is a record itself, and not an object around records. The reader opens only
+    // objects that are too long or damaged, so the record is unusable.
     frame.isRecord = true;
     this.#addProblem(frame, frame.openReason);
   }
 
-  /** Expects a comma or a closing bracket next. If the value completes the current unit, parses the unit. */
+  /**
+   * Requires a comma or a closing bracket as the next token. If the value completes the current unit, parses the unit.
+   */
   #endValue(): void {
     const frame = this.#frames.at(-1);
     if (frame) frame.expectedToken = 'commaOrEnd';
@@ -293,8 +302,8 @@ class JsonReader {
     const parseResult = this.#parseValue(text, unit.line);
     const path = this.#getItemPath();
     if ('value' in parseResult) {
-      // In a document of several lines, report the path of a record, because the line of the document's start would not
-      // help.
+      // If the document spans several lines, do not report the line where it starts, because the path of the record is
+      // more helpful.
       const itemLine = this.#openedFrameCount === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parseResult.value, { line: unit.line, itemLine, path });
     } else if (/^[[{]/.test(text) && this.#openedFrameCount < maxWrapperDepth)
@@ -303,8 +312,8 @@ class JsonReader {
   }
 
   /**
-   * Handles a unit that is too long: opens it, so that its items become the next units. If it cannot be opened, reports
-   * the problem and discards its text.
+   * Handles a unit that is too long. If possible, opens the unit, so that its items become the next units. Otherwise
+   * reports the problem and discards the text of the unit.
    */
   #handleLongUnit(unit: JsonUnit): void {
     const canOpenUnit =
@@ -324,7 +333,7 @@ class JsonReader {
     this.#tokenizer.discardUnfinishedString();
   }
 
-  /** Goes back to the start of a unit, and continues with its first item as the next unit. */
+  /** Opens a list or object: goes back to its start, and makes its first item the next unit to parse. */
   #openUnit(unit: JsonUnit, openReason: string): void {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedFrameCount;
@@ -337,8 +346,8 @@ class JsonReader {
   }
 
   /**
-   * Handles text that is not JSON or that ends too early: opens the current unit if possible. Otherwise reports the
-   * problem and looks for the next record.
+   * Handles text that is not JSON or that ends too early. If possible, opens the current unit, so that its items are
+   * parsed one by one. Otherwise reports the problem and looks for the next record.
    */
   #handleDamage(): void {
     const unit = this.#currentUnit;
@@ -360,8 +369,8 @@ class JsonReader {
     this.#isAwaitingBracket = true;
     this.#isDamaged = true;
     this.#isSkippingLine = true;
-    // A missing bracket may have joined the damaged value with later records. Therefore look for the next record again,
-    // beginning with the second line of the damaged value.
+    // A missing bracket may have joined the damaged value with later records. Therefore go back, and look for the next
+    // record from the second line of the damaged value on.
     if (damagedValue && damagedValue.startIndex >= 0) this.#tokenizer.seek(damagedValue.startIndex, damagedValue.line);
     else if (this.#isFirstOfLine()) {
       this.#isSkippingLine = false;
@@ -374,7 +383,7 @@ class JsonReader {
     return hasInvalidBytes(text) ? notUtf8Problem : notJsonProblem;
   }
 
-  /** Returns true if the current position is the first character of a line that is not a space. */
+  /** Returns true if the current position is the first character of its line, apart from spaces. */
   #isFirstOfLine(): boolean {
     const { text, position } = this.#tokenizer;
     const lineStart = text.lastIndexOf('\n', position - 1) + 1;
@@ -405,7 +414,7 @@ class JsonReader {
   }
 
   /**
-   * Adds the records in a value to the entries.
+   * Adds the records in a parsed value to the entries.
    * @param location `line` is the line of the value, and `itemLine` is the line to report for records inside the value.
    * `text` is the text of the value if it is a whole line.
    */
@@ -423,14 +432,14 @@ class JsonReader {
       enclosingPage,
     );
     for (const page of resultPages) this.#options.onResultPageRead?.(page);
-    // The value is a response page without results. It is not a damaged record, so do not report it.
+    // The value is a result page without records, and not a damaged record. Therefore do not report a problem.
     const isEmptyPage =
       !areRecordsCertain &&
       resultPages.some(({ hasRecordList }) => hasRecordList) &&
       records[0]?.path === location.path;
     if (isEmptyPage) return;
     const isRecordList = parentFrame !== undefined && recordListKeys.includes(parentFrame.key) && Array.isArray(value);
-    // An object around records usually contains other values as well, e.g. a page number, so do not report them.
+    // An object around records usually also contains other values, e.g. a page number. Do not report them as problems.
     if (!areRecordsCertain && parentFrame && !parentFrame.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
       const isWholeValue = path === location.path;
@@ -442,7 +451,10 @@ class JsonReader {
     if (records.length > 0) this.#markFramesReported();
   }
 
-  /** Parses the complete text of a value in JSON or Python notation. Returns the problem if the text is neither. */
+  /**
+   * Parses the complete text of a value in JSON or Python notation. Returns a problem if the text is in neither
+   * notation.
+   */
   #parseValue(text: string, line: number): { value: unknown } | { problem: string } {
     if (hasInvalidBytes(text)) return { problem: notUtf8Problem };
     try {

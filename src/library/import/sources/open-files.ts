@@ -9,28 +9,31 @@ import { ZipArchive } from './zip-archive.ts';
 export interface SourceFile {
   name: string;
   bytes: AsyncIterable<Uint8Array>;
-  /** What the file may contain. Default: `records`, e.g. for a file that the user named. */
+  /** What the file may contain. The default is `records`, which applies to files that the user named. */
   content?: FileContent;
-  /** For a workbook: returns the number of its sheets after it was read. Only the first sheet is read. */
+  /**
+   * Only for a workbook: returns the number of its sheets after `bytes` was read. The import reads only the first
+   * sheet.
+   */
   countSheets?: () => number;
 }
 
 /**
  * What a file in a folder or an archive may contain, as far as its name and its first bytes show:
- * - `records`: the file is read. If no record can be read, this is reported as a problem.
- * - `text`: the file is read. If it is not a known format, it contains no records, e.g. because it explains other files.
- * - `other`: the file contains no records, e.g. because it is a picture, and is not read.
+ * - `records`: the file is read. If it contains no readable record, the import reports a problem.
+ * - `text`: the file is read. If its format is unknown, it contains no records, e.g. because it explains other files.
+ * - `other`: the file is not read, because it contains no records, e.g. because it is a picture.
  */
 export type FileContent = 'records' | 'text' | 'other';
 
-/** Matches the names of files with records. */
+/** Matches the names of files that usually contain records, e.g. `ads.csv`. */
 const recordFileNamePattern = /\.(?:csv|tsv|tab|json|jsonl|ndjson|xlsx?|zip|gz)$/i;
 /** Matches the names of files that may contain records in a format that an import cannot read. */
 const unreadableFileNamePattern =
   /\.(?:xlsb|ods|numbers|parquet|feather|arrow|avro|rds|rdata|rda|sav|dta|pkl|pickle|7z|rar|tar|tgz|tar\.gz|bz2|xz|zst)$/i;
-/** Matches the names of files that may contain records or any other text: names with `.txt` or without an extension. */
+/** Matches names without an extension or with `.txt`. Such files may contain records or any other text. */
 const textFileNamePattern = /(?:\.txt|(?:^|[/\\])[^./\\]+)$/i;
-/** Matches hidden files, the metadata of macOS, and the lock files of Microsoft Office. */
+/** Matches the names of hidden files, the metadata files of macOS, and the lock files of Microsoft Office. */
 const hiddenFileNamePattern = /(?:^|[/\\])(?:\.|__MACOSX[/\\]|~\$)/;
 
 function guessContent(name: string): FileContent {
@@ -42,14 +45,14 @@ function guessContent(name: string): FileContent {
 const unreadableProblem =
   'a file of this type may contain ads, but an import cannot read it; save it as CSV, JSON or .xlsx, and import the new file';
 
-/** The maximum nesting depth of archives: a ZIP archive may contain another ZIP archive. */
+/** The maximum number of nested ZIP archives: an archive may contain another archive. */
 const maxArchiveDepth = 2;
 /**
- * The maximum size of a workbook in bytes, packed and unpacked. The limits save memory, because a workbook can only be
- * read as a whole.
+ * The maximum size of a workbook in bytes, compressed and uncompressed. A workbook must be read as a whole, so these
+ * limits bound the memory usage.
  */
 const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
-/** A file on disk. `byteCount` is undefined if its size is unknown. */
+/** A file to import. `byteCount` is undefined if the size is unknown, e.g. for standard input. */
 export interface ListedFile {
   path: string;
   content: FileContent;
@@ -57,8 +60,8 @@ export interface ListedFile {
 }
 
 /**
- * Lists the files to import, in the order of the arguments. For a folder, lists all files in it, sorted by name with
- * numbers in numerical order, so that the file with the newest date in its name comes last.
+ * Lists the files to import, in the order of the arguments. For a folder, lists all files in it, sorted by name.
+ * Numbers in names are sorted by their value, so that the file with the newest date in its name comes last.
  * @throws Error if a file does not exist
  */
 export async function listFiles(paths: readonly string[]): Promise<ListedFile[]> {
@@ -82,8 +85,8 @@ export async function listFiles(paths: readonly string[]): Promise<ListedFile[]>
 }
 
 /**
- * Lists the files in a folder and its subfolders. A link to a folder that was already listed is ignored, because a link
- * to a parent folder would lead to the same files again and again.
+ * Lists the files in a folder and its subfolders. Ignores links to folders that were already listed, because a link to
+ * a parent folder would otherwise lead to the same files again and again.
  */
 async function listFilesInFolder(folder: string, listedFolders = new Set<string>()): Promise<string[]> {
   const realFolder = await realpath(folder);
@@ -105,16 +108,16 @@ async function listFilesInFolder(folder: string, listedFolders = new Set<string>
 const { compare: compareNames } = new Intl.Collator('en', { numeric: true });
 
 /**
- * Reads a file in chunks. The file is opened when the caller requests the first chunk, so that many files can be listed
- * without opening them.
+ * Reads a file in chunks. The file is only opened when the caller requests the first chunk, so that many files can be
+ * listed without opening them.
  */
 export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path);
 }
 
 /**
- * Opens a file. For a ZIP archive, yields each entry. For a workbook, yields its first sheet as CSV. Any other file is
- * yielded itself. The caller must read each file before requesting the next one.
+ * Opens a file, and yields the files in it: each entry of a ZIP archive, or the first sheet of a workbook as CSV.
+ * Yields any other file itself. The caller must read each file before requesting the next one.
  */
 export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
   const { name, bytes } = file;
@@ -129,8 +132,8 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
   const yieldRecords = (recordBytes: AsyncIterable<Uint8Array>): SourceFile => ({
     ...{ name, bytes: recordBytes, content: 'records' },
   });
-  // The first bytes of the file cannot be read. Return a file that throws the error when it is read, so that the caller
-  // reports it and continues with the next file of the archive.
+  // The first bytes of the file cannot be read. Yield a file that throws the error when it is read. The caller then
+  // reports the error and continues with the next file of the archive.
   if (fileStart instanceof UnreadableSourceError) {
     yield yieldRecords(throwWhenRead(fileStart.message));
     return;
@@ -170,7 +173,7 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
   }
 }
 
-/** Returns true if the first bytes of a file are the start of a JSON record or of a list of records. */
+/** Returns true if a file seems to start with a JSON record or a list of records. */
 const startsLikeJson = (firstBytes: Buffer): boolean =>
   /^\W{0,20}[{[][\s\0]*["'{[]/.test(firstBytes.toString('latin1', 0, 200));
 
@@ -179,14 +182,16 @@ async function* throwWhenRead(problem: string): AsyncGenerator<Uint8Array> {
   throw new UnreadableSourceError(problem);
 }
 
-/** The first bytes of a file compressed with gzip. */
+/** The first two bytes of a file that is compressed with gzip. */
 const gzipSignature = 0x1f8b;
 
-/** The first bytes of a workbook in the `.xls` format from before 2007. */
+/** The first four bytes of a workbook in the `.xls` format, which Excel used before 2007. */
 const oldWorkbookSignature = 0xd0cf11e0;
 const oldWorkbookProblem = 'a workbook in the old format .xls; save it as .xlsx or CSV, and import the new file';
 
-/** Reads the first bytes of a file, by which its format is recognized: at least 1 KB if the file is long enough. */
+/**
+ * Reads the first bytes of a file, from which the caller detects the format: at least 1 KB if the file is long enough.
+ */
 async function readFirstBytes(bytes: AsyncIterable<Uint8Array>) {
   const iterator = bytes[Symbol.asyncIterator]();
   let firstBytes = Buffer.alloc(0);
@@ -203,15 +208,15 @@ async function readFirstBytes(bytes: AsyncIterable<Uint8Array>) {
   return { head: Buffer.concat([firstBytes, Buffer.alloc(4)]), allBytes: iterateAll() };
 }
 
-/** Returns the name of the first entry of a ZIP archive. Returns undefined for any other file. */
+/** Returns the name of the first entry if the file is a ZIP archive. Returns undefined for any other file. */
 function readFirstEntryName(firstBytes: Buffer): string | undefined {
   if (firstBytes.length < 34 || firstBytes.readUInt32LE(0) !== 0x04034b50) return undefined;
   return firstBytes.toString('utf8', 30, 30 + firstBytes.readUInt16LE(26));
 }
 
 /**
- * Reads the first sheet of a workbook as CSV.
- * @param onSheetsCounted called with the number of sheets
+ * Reads the first sheet of a workbook, and yields its rows as lines of CSV.
+ * @param onSheetsCounted called with the number of sheets before the first row is yielded
  */
 async function* readWorkbook(
   bytes: AsyncIterable<Uint8Array>,
@@ -254,7 +259,10 @@ async function* readWorkbook(
   }
 }
 
-/** Reads a workbook as a ZIP archive. Returns the reason why it is damaged, or undefined if it is not. */
+/**
+ * Checks a workbook, which is a ZIP archive, for damage. Returns a message about the damage, or undefined if there is
+ * none.
+ */
 async function findWorkbookDamage(workbook: Buffer): Promise<string | undefined> {
   const archive = new ZipArchive(toIterable(workbook));
   try {
@@ -273,13 +281,13 @@ async function* toIterable<Item>(item: Item): AsyncGenerator<Item> {
 const tooLargeWorkbookProblem =
   'a workbook that is too large to be read as a whole; save it as CSV, and import the CSV file';
 
-/** Formats a cell of a workbook as a CSV cell. */
+/** Formats a workbook cell as a CSV cell. */
 function toCsvCell(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return cell.toISOString();
   const cellText = String(cell);
-  // Spreadsheets store 15 digits of a number. A longer number is probably an id whose last digits were lost, so write
-  // it in a form that cannot be mistaken for the id.
+  // Spreadsheets store only 15 digits of a number. A longer number is probably an id that has lost its last digits.
+  // Write it in exponential notation, so that nobody mistakes it for the id.
   const isRounded =
     typeof cell !== 'boolean' && /^\d{16,}$/.test(cellText) && Number(cellText) > 0 && cellText.endsWith('0');
   return `"${(isRounded ? Number(cellText).toExponential() : cellText).replaceAll('"', '""')}"`;

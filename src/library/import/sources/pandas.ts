@@ -1,9 +1,9 @@
 import { isObject } from '../../../views/view.ts';
 
 /**
- * Reads a table that pandas wrote with `to_json`. With `orient="split"`, it is `{ columns, index, data }`. With
- * `orient="columns"`, which is the default, each column is an object with the row numbers as keys. Returns a record for
- * each row, or undefined if the value is not such a table.
+ * Converts a table that pandas wrote with `to_json` into one record per row. With `orient="split"`, the table is `{
+ * columns, index, data }`. With `orient="columns"` (the default), each column is an object whose keys are row numbers.
+ * @returns undefined if the value is not such a table
  */
 export function readPandasTable(value: unknown): Record<string, unknown>[] | undefined {
   if (!isObject(value)) return undefined;

@@ -3,17 +3,17 @@ import { type JsonReaderOptions, readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 import { detectTable, readTableRows, type TableLayout } from './table.ts';
 
-/** The options of `readSource`. They include the options of `readJson`. */
+/** The options of `readSource`, including the options of the JSON reader. */
 export interface SourceOptions extends JsonReaderOptions {
   /** Called once, before the first row is read, if the source is a table. */
   onTableDetected(table: TableLayout): void;
-  /** Called if the text is not encoded in UTF-8 or UTF-16, so that the encoding is only a guess. */
+  /** Called if the text is not encoded in UTF-8 or UTF-16, so that its encoding had to be guessed. */
   onEncodingGuessed?(encoding: GuessedEncoding): void;
 }
 
 /**
- * Reads the records of a source, in batches. The content determines whether the source is read as JSON or as a table.
- * At any time, memory contains at most one batch of text and the longest record.
+ * Reads the records of a source in batches. Detects from the content whether the source is JSON or a table. At any
+ * time, the memory contains at most one batch of text and the longest record.
  * @throws UnreadableSourceError if the source, or the rest of it, cannot be read
  */
 export async function* readSource(
@@ -40,10 +40,10 @@ export async function* readSource(
 
 /** Matches the start of JSONP, which passes JSON to a function so that web pages can load it, e.g. `callback({`. */
 const jsonpPattern = /^\s*(?:\/\*\*\/\s*)?[A-Za-z_$][\w$.]{0,80}\(\s*(?=[[{])/;
-/** The end of the function call is searched for in this number of characters at the end of a source. */
+/** The number of characters at the end of a source in which the reader searches for the end of the function call. */
 const maxJsonpEndLength = 32;
 
-/** Removes the function call around JSON, e.g. `callback(` and `)`. */
+/** Removes the JSONP function call around JSON text: `callback(` at the start, and `)` at the end. */
 async function* unwrapJsonp(batches: AsyncIterable<string>): AsyncGenerator<string> {
   let pendingText: string | undefined;
   for await (const batch of batches) {
@@ -55,7 +55,7 @@ async function* unwrapJsonp(batches: AsyncIterable<string>): AsyncGenerator<stri
 }
 
 /**
- * Matches a line that starts with a bracket, like JSON. If there is one, the source is read as JSON, and the lines
+ * Matches a line that starts with a bracket, as JSON does. A source with such a line is read as JSON, and the lines
  * before it are reported as damaged.
  */
 const jsonLinePattern = /^[^\S\n\r\u2028\u2029]*[[{]/m;

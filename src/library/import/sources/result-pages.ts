@@ -3,8 +3,8 @@ import { isObject } from '../../../views/view.ts';
 import { normalizeKey } from '../formats/source-record.ts';
 
 /**
- * A result page of an ad library's API or of a scraper: an object around a list of records. Its properties tell whether
- * other pages of the same results exist, so that an import can find out whether one of them is missing.
+ * A page of search results from the API of an ad library or from a scraper: an object around a list of records. Its
+ * properties tell whether the search has other pages, so that an import can detect missing pages.
  */
 export interface ResultPage {
   /** True if the page has a list of records. The list may be empty. */
@@ -14,28 +14,33 @@ export interface ResultPage {
   hasNextPage: boolean;
   /** True if the page says that no more results follow, e.g. with `has_more: false`. */
   isLast: boolean;
-  /** True if the page says that it is the first one, e.g. with `start: 0`. */
+  /** True if the page says that it is the first page of the results, e.g. with `start: 0`. */
   isFirst: boolean;
   /** True if the page says that other pages come before it, e.g. with `paging.previous`. */
   hasPrevious: boolean;
-  /** The hash of the token with which the next page can be requested. */
+  /** The hash of the token that a client sends to request the next page. */
   nextToken?: string;
-  /** The hash of the token with which this page was requested. Only some services repeat it in their responses. */
+  /**
+   * The hash of the token with which this page was requested. Only some services repeat the token in their responses.
+   */
   ownToken?: string;
-  /** The range of records on this page, as LinkedIn states it. */
+  /** The positions of the first record and of the record after the last one. LinkedIn states them in each page. */
   range?: { start: number; end: number };
-  /** The number of this page, and the number of all pages. */
+  /** The number of this page, starting at 1, and the number of all pages. */
   pageNumber?: number;
   pageCount?: number;
-  /** The number of records on all pages. */
+  /** The number of records on all pages together, as the service states it. */
   totalRecords?: number;
-  /** The maximum number of records on a page, which the URL of the next page contains. */
+  /** The maximum number of records per page. The URL of the next page contains it as `limit`. */
   maxRecords?: number;
-  /** True for an empty page that only a service can have written. See `isEmptyAnswer`. */
+  /** True if the page is a complete response without results from a known service, and not just any empty list. */
   isEmptyAnswer: boolean;
-  /** The hash of the first records. Copies of a page have the same value. */
+  /** A hash of the first records on the page. Copies of a page have the same hash. */
   contentHash?: string;
-  /** The error in the page, e.g. an expired access token. A service may return an error together with records. */
+  /**
+   * The error message in the page, e.g. about an expired access token. A service may return an error together with
+   * records.
+   */
   error?: string;
 }
 
@@ -44,12 +49,12 @@ export const createResultPage = (): ResultPage => ({
   isEmptyAnswer: false,
 });
 
-/** Tokens and records may be long, so pages only contain their hashes. */
+/** Returns a short hash of a token or record. Tokens and records may be long, so pages only contain their hashes. */
 const computeHash = (text: string): string => hash('sha1', text).slice(0, 20);
 
 const maxHashedRecords = 10;
 
-/** Counts a record of a result page. */
+/** Counts a record of a result page, and adds the first records to the hash of the page. */
 export function addRecordToPage(page: ResultPage, record: unknown): void {
   page.hasRecordList = true;
   page.recordCount++;
@@ -57,12 +62,12 @@ export function addRecordToPage(page: ResultPage, record: unknown): void {
     page.contentHash = computeHash(`${page.contentHash ?? ''}${JSON.stringify(record)}`);
 }
 
-/** Returns true for the key of an object in which a service repeats the request. */
+/** Returns true if an object under this key repeats the parameters of the request, as some services do. */
 export const isRequestKey = (name: string): boolean => requestKeys.has(normalizeKey(name));
 const requestKeys = new Set(['searchparameters', 'requestparameters', 'request', 'params']);
 
 /**
- * Reads what an object around the records says about its result page: other pages of the results, and any error.
+ * Updates a result page with the properties of an object around its records: signs of other pages, and any error.
  * @param path the path of the object in its document, e.g. `data.search_results_connection`
  */
 export function updateResultPage(page: ResultPage, enclosingObject: Record<string, unknown>, path = ''): void {
@@ -74,7 +79,7 @@ export function updateResultPage(page: ResultPage, enclosingObject: Record<strin
     if (requestKeys.has(key) && isObject(value)) rememberRequestToken(page, value);
     if (nextPageKeys.has(key)) rememberNextPage(page, value);
     if (lastPageKeys.has(key) && typeof value === 'boolean') rememberNextPage(page, !value);
-    // In GraphQL, each edge has a cursor of its own beside its node.
+    // Skip the cursors inside GraphQL edges. They belong to a single record, and have a `node` next to them.
     if (key === 'cursor' && !('node' in enclosingObject)) rememberNextPage(page, value);
     if (key === 'endcursor' && typeof value === 'string') page.nextToken = computeHash(value);
     if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
@@ -88,7 +93,7 @@ export function updateResultPage(page: ResultPage, enclosingObject: Record<strin
   }
 }
 
-/** Keys of lists of records in the responses of the supported ad libraries. */
+/** The keys under which the supported ad libraries return lists of records, in normalized form. */
 const resultListKeys = new Set([
   ...['data', 'items', 'ads', 'edges', 'elements', 'results', 'searchresults', 'adcreatives'],
   'commercialcontents',
@@ -102,11 +107,11 @@ const nextPageKeys = new Set([
   ...['more', 'moreresults', 'hasmoreresults', 'hasmorepages', 'continuation', 'continuationtoken'],
   ...['truncated', 'istruncated', 'partial', 'ispartial', 'incomplete'],
 ]);
-/** Keys that are false if more results follow. */
+/** Keys whose value is false if more results follow. */
 const lastPageKeys = new Set(['islastpage', 'lastpagereached', 'isresultcomplete', 'iscomplete', 'complete']);
 const previousPageKeys = new Set(['haspreviouspage', 'previous', 'prev', 'previousurl', 'prevpageurl']);
 /**
- * Keys of the number of all results. The website of the Meta Ad Library writes `count` into
+ * Keys whose value is the total number of results. The website of the Meta Ad Library writes `count` into
  * `search_results_connection`, ScrapeCreators writes `searchResultsCount`, and SerpApi and SearchApi write
  * `search_information.total_results`.
  */
@@ -114,7 +119,7 @@ const totalResultKeys = new Set([
   ...['total', 'totalcount', 'totalresults', 'totalresultscount', 'totalrecords', 'totalitems', 'totalhits'],
   ...['searchresultscount', 'resultscount', 'resultcount'],
 ]);
-/** Matches the path of an object that describes the results and does not contain them. */
+/** Matches the path of an object that describes the results but does not contain them. */
 const informationPathPattern = /(?:^|\.)(?:search_?information|meta|metadata|page_?info|paging|pagination)$/i;
 const pageNumberKeys = new Set(['page', 'currentpage', 'pagenumber']);
 const pageCountKeys = new Set(['totalpages', 'pagecount', 'lastpage']);
@@ -122,13 +127,13 @@ const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination', 'links'
 const errorKeys = new Set(['error', 'errors']);
 
 /**
- * Returns true for an object with a list, whose total counts the records. A long document is read key by key, so that an
- * object with a single key may be a part of such an object.
+ * Returns true if a total in this object counts the records, because the object also contains a list. A long document
+ * is read key by key, so an object with a single key may be one property of such an object.
  */
 const mayStateTotal = (enclosingObject: Record<string, unknown>): boolean =>
   Object.keys(enclosingObject).length === 1 || Object.values(enclosingObject).some(Array.isArray);
 
-/** Remembers the number of all results. Some services write the number as text, e.g. `"1,200"`. */
+/** Stores the total number of results in the page. Some services write the number as text, e.g. `"1,200"`. */
 function rememberTotal(page: ResultPage, statedTotal: unknown): void {
   const total =
     typeof statedTotal === 'string' && /^\d[\d,]{0,14}$/.test(statedTotal)
@@ -139,7 +144,10 @@ function rememberTotal(page: ResultPage, statedTotal: unknown): void {
 
 const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** Remembers whether more results follow: if so, the value is a token, a URL or `true`, else null, false or empty. */
+/**
+ * Stores whether more results follow. If so, the value is a token, a URL or `true`. Otherwise it is null, false or
+ * empty.
+ */
 function rememberNextPage(page: ResultPage, value: unknown): void {
   const isEnd = value === 'false' || (isObject(value) ? Object.keys(value).length === 0 : !value);
   if (isEnd) page.isLast = true;
@@ -152,10 +160,10 @@ function rememberNextPage(page: ResultPage, value: unknown): void {
   if (limit > 0) page.maxRecords = limit;
 }
 
-/** Parameters of a request that contain the token of the requested page. */
+/** The names of request parameters that contain the token of the requested page. */
 const pageTokenParameters = ['next_page_token', 'page_token', 'pagination_token', 'paginationToken', 'cursor', 'after'];
 
-/** Remembers the token with which a page was requested. The request for the first page has none. */
+/** Stores the token with which a page was requested. The request for the first page has no token. */
 function rememberRequestToken(page: ResultPage, request: Record<string, unknown>): void {
   const token = pageTokenParameters.map((name) => request[name]).find(isFilledText);
   if (token === undefined) return;
@@ -164,8 +172,8 @@ function rememberRequestToken(page: ResultPage, request: Record<string, unknown>
 }
 
 /**
- * Remembers which other pages an object mentions, e.g. `{ next: … }`, or LinkedIn's `{ start, count, total, links: [{ rel:
- * 'next' }] }`.
+ * Stores which other pages an object mentions. Example of the object: `{ next: … }`, or on LinkedIn `{ start, count,
+ * total, links: [{ rel: 'next' }] }`.
  */
 function rememberPaging(page: ResultPage, paging: Record<string, unknown>): void {
   const relations = Array.isArray(paging.links)
@@ -185,7 +193,7 @@ function rememberPaging(page: ResultPage, paging: Record<string, unknown>): void
   if (!page.hasNextPage) page.isLast = true;
 }
 
-/** Remembers the numbers in `{ page: 1, totalPages: 5 }`. Call this once for each of the two keys. */
+/** Stores the page number or the page count from an object such as `{ page: 1, totalPages: 5 }`. Ignores other keys. */
 function rememberPageNumber(page: ResultPage, key: string, value: unknown): void {
   if (typeof value !== 'number') return;
   if (pageNumberKeys.has(key)) page.pageNumber = value;
@@ -199,8 +207,8 @@ function rememberPageNumber(page: ResultPage, key: string, value: unknown): void
 }
 
 /**
- * Returns true if a value is the complete, empty response of a service that the import knows. Only such a response may
- * mean that a search has no results any more. An empty list of unknown origin may mean anything.
+ * Returns true if a value is a complete response without results from a service that the import knows. Such a response
+ * may mean that the search no longer has any results. An empty list of unknown origin may mean anything.
  */
 export function isEmptyAnswer(
   value: unknown,
@@ -219,7 +227,7 @@ export function isEmptyAnswer(
   const hasEmptyList = (...keys: string[]) => keys.some((key) => isEmptyRecordList(normalizeKey(key), value[key]));
   // Meta Ad Library API
   if (hasEmptyList('data')) return Object.keys(value).every((key) => key === 'data' || key === 'paging');
-  // TikTok, and the website of the Meta Ad Library
+  // TikTok and the website of the Meta Ad Library
   if (isObject(data)) {
     if ('has_more' in data)
       return data.has_more === false && isEmptyRecordList('ads', data.ads ?? data.commercial_contents);
@@ -236,7 +244,7 @@ export function isEmptyAnswer(
 
 const maxConnectionDepth = 6;
 
-/** Returns true if an object contains a GraphQL connection without edges whose last page this is. */
+/** Returns true if an object contains a GraphQL connection that has no edges and says that no next page follows. */
 function hasEmptyConnection(value: Record<string, unknown>, depth: number): boolean {
   const { edges, page_info: pageInfo } = value;
   if (Array.isArray(edges)) return edges.length === 0 && isObject(pageInfo) && pageInfo.has_next_page === false;
@@ -244,7 +252,10 @@ function hasEmptyConnection(value: Record<string, unknown>, depth: number): bool
   return Object.values(value).some((child) => isObject(child) && hasEmptyConnection(child, depth + 1));
 }
 
-/** Describes an error of a service. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each response. */
+/**
+ * Describes the error that a service returned. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each
+ * response.
+ */
 function describeError(value: unknown): string | undefined {
   if (typeof value === 'string') return value || undefined;
   if (Array.isArray(value)) return value.length > 0 ? describeError(value[0]) : undefined;

@@ -1,13 +1,13 @@
-/** A record of a source, or the reason why there is no usable record at this position. */
+/** A record of a source, or the reason why the source has no usable record at this position. */
 export type SourceEntry = {
-  /** The line number where the record starts. It is 0 inside a JSON document, where `path` is more precise. */
+  /** The line number where the record starts. Inside a JSON document it is 0, because `path` is more precise. */
   line: number;
-  /** The path to the record in its JSON document, e.g. `data[3]`. Empty for a record on a line of its own. */
+  /** The path to the record in its JSON document, e.g. `data[3]`. Empty if the record has a line to itself. */
   path: string;
 } & (
   | {
       value: Record<string, unknown>;
-      /** The original text of the record, if the record is a whole line. */
+      /** The original text of the record. Only set if the record is a whole line. */
       text?: string;
     }
   | { cells: string[] }
@@ -17,8 +17,8 @@ export type SourceEntry = {
 /** The maximum length of a record, in characters. */
 export const maxRecordLength = 1024 * 1024;
 
-/** The reason in the import report for skipping a record that is longer than `maxRecordLength`. */
+/** The problem that the import report states for a record that is longer than `maxRecordLength`. */
 export const tooLongProblem = `a record of more than ${maxRecordLength} characters; put a list of records into [ ], on its own or under "data" or "items"`;
 
-/** Thrown if the rest of a source cannot be read. The records before that position are usable. */
+/** Thrown if a source cannot be read any further. The records before that position are usable. */
 export class UnreadableSourceError extends Error {}

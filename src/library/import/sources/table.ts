@@ -3,30 +3,35 @@ import type { FormatDetector, TableFormat } from '../formats/formats.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 
-/** The layout of a table: its columns, delimiter and line endings. They are detected from the first rows. */
+/**
+ * The layout of a table: its columns, delimiter and line endings. The import detects the layout from the first rows.
+ */
 export interface TableLayout extends TableFormat {
   columns: string[];
   delimiter: string;
   lineEndings: string[];
   /** The index of the row with the column names, starting at 0. */
   headerRowIndex: number;
-  /** The number of rows above the column names, e.g. the title of a report. A line such as `sep=;` is not counted. */
+  /**
+   * The number of rows above the column names, e.g. for the title of a report. A line such as `sep=;` does not count.
+   */
   titleLineCount: number;
 }
 
-/** The maximum number of columns. No known export of ads has more, even if lists are spread over several columns. */
+/**
+ * The maximum number of columns. All known exports of ads have fewer, even if they spread lists over several columns.
+ */
 const maxColumns = 5000;
 
-/** The maximum number of rows and characters in which to search for the column names. */
+/** The number of rows and characters at the start of a text in which the import searches for the column names. */
 const maxHeaderRows = 30;
 const maxHeaderCharacters = 256 * 1024;
 
 const delimiters = [',', ';', '\t', '|'];
 
 /**
- * Detects whether a text starts with a table. The header is the row that contains the most column names of a known
- * format.
- * @returns undefined if no row contains the column names of a format
+ * Detects whether a text starts with a table. The header is the row with the most column names that the import knows.
+ * @returns undefined if no row contains the column names of a known format
  * @throws UnreadableSourceError if the table has too many columns
  */
 export async function detectTable(text: string, detector: FormatDetector): Promise<TableLayout | undefined> {
@@ -48,14 +53,14 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
         on_record: addRow,
       });
     } catch {
-      // Ignore the error. The text is cut off, probably within a row, and the rows before that one were already added.
+      // Ignore the error. The text is probably cut off within a row, and all rows before that row were already added.
     }
     for (const [headerRowIndex, cells] of headRows.entries()) {
       const columns = nameRepeatedColumns(cells.map((cell) => cell.trim()));
       const tableFormat = detector.detectTableFormat(columns.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
-      // Some programs write a first line such as `sep=;`, from which Excel reads the delimiter.
+      // Some programs write a first line such as `sep=;`, which tells Excel the delimiter. It is not a title.
       const hasSeparatorLine = /^sep=/i.test(headRows[0]?.[0] ?? '');
       const titleLineCount = headerRowIndex - Number(hasSeparatorLine);
       bestTable = { ...tableFormat, columns, delimiter, lineEndings, headerRowIndex, titleLineCount, knownColumnCount };
@@ -69,8 +74,8 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
 }
 
 /**
- * Gives each repeated column a name of its own, e.g. `Note (2)` for the second column `Note`. The import then stores and
- * reports its values instead of losing them.
+ * Makes repeated column names unique, e.g. `Note (2)` for the second column `Note`. Without a unique name, the values
+ * of the second column would be lost.
  */
 function nameRepeatedColumns(columns: readonly string[]): string[] {
   const uniqueNames = new Set(columns);
@@ -92,7 +97,7 @@ const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({
 });
 
 /**
- * Detects the line endings of a text. Old spreadsheets for Mac end lines with a single carriage return. Python on
+ * Detects which line endings a text uses. Old Mac spreadsheets end lines with a single carriage return. Python on
  * Windows may write two carriage returns before the line feed.
  */
 function detectLineEndings(firstText: string): string[] {
@@ -102,25 +107,25 @@ function detectLineEndings(firstText: string): string[] {
 }
 
 /**
- * The number of characters that may be parsed twice because a quotation mark is not closed. After that, the import
- * stops reading the table.
+ * The maximum number of characters to parse a second time, because a missing closing quotation mark spoiled the first
+ * attempt. After that, the import stops reading the table.
  */
 const maxRereadLength = 32 * 1024 * 1024;
-/** The number of characters to pass to the CSV parser at once. */
+/** The number of characters to pass to the CSV parser in each call. */
 const parserSliceLength = 64 * 1024;
 
 /**
- * Reads the rows of a table below the column names. If a row does not end because a quotation mark is not closed, skips
- * the first line of the row and continues on the next line.
- * @throws UnreadableSourceError if too many rows are not terminated
+ * Reads the rows of a table below the column names. If a closing quotation mark is missing, a row never ends. Then
+ * skips the first line of that row, and continues on the next line.
+ * @throws UnreadableSourceError if too many rows never end
  */
 export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
   const newline = getNewline(table.lineEndings);
   let rowReader = new TableRowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
   /**
-   * The text that starts with the first incomplete row, the line number of that row, and how many characters of the
-   * text were already parsed.
+   * The text from the first incomplete row on, the line number of that row, and the number of characters that were
+   * already parsed.
    */
   const pendingRows = { text: '', line: 1, parsedLength: 0 };
   let rereadLength = 0;
@@ -132,7 +137,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
       pendingRows.parsedLength -= lineLength;
     }
   }
-  /** Removes empty lines from `pendingRows`, because the parser reports no row for them. */
+  /** Removes empty lines from the start of `pendingRows`, because the parser does not report them as rows. */
   function dropEmptyLines(): void {
     const [emptyLines = ''] = /^[\r\n]+/.exec(pendingRows.text.slice(0, pendingRows.parsedLength)) ?? [];
     dropLinesBefore(pendingRows.line + emptyLines.split(newline).length - 1);
@@ -173,16 +178,16 @@ const getNewline = (lineEndings: readonly string[]) => (lineEndings[0] === '\r' 
 
 type Parse = typeof parse;
 
-/** Runs the CSV parser over a text until a row does not end, because a quotation mark is not closed. */
+/** Parses rows of CSV. Stops at the first row that never ends because a closing quotation mark is missing. */
 class TableRowReader {
-  /** The number of the line where the next row starts. */
+  /** The line number at which the next row starts. */
   nextLineNumber: number;
-  /** How many rows to skip at the start: the column names, and the rows above them. */
+  /** The number of rows to skip at the start: the row of column names, and all rows above it. */
   rowsToSkip: number;
   readonly #columnCount: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
-  /** True after the parser has read a row in which a quotation mark is not closed. */
+  /** True after the parser has read a row without a closing quotation mark. */
   #hasUnclosedQuote = false;
 
   constructor(
@@ -202,8 +207,8 @@ class TableRowReader {
         const { raw, record: cells } = row as { raw: string; record: string[] };
         this.#hasUnclosedQuote ||= hasUnclosedCell(cells, raw);
         if (this.#hasUnclosedQuote) return null;
-        // `lines` counts all lines up to the end of the current row. The row may follow empty lines and contain line
-        // breaks in its cells, so compute where it starts.
+        // `lines` counts all lines up to the end of this row. Subtract the lines of the row itself to get the line
+        // where it starts, because a cell may contain line breaks.
         const nextLineNumber = startPosition.line + lines;
         const lineCount = raw.trim().split(newline).length;
         this.#rows.push({ cells, line: nextLineNumber - lineCount });
@@ -215,21 +220,21 @@ class TableRowReader {
   }
 
   /**
-   * Parses more text. Resolves with an error if a row does not end, or with undefined. After an error, the reader
-   * cannot be used any more.
+   * Parses a further chunk of text. Resolves with an error if a row never ends, and with undefined otherwise. After an
+   * error, the reader must not be used again.
    */
   async parseChunk(text: string): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
     return error ?? (this.#hasUnclosedQuote ? quoteNotClosedError : undefined);
   }
 
-  /** Parses the last row. Resolves with an error if that row does not end, or with undefined. */
+  /** Parses the last row. Resolves with an error if this row never ends, and with undefined otherwise. */
   async parseLastRow(): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
     return error ?? (this.#hasUnclosedQuote ? quoteNotClosedError : undefined);
   }
 
-  /** Returns the entries of all rows that were parsed since the last call. */
+  /** Returns the entries of all rows that were parsed since the previous call. */
   takeEntries(): SourceEntry[] {
     const skippedRowCount = Math.min(this.rowsToSkip, this.#rows.length);
     this.rowsToSkip -= skippedRowCount;
@@ -241,7 +246,7 @@ class TableRowReader {
 
 function toSourceEntry(escapedCells: string[], line: number, columnCount: number): SourceEntry {
   const cells = escapedCells.map(unescapeCell);
-  // Remove the empty cells that spreadsheets write after the last column.
+  // Remove the empty cells that spreadsheets add after the last column.
   while (cells.length > columnCount && cells.at(-1)?.trim() === '') cells.pop();
   if (cells.some(hasInvalidBytes)) return { line, path: '', problem: notUtf8Problem };
   if (cells.length === columnCount) return { line, path: '', cells };
@@ -250,8 +255,8 @@ function toSourceEntry(escapedCells: string[], line: number, columnCount: number
 }
 
 /**
- * Replaces each marker of an invalid byte with a pair of other characters. The markers are lone surrogates, which would
- * be lost because the CSV parser converts text to UTF-8.
+ * Replaces each lone surrogate, which marks an invalid byte, with a pair of other characters. The CSV parser would lose
+ * a lone surrogate, because it converts text to UTF-8.
  */
 const escapeInvalidBytes = (text: string): string =>
   /[\ufdd0\udc80-\udcff]/.test(text)
@@ -262,9 +267,9 @@ const unescapeCell = (cell: string): string =>
   cell.includes('\ufdd0') ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0') : cell;
 
 /**
- * Returns true if a quotation mark is not closed in its row, so that the opening quotation mark of a later row closed
- * it. The raw text then contains the cell unchanged, although a correct row would contain it with doubled quotation
- * marks. For speed, only the first suspicious cell is compared.
+ * Returns true if a cell lacks its closing quotation mark, so that the opening mark of a later row closed it. The raw
+ * text then contains the cell unchanged. A correct row doubles the quotation marks inside a cell. For speed, only
+ * checks the first suspicious cell.
  */
 function hasUnclosedCell(cells: readonly string[], rawRow: string): boolean {
   const suspiciousCell = cells.find((cell) => cell.startsWith('"') && /[\r\n]/.test(cell));

@@ -7,7 +7,7 @@ export interface ZipEntry {
   bytes: AsyncIterable<Uint8Array>;
 }
 
-/** An entry whose bytes arrive while the archive is being read. */
+/** An archive entry whose remaining bytes may still be unread. */
 interface PendingEntry {
   name: string;
   chunks: Uint8Array[];
@@ -16,40 +16,46 @@ interface PendingEntry {
 }
 
 /**
- * The size of the chunks passed to the ZIP reader. A chunk can expand to 1,032 times its size, so small chunks limit
- * the memory usage.
+ * The size of the chunks passed to the ZIP reader, in bytes. A chunk may expand to 1,032 times its size, so small
+ * chunks limit the memory usage.
  */
 const zipChunkLength = 16 * 1024;
 
-/** The record at the end of a ZIP archive: its signature, its size, and its largest size with a comment. */
+/**
+ * The signature of the record at the end of a ZIP archive, and the size of this record without and with the longest
+ * comment.
+ */
 const endRecordSignature = Buffer.from('PK\x05\x06');
 const endRecordBytes = 22;
 const maxEndRecordBytes = endRecordBytes + 0xffff;
 /**
- * The end record has this number of entries if the archive has 65,535 entries or more. Such an archive stores the
- * actual number elsewhere.
+ * The entry count in the end record if the archive has at least 65,535 entries. Such an archive stores the actual count
+ * elsewhere.
  */
 const unknownEntryCount = 0xffff;
 
 /**
- * The maximum size of the list of entries, which is at the end of an archive. It has 46 bytes for each entry, and its
- * name. In a longer list, the checksums are not checked.
+ * The maximum size of the entry list at the end of an archive. If the list is longer, the import does not check the
+ * checksums. Each entry takes up 46 bytes plus its name.
  */
 const maxEntryListBytes = 8 * 1024 * 1024;
 const listedEntrySignature = 0x02014b50;
 const listedEntryBytes = 46;
 
 /**
- * Reads a ZIP archive from start to end, and checks that it is complete and undamaged. The checks need the list of
- * entries at the end of the archive: it has the number of entries and the checksum of each entry.
+ * Reads a ZIP archive from start to end, and checks that it is complete and undamaged. The checks use the list at the
+ * end of the archive, which contains the number of entries and the checksum of each entry.
  */
 export class ZipArchive {
   readonly #bytes: AsyncIterable<Uint8Array>;
-  /** The last chunks of the archive, and the number of their bytes. */
+  /** The last chunks of the archive, which contain the list of entries, and the total size of these chunks. */
   readonly #lastChunks: Uint8Array[] = [];
   #lastByteCount = 0;
   #entryCount = 0;
-  /** The checksum of each entry that was read completely. Several entries may have the same name. */
+  /**
+   * The checksum of each entry that was read completely. This is a list, because several entries may have the same
+   * name.
+   */
   readonly #checksums: { name: string; checksum: number }[] = [];
 
   constructor(bytes: AsyncIterable<Uint8Array>) {
@@ -85,7 +91,7 @@ export class ZipArchive {
     unzip.register(UnzipInflate);
     const archiveChunks = this.#readChunks();
     let archiveError: Error | undefined;
-    /** Reads the next chunk of the archive. Returns false at the end of the archive. */
+    /** Passes the next chunk of the archive to the ZIP reader. Returns false if no more chunks can be read. */
     async function readChunk(): Promise<boolean> {
       if (archiveError) return false;
       try {
@@ -93,8 +99,8 @@ export class ZipArchive {
         unzip.push(done ? new Uint8Array() : value, done);
         return !done;
       } catch (error) {
-        // An error with a code, such as `EIO`, comes from the file system and not from a damaged archive. It must end the
-        // whole import.
+        // An error with a code, such as `EIO`, comes from the file system and not from a damaged archive. Rethrow it to
+        // stop the whole import.
         if (typeof (error as NodeJS.ErrnoException).code === 'string') throw error;
         archiveError = error as Error;
         return false;
@@ -117,12 +123,12 @@ export class ZipArchive {
       const entry = pendingEntries.shift();
       if (!entry) return;
       yield { name: entry.name, bytes: readEntry(entry) };
-      // The caller may have ignored the entry. Discard its bytes to reach the next entry.
+      // The caller may not have read the entry to its end. Discard the remaining bytes to reach the next entry.
       while (!entry.isComplete && (await readChunk())) entry.chunks.length = 0;
     }
   }
 
-  /** Splits the bytes of the archive into chunks for the ZIP reader, and remembers the last chunks. */
+  /** Splits the bytes of the archive into chunks for the ZIP reader, and keeps the last chunks for the final checks. */
   async *#readChunks(): AsyncGenerator<Uint8Array, undefined> {
     for await (const bytes of this.#bytes)
       for (let start = 0; start < bytes.length; start += zipChunkLength) {
@@ -137,8 +143,8 @@ export class ZipArchive {
   }
 
   /**
-   * Returns a message about what is missing from the archive or damaged. Returns undefined if nothing is. Call this
-   * method after all entries were read.
+   * Returns a message if a part of the archive is missing or damaged, and undefined otherwise. Call this method after
+   * all entries have been read.
    */
   findProblem(): string | undefined {
     const archiveEnd = Buffer.concat(this.#lastChunks);
@@ -159,7 +165,7 @@ export class ZipArchive {
   }
 }
 
-/** Reads the checksums in the list of entries, by the name of the entry. */
+/** Reads the checksums from the list of entries at the end of an archive. Returns them by entry name. */
 function readEntryList(entryList: Buffer): Map<string, Set<number>> {
   const checksumsByName = new Map<string, Set<number>>();
   for (let entryStart = 0; entryStart + listedEntryBytes <= entryList.length; ) {

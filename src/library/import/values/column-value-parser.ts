@@ -6,26 +6,26 @@ import { type LiteralOptions, parseBracketed, parseLiteral } from './literals.ts
 import { NumberColumnParser, type NumberOptions } from './numbers.ts';
 
 /**
- * Matches texts that mean "no value". For example, R writes `NA`, Python `None` and `nan`, and databases `NULL` and
- * `\N`.
+ * Matches texts that mean "no value". For example, R writes `NA`, Python writes `None` and `nan`, and databases write
+ * `NULL` and `\N`.
  */
 const missingValuePattern = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
 
-/** Returns true if a cell or a JSON value means "no value". */
+/** Returns true if a table cell or a JSON value means "no value". */
 export const isMissing = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && missingValuePattern.test(value.trim()));
 
-/** A range of numbers, both bounds included. Without a bound, the range is unlimited on that side. */
+/** A range of numbers that includes both bounds. If a bound is missing, the range is unlimited on that side. */
 export interface NumberRange {
   min?: number | undefined;
   max?: number | undefined;
 }
 
-/** How to parse the numbers of one column. */
+/** Options for parsing the numbers of one column. */
 export type ColumnNumberOptions = NumberOptions & {
-  /** How error messages name the value, e.g. the field of the ad. Default: the column name. */
+  /** The name of the value in error messages, e.g. the field of the ad. Defaults to the column name. */
   label?: string;
-  /** The whole value if the number is one bound of a range, e.g. `€100 - €199`. Default: the number. */
+  /** The text of the whole range if the number is only one bound, e.g. `€100 - €199`. Defaults to the number itself. */
   sourceText?: string | undefined;
 };
 
@@ -44,24 +44,24 @@ export class ColumnValueParser {
   /** The time of the import, in Unix milliseconds. */
   readonly now: number;
   /**
-   * Errors about values of the current record that could not be parsed. The record is stored without them, and the
-   * import report lists the errors.
+   * Errors about values of the current record that could not be parsed. The record is stored without these values, and
+   * the import report lists the errors.
    */
   readonly valueErrors: Error[] = [];
-  /** The keys of the current record that the import does not know. The import report lists them. */
+  /** The keys of the current record that the import does not recognize. The import report lists them. */
   readonly unusedKeys: string[] = [];
-  /** The fields of the current record as they are stored, each with the key from which its value comes. */
+  /** The stored fields of the current record, each with the source key from which its value was read. */
   readonly fieldSources: (readonly [field: string, key: string])[] = [];
   /**
-   * The keys of the current record whose field another key already has. `isStored` is true if the value is stored under
-   * the name of the key.
+   * Keys of the current record whose field was already read from another key. If `isStored` is true, the value is
+   * stored under the source key instead.
    */
   readonly secondKeys: { key: string; isStored: boolean }[] = [];
-  /** The numbers of the current record that are not counts. Most of them are amounts of money. */
+  /** The numbers of the current record that are not counts. Most of these numbers are amounts of money. */
   readonly amounts: SourceAmount[] = [];
   readonly #dateColumns = new Map<string, DateColumnParser>();
   readonly #numberColumns = new Map<string, NumberColumnParser>();
-  /** True after `decideNotations`, i.e. in the second pass of the import, in which dates and numbers are parsed. */
+  /** True after `decideNotations` was called, i.e. in the second pass of the import, which parses dates and numbers. */
   areNotationsDecided = false;
 
   constructor(now: number) {
@@ -69,7 +69,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Decides how each column writes its dates and numbers. Call this after all records have been observed.
+   * Decides how each column writes its dates and numbers. Call this method at the end of the first pass, after every
+   * value has been observed.
    * @throws Error that lists the possible meanings if the values of a column are ambiguous
    */
   decideNotations(): void {
@@ -77,31 +78,34 @@ export class ColumnValueParser {
     this.areNotationsDecided = true;
   }
 
-  /** Forgets the errors and the keys of the previous record. */
+  /** Clears the errors, keys and amounts of the previous record. */
   startRecord(): void {
     const { valueErrors, unusedKeys, fieldSources, secondKeys, amounts } = this;
     for (const list of [valueErrors, unusedKeys, fieldSources, secondKeys, amounts]) list.length = 0;
   }
 
-  /** Remembers from which key a field of the current record comes, for the report. */
+  /** Remembers for the import report from which key a field of the current record was read. */
   addFieldSource(field: string, key: string): void {
     if (this.areNotationsDecided) this.fieldSources.push([field, key]);
   }
 
-  /** Remembers a value that is not used for the field to which its key belongs, unless it could not be parsed. */
+  /**
+   * Remembers a key whose field was already read from another key. Ignores the key if its value could not be parsed,
+   * because that error is already reported.
+   */
   addSecondKey(key: string, isStored: boolean): void {
     if (!this.valueErrors.some(({ message }) => message.startsWith(`${key}: `)))
       this.secondKeys.push({ key, isStored });
   }
 
-  /** Adds an error about a value of the current record to `valueErrors`, for the import report. */
+  /** Adds an error about a value of the current record, which the import report will list. */
   addValueError(error: unknown): void {
     this.valueErrors.push(error as Error);
   }
 
   /**
-   * Parses a date in any common notation, e.g. `31.01.2026`. Returns it in ISO 8601.
-   * @param label how error messages about this value name it; messages about the whole column always use `columnName`
+   * Parses a date in any common notation, e.g. `31.01.2026`, and returns it in ISO 8601 format.
+   * @param label the name of this value in error messages; messages about the whole column always use `columnName`
    */
   parseDate(columnName: string, value: unknown, label = columnName): string | undefined {
     if (isMissing(value)) return undefined;
@@ -170,7 +174,7 @@ export class ColumnValueParser {
     return { min: parseBound(lower), max: parseBound(upper) };
   }
 
-  /** Parses a boolean, or a word such as `yes`, `active` or `wahr` (German for true). */
+  /** Parses a boolean or an equivalent word, e.g. `yes`, `active` or `wahr` (German for true). */
   parseBoolean(columnName: string, value: unknown): boolean | undefined {
     if (typeof value === 'boolean') return value;
     if (isMissing(value)) return undefined;
@@ -181,8 +185,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses a list of short names, e.g. of platforms or languages. The value may be a list, a list written as text such
-   * as `["de", "fr"]`, or a text with separators such as `de, fr`.
+   * Parses a list of short names, e.g. of platforms or languages. The value may be a list, the text of a list such as
+   * `["de", "fr"]`, or a text with separators such as `de, fr`.
    */
   parseNames(columnName: string, value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
@@ -196,8 +200,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses the alternative versions of a text, e.g. of a headline. The value may be a list of texts, such a list
-   * written as one text, or a single text, which may contain brackets and commas.
+   * Parses the alternative versions of a text, e.g. of a headline. The value may be a list of texts, the text of such a
+   * list, or a single text, which may contain brackets and commas.
    */
   parseTexts(value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
@@ -207,15 +211,15 @@ export class ColumnValueParser {
     return texts.some((text) => text !== '') ? texts : undefined;
   }
 
-  /** Returns a text unchanged, and a number as text. Returns undefined for any other value. */
+  /** Returns a text unchanged and converts a number to text. Returns undefined for any other value. */
   parseText(value: unknown): string | undefined {
     if (typeof value === 'number') return String(value);
     return typeof value === 'string' && !isMissing(value) ? value : undefined;
   }
 
   /**
-   * Parses a list or object that is written as text in JSON or Python notation. Some exports leave out the outer
-   * brackets of a list of objects. Returns undefined for any other text. Returns a value that is not a text unchanged.
+   * Parses a text that contains a list or object in JSON or Python notation. Accepts a list of objects without outer
+   * brackets, as some exports write it. Returns undefined for any other text, and returns other values unchanged.
    */
   parseStructure(value: unknown, options: LiteralOptions = {}): unknown {
     if (typeof value !== 'string') return value;
@@ -227,8 +231,8 @@ const isTextList = (value: unknown): value is (string | null)[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string' || item === null);
 
 /**
- * Parses a list in numpy notation, which has no commas, e.g. `['One text' 'Another text']`. An ordinary text that
- * starts with a bracket has no quotation mark after the bracket.
+ * Parses a list of texts in numpy notation, which has no commas, e.g. `['One text' 'Another text']`. Skips ordinary
+ * texts such as `[Ad] Shoes`, which have no quotation mark after the bracket.
  */
 const parseNumpyTexts = (text: string): unknown =>
   /^\s*\[\s*["']/.test(text) ? parseLiteral(text, { allowsBareWords: true }) : undefined;

@@ -3,8 +3,8 @@ import { quoteValue } from '../../service/request.ts';
 let codesByName: Map<string, string> | undefined;
 
 /**
- * Returns the ISO 3166 code of a country. The country may be a code, or a name in one of seven languages. Returns
- * undefined for any other text.
+ * Returns the ISO 3166 code of a country. Accepts a code or a name in one of seven languages. Returns undefined for any
+ * other text.
  */
 export function findCountryCode(country: string): string | undefined {
   if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();
@@ -13,7 +13,7 @@ export function findCountryCode(country: string): string | undefined {
 }
 
 /**
- * Returns the ISO 3166 code of a country, as `findCountryCode` does.
+ * Returns the ISO 3166 code of a country. Accepts a code or a name in one of seven languages.
  * @throws Error that quotes the text if it is not a country
  */
 export function parseCountryCode(country: string): string {
@@ -28,7 +28,7 @@ export function parseCountryCode(country: string): string {
 function createCodesByName(): Map<string, string> {
   const letters = Array.from({ length: 26 }, (_, index) => String.fromCharCode(65 + index));
   const letterPairs = letters.flatMap((first) => letters.map((second) => first + second));
-  // `Intl.Locale` replaces a withdrawn country code with its successor, e.g. DD with DE. A current code stays the same.
+  // Keep only current country codes. `Intl.Locale` replaces a withdrawn code with its successor, e.g. DD with DE.
   const currentCodes = letterPairs.filter((code) => new Intl.Locale(`und-${code}`).region === code);
   const codeByName = new Map([['usa', 'US']]);
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl']) {

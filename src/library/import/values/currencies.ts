@@ -5,15 +5,15 @@ import { quoteValue } from '../../service/request.ts';
  * ad usually has a column of its own. An amount with a sign may lack this column, or contradict it.
  */
 
-/** An amount of money in the current record, as the source writes it. */
+/** An amount of money as the source of an import writes it. */
 export interface SourceAmount {
-  /** The key or column, e.g. `spend`. */
+  /** The JSON key or table column of the amount, e.g. `spend`. */
   key: string;
-  /** The value, e.g. `€100 - €199`. */
+  /** The text of the amount, e.g. `€100 - €199`. */
   text: string;
 }
 
-/** Currency signs that one currency uses, with its code. */
+/** The ISO 4217 code for each sign that stands for one currency by default. */
 const codeBySign = new Map(
   Object.entries({
     ...{ '€': 'EUR', '£': 'GBP', '₹': 'INR', '₩': 'KRW', '₺': 'TRY', '₽': 'RUB', '₴': 'UAH', '₪': 'ILS', '₫': 'VND' },
@@ -23,7 +23,7 @@ const codeBySign = new Map(
     ...{ SG$: 'SGD', NT$: 'TWD', MX$: 'MXN', 'JP¥': 'JPY', 'CN¥': 'CNY' },
   }),
 );
-/** Currency signs that several currencies use, with their codes. */
+/** All codes that a sign may stand for, if several currencies share the sign. */
 const codesBySharedSign = new Map(
   Object.entries({
     $: 'USD CAD AUD NZD HKD SGD TWD MXN ARS CLP COP UYU DOP BRL JMD TTD BBD BSD BZD FJD GYD LRD NAD SRD'.split(' '),
@@ -39,23 +39,26 @@ const codesBySharedSign = new Map(
 );
 const signPattern = /[A-Za-z]{0,3}\p{Sc}|(?<![A-Za-z])[A-Z]{3}(?![A-Za-z])|kr|zł|Rs|Kč|Ft|lei/gu;
 
-/** Returns true for a code of ISO 4217, e.g. `CHF`. */
+/** Returns true if a text is a currency code of ISO 4217, e.g. `CHF`. */
 const isCurrencyCode = (text: string): boolean => {
   isoCodes ??= new Set(Intl.supportedValuesOf('currency'));
   return isoCodes.has(text);
 };
 let isoCodes: Set<string> | undefined;
 
-/** The longest text of an amount in which to look for a currency sign. */
+/** The number of characters of an amount in which to look for a currency sign. */
 const maxAmountLength = 200;
 
-/** The currency of an amount: its code if the sign means one currency, and all codes that the sign may mean. */
+/** The currency that a sign or code in an amount stands for. `code` is undefined if the sign is ambiguous. */
 interface AmountCurrency {
   code: string | undefined;
   possibleCodes: readonly string[];
 }
 
-/** Finds the currency signs and codes in an amount, and the code in the name of its column, as in `Spend (USD)`. */
+/**
+ * Finds the currencies that the signs and codes in an amount stand for. Also finds the code in a column name such as
+ * `Spend (USD)`.
+ */
 function findCurrencies({ key, text }: SourceAmount): AmountCurrency[] {
   const columnCode = /\(([A-Z]{3})\)\s*$/.exec(key)?.[1] ?? '';
   const signs = `${text.slice(0, maxAmountLength)} ${columnCode}`.match(signPattern) ?? [];
@@ -67,13 +70,13 @@ function findCurrencies({ key, text }: SourceAmount): AmountCurrency[] {
   });
 }
 
-/** The fields of an ad or a page with an amount in its currency. */
+/** The fields of an ad or page that contain an amount of money. The field `currency` states their currency. */
 export const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
 /**
- * Sets the currency of an ad or a page if only its amounts state one. If the amounts contradict the currency of the ad,
- * or each other, removes the amounts and keeps them under the names of their columns.
- * @returns the ad, and the problem if there is one
+ * Sets the currency of an ad or a page if only its amounts state a currency. If the amounts contradict each other or
+ * the stated currency, moves the amounts to fields with the names of their source columns.
+ * @returns the ad or page, and the problem if there is one
  */
 export function resolveCurrency(
   item: Record<string, unknown>,
@@ -81,7 +84,7 @@ export function resolveCurrency(
 ): { item: Record<string, unknown>; problem?: string; isContradictory?: boolean } {
   if (!amountFields.some((field) => item[field] !== undefined)) return { item };
   const statedCurrency = typeof item.currency === 'string' ? item.currency.trim() : '';
-  // A column of currencies may contain signs, too.
+  // The currency column may contain a sign instead of a code.
   const statedCode = codeBySign.get(statedCurrency) ?? (statedCurrency.toUpperCase() || undefined);
   const currencies = amounts.flatMap((amount) =>
     findCurrencies(amount).map((currency) => ({ ...currency, ...amount })),

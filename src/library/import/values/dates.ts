@@ -3,23 +3,23 @@ import { quoteValue } from '../../service/request.ts';
 
 /**
  * Parses dates in notations that people and programs use. In `05/04/2026`, either the day or the month may come first.
- * To find out, the parser looks at all values of a column that have the same separator. With dots, the day always comes
- * first, as in every country that writes dates with dots.
+ * To find out which, the parser compares all values of a column that have the same separator. With dots, the month
+ * never comes first, because no country writes dates in this way.
  */
 
-/** The order of day (`d`), month (`m`) and year (`y`) in a written date. */
+/** The order in which a written date has its day (`d`), month (`m`) and year (`y`). */
 type DateOrder = 'dmy' | 'mdy' | 'ymd';
 
 /**
- * A date that may have several meanings, e.g. `05/04/2026`, because the order of its day, month and year is not known.
+ * A date that may mean several days, e.g. `05/04/2026`, because it is unknown whether the day or the month comes first.
  */
 interface ParsedDate {
   /**
-   * The separator and the number of digits of the year, e.g. `/4`. All dates of a column with the same notation must have
-   * the same order. Empty for dates with only one possible meaning.
+   * The separator and the number of digits of the year, e.g. `/4`. All dates of a column with the same notation must
+   * have the same order of day and month. Empty for dates with only one possible meaning.
    */
   notation: string;
-  /** The start of the day in Unix milliseconds, for each possible order. */
+  /** The start of the day in Unix milliseconds, for each possible order of day, month and year. */
   dayStartByOrder: Map<DateOrder, number>;
   /** The time of day, in milliseconds since midnight UTC. */
   timeOfDayMs: number;
@@ -28,14 +28,14 @@ interface ParsedDate {
 const minTime = Date.UTC(2000, 0, 1);
 const maxTime = Date.UTC(2100, 0, 1);
 /**
- * A number only counts as a Unix time if it is after 2004, because social networks showed no ads before. Smaller
- * numbers are probably ids or counts.
+ * The minimum time that is accepted as a Unix time. Social networks showed no ads before 2005, so smaller numbers are
+ * probably ids or counts.
  */
 const minUnixTime = Date.UTC(2005, 0, 1);
 
 /**
  * Returns the start of a day in Unix milliseconds. Returns undefined if the day does not exist or is not between 2000
- * and 2100.
+ * and 2099.
  */
 function toDayStart(year: number, month: number, day: number): number | undefined {
   const date = new Date(Date.UTC(year, month - 1, day));
@@ -46,13 +46,16 @@ function toDayStart(year: number, month: number, day: number): number | undefine
 const clockPattern =
   /^(\d{1,2})[:h.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*([ap]\.?\s?m\.?)?\s*(?:uhr)?\s*(z|(?:utc|gmt)?(?:([+-])(\d\d):?(\d\d)?)?)?$/i;
 
-/** Removes the time zone name in parentheses at the end of a JavaScript date. */
+/** Removes the time zone name that JavaScript writes in parentheses at the end of a date. */
 function removeZoneName(text: string): string {
   const zoneStart = text.endsWith(')') ? text.lastIndexOf('(') : -1;
   return zoneStart < 0 || text.slice(zoneStart, -1).includes(')') ? text : text.slice(0, zoneStart).trimEnd();
 }
 
-/** Parses a time of day. Returns the milliseconds since midnight UTC, or undefined if the text is not a time of day. */
+/**
+ * Parses a time of day, and returns the milliseconds since midnight UTC. Returns undefined if the text is not a time of
+ * day.
+ */
 function parseTimeOfDay(text: string): number | undefined {
   const clockText = removeZoneName(text.trim());
   if (clockText === '') return 0;
@@ -100,9 +103,9 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   addOrder('dmy', toDayStart(year, secondNumber, firstNumber), !isYearShort || isNearFuture(thirdNumber));
   if (separator !== '.')
     addOrder('mdy', toDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
-  // A two-digit year may also come first, as in `26-01-31` or, in East Asia, `26.01.31`. With dots and slashes, dates
-  // that begin with the day are far more common. Therefore the year must be 2018 or later, when public ad libraries
-  // existed.
+  // A two-digit year may also come first, as in `26-01-31` or, in East Asia, `26.01.31`. With dots or slashes, the day
+  // comes first far more often. With these separators, the year must therefore be 2018 or later, because public ad
+  // libraries did not exist before.
   const firstShortYear = separator === '-' ? 5 : 18;
   if (isYearShort)
     addOrder(
@@ -156,7 +159,9 @@ function matchCtimeDate(text: string) {
   return month === undefined ? undefined : { weekday, month, day, clock, year };
 }
 
-/** Parses a Unix time. The magnitude of the number shows whether the unit is seconds, milliseconds or microseconds. */
+/**
+ * Parses a Unix time. Detects from the size of the number whether the unit is seconds, milliseconds or microseconds.
+ */
 function parseUnixTime(text: string): ParsedDate | undefined {
   if (!/^\d{10,16}(?:\.\d{1,9})?$/.test(text)) return undefined;
   for (const msPerUnit of [1000, 1, 0.001]) {
@@ -181,37 +186,37 @@ function parseDateText(value: unknown, now: number): ParsedDate | undefined {
   return parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, now) ?? parseNamedDate(text);
 }
 
-/** What the first pass of an import has learned about the dates of one notation in a column. */
+/** What the first pass of an import has found out about all dates of a column that have the same notation. */
 interface NotationObservations {
-  /** The orders of day, month and year in which every date so far is valid. */
+  /** The orders of day, month and year that are valid for every date so far. */
   orders: DateOrder[];
   /**
-   * A date for error messages. At first the first date; later the last date that is invalid in one of the orders, such as
-   * `31/12/2025`, which cannot be month, day, year.
+   * A date to quote in error messages: the last date that excluded an order, or the first date if none did. For
+   * example, `31/12/2025` excludes the orders in which the month comes first.
    */
   example: string;
-  /** The first date that means different days in different orders. */
+  /** The first date that means different days, depending on the order. */
   ambiguousDate?: string;
-  /** The first date that is not valid in any order that the earlier dates allow. */
+  /** The first date that is invalid in all orders that the earlier dates allow. */
   contradictoryDate?: string;
 }
 
 /**
- * Parses the dates of one column. Call `observeValue` for each value, then `decideNotation`, then `parseValue` for each
- * value.
+ * Parses the dates of one column in two passes. Call `observeValue` for each value, then `decideNotation` once, and
+ * then `parseValue` for each value.
  */
 export class DateColumnParser {
   readonly #columnName: string;
   readonly #now: number;
   readonly #observationsByNotation = new Map<string, NotationObservations>();
 
-  /** @param now the time of the import in Unix milliseconds, which limits plausible two-digit years */
+  /** @param now the time of the import in Unix milliseconds, which decides which two-digit years are plausible */
   constructor(columnName: string, now: number) {
     this.#columnName = columnName;
     this.#now = now;
   }
 
-  /** Remembers in which orders of day, month and year a date of the column is valid. */
+  /** Notes which orders of day, month and year are possible for a date of the column. */
   observeValue(value: unknown): void {
     const date = parseDateText(value, this.#now);
     if (!date || date.notation === '') return;
@@ -222,7 +227,7 @@ export class DateColumnParser {
     const observations = earlierObservations ?? { orders, example: text };
     if (orders.length === 0) observations.contradictoryDate ??= text;
     else {
-      // This date excludes an order, so it is a better example for an error message than the earlier dates.
+      // This date excludes an order, so error messages should quote it instead of an earlier date.
       if (orders.length < observations.orders.length) observations.example = text;
       observations.orders = orders;
     }
@@ -231,8 +236,8 @@ export class DateColumnParser {
   }
 
   /**
-   * Decides the order of day and month for each notation of dates, e.g. with slashes.
-   * @throws Error that lists the possible days if the order cannot be determined from the column
+   * Decides the order of day, month and year for each notation in the column, e.g. for dates with slashes.
+   * @throws Error that lists the possible days if the dates of the column do not determine the order
    */
   decideNotation(): void {
     for (const { orders, example, ambiguousDate, contradictoryDate } of this.#observationsByNotation.values()) {
@@ -251,7 +256,7 @@ export class DateColumnParser {
   }
 
   /**
-   * Returns a date of the column in ISO 8601.
+   * Parses a date of the column, and returns it in ISO 8601 format.
    * @throws Error that quotes the value if it is not a date
    */
   parseValue(value: unknown, label = this.#columnName): string {
@@ -265,8 +270,9 @@ export class DateColumnParser {
 }
 
 /**
- * Returns a hint if a value may be a spreadsheet's serial number of a day, and an empty string otherwise. Workbooks
- * store a day as the number of days since 30 December 1899, and some programs export that number unchanged.
+ * Returns a hint for an error message if a value may be a spreadsheet's serial number of a day, and an empty string
+ * otherwise. Workbooks store a day as the number of days since 30 December 1899, and some programs export this number
+ * unchanged.
  */
 function describeSerialDate(value: unknown): string {
   const serialNumber = Number(value);
@@ -280,15 +286,15 @@ const formatLongDay = (time: number) =>
 
 let dateNames: { months: Map<string, number>; weekdays: Set<string> } | undefined;
 
-/** Returns the long and short names of months and weekdays in languages that many advertisers use. */
+/** Returns the long and short names of months and weekdays in 14 languages that many advertisers use. */
 function getDateNames() {
   if (dateNames) return dateNames;
   const months = new Map<string, number>([['sept', 9]]);
   const weekdays = new Set<string>();
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'da', 'nb', 'cs', 'tr', 'ru']) {
     for (const nameLength of ['long', 'short'] as const) {
-      // In some languages, the name of a month has another ending in a date, e.g. Polish `stycznia` instead of
-      // `styczeń`.
+      // Some languages change the name of a month inside a date, e.g. Polish `styczeń` to `stycznia`. Therefore collect
+      // both forms.
       const dateFormat = new Intl.DateTimeFormat(language, { day: 'numeric', month: nameLength, timeZone: 'UTC' });
       const monthFormat = new Intl.DateTimeFormat(language, { month: nameLength, timeZone: 'UTC' });
       const weekdayFormat = new Intl.DateTimeFormat(language, { weekday: nameLength, timeZone: 'UTC' });

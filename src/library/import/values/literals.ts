@@ -1,21 +1,24 @@
 /**
- * Parses lists and objects that a program wrote in its own notation: JSON, Python's `repr` (`None`, `True`, single
- * quotation marks, tuples, sets, `datetime.date(2024, 1, 2)`), numpy lists (`['a' 'b']`) and PostgreSQL arrays
+ * Parses lists and objects that a program wrote in the notation of its language: JSON, Python's `repr` (`None`, `True`,
+ * single quotation marks, tuples, sets, `datetime.date(2024, 1, 2)`), numpy lists (`['a' 'b']`) and PostgreSQL arrays
  * (`{a,b}`).
  */
 
-/** Options for parsing less strict notations. */
+/** Options for parsing less strict notations than JSON. */
 export interface LiteralOptions {
-  /** Accepts unquoted words as texts, and spaces between the items of a list, e.g. `[facebook instagram]`. */
+  /** True to accept unquoted words as texts, and spaces between the items of a list, e.g. `[facebook instagram]`. */
   allowsBareWords?: boolean;
 }
 
-/** The maximum nesting depth of lists and objects. Records with more than 64 levels are rejected anyway. */
+/**
+ * The maximum nesting depth of lists and objects in a literal. Imports reject records with more than 64 levels anyway.
+ */
 const maxNestingDepth = 70;
 
 /**
- * Parses a text that is a single literal. `None` and `NaN` become null.
- * @returns undefined if the text is not a literal
+ * Parses a text that contains a single value in the notation of JSON or of another language. `None` and `NaN` become
+ * null.
+ * @returns undefined if the text is not such a value
  */
 export function parseLiteral(text: string, { allowsBareWords = false }: LiteralOptions = {}): unknown {
   const parser = new LiteralParser(text, allowsBareWords);
@@ -28,8 +31,8 @@ export function parseLiteral(text: string, { allowsBareWords = false }: LiteralO
 }
 
 /**
- * Parses a list or an object in JSON or in the notation of another language.
- * @returns undefined if the text does not start with a bracket or is not a literal
+ * Parses a list or an object in the notation of JSON or of another language.
+ * @returns undefined if the text does not start with a bracket or cannot be parsed
  */
 export function parseBracketed(text: string, options: LiteralOptions = {}): unknown {
   if (!/^\s*[{[(]/.test(text)) return undefined;
@@ -40,11 +43,13 @@ export function parseBracketed(text: string, options: LiteralOptions = {}): unkn
   }
 }
 
-/** Matches integers of 16 or more digits in JSON, which a JavaScript number may be unable to represent exactly. */
+/**
+ * Matches integers in JSON that have at least 16 digits. A JavaScript number may be unable to represent them exactly.
+ */
 const longIntegerPattern = /(?<=[:[,\s])-?\d{16,}(?=\s?[,\]}\r\n])/g;
 
 /**
- * Parses JSON. Integers that a JavaScript number cannot represent exactly, e.g. long ids, become texts.
+ * Parses JSON. An integer becomes a text if a JavaScript number cannot represent it exactly, as for long ids.
  * @throws SyntaxError if the text is not JSON
  */
 export function parseJson(text: string): unknown {
@@ -56,7 +61,8 @@ export function parseJson(text: string): unknown {
 class InvalidLiteralError extends Error {}
 
 /**
- * The constants of all supported languages with their values. Numbers without a JSON value, such as `NaN`, become null.
+ * The constants of all supported languages, and their JSON values. Numbers that JSON cannot express, such as `NaN`,
+ * become null.
  */
 const constantByWord = new Map<string, unknown>(
   Object.entries({
@@ -90,8 +96,8 @@ class LiteralParser {
   }
 
   /**
-   * Parses the whole text as one literal.
-   * @throws InvalidLiteralError if the text is not a literal
+   * Parses the whole text as one value.
+   * @throws InvalidLiteralError if the text is not a single value
    */
   parse(): unknown {
     const value = this.#parseValue(0);
@@ -102,7 +108,7 @@ class LiteralParser {
 
   /**
    * Matches a pattern at the current position, and moves the position to the end of the match. The pattern must have
-   * the flag `y`.
+   * the sticky flag `y`.
    */
   #match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.#position;
@@ -115,7 +121,9 @@ class LiteralParser {
     this.#match(spacePattern);
   }
 
-  /** Skips whitespace, and then the character if it comes next. Returns true if the character was skipped. */
+  /**
+   * Skips whitespace, and then also skips the character if it comes next. Returns true if the character was skipped.
+   */
   #skipCharacter(character: string): boolean {
     this.#skipWhitespace();
     if (this.#text[this.#position] !== character) return false;
@@ -131,7 +139,7 @@ class LiteralParser {
     const quote = this.#match(openingQuotePattern)?.[1];
     if (quote !== undefined) return this.#parseString(quote);
     const [numberText] = this.#match(numberPattern) ?? [];
-    // Keep an integer as text if a JavaScript number cannot represent it exactly, e.g. a long id.
+    // If a JavaScript number cannot represent an integer exactly, e.g. a long id, keep the integer as text.
     if (numberText !== undefined) {
       const value = Number(numberText.replaceAll('_', ''));
       return /^-?\d+$/.test(numberText) && !Number.isSafeInteger(value) ? numberText : value;
@@ -149,11 +157,12 @@ class LiteralParser {
 
   /**
    * Parses the items up to a closing bracket.
-   * @param items items that were already parsed; the new items are added to them
+   * @param items the items that were already parsed, to which the new items are added
    */
   #parseItems(closingBracket: string, depth: number, items: unknown[] = []): unknown[] {
     while (!this.#skipCharacter(closingBracket)) {
-      // A name before `=` is a named argument of a call, e.g. `dtype=object`. Its value is not an item.
+      // A name before `=` is a named argument of a function call, e.g. `dtype=object`. Skip its value, because it is
+      // not an item.
       if (this.#match(argumentNamePattern)) {
         if (!this.#match(argumentWordPattern)) this.#parseValue(depth + 1);
         this.#skipCharacter(',');
@@ -161,7 +170,7 @@ class LiteralParser {
       }
       items.push(this.#parseValue(depth + 1));
       if (this.#skipCharacter(',') || this.#text[this.#position] === closingBracket) continue;
-      // NumPy writes no comma between the objects of a list.
+      // NumPy writes no commas between the objects of a list, so a missing comma is valid before an opening bracket.
       const startsObject = openingBrackets.includes(this.#text[this.#position] ?? ' ');
       if (!this.#allowsBareWords && !startsObject) throw new InvalidLiteralError();
     }
@@ -191,8 +200,8 @@ class LiteralParser {
   }
 
   /**
-   * Parses the arguments of a call. `datetime` and `date` become an ISO 8601 date. `c` (R) and `list` become a list.
-   * Any other call becomes its first argument.
+   * Parses the arguments of a function call. `datetime` and `date` become a date in ISO 8601. `c` (R) and `list` become
+   * a list. Any other call becomes its first argument.
    */
   #parseCall(name: string, depth: number): unknown {
     const callArguments = this.#parseItems(')', depth);
@@ -234,12 +243,14 @@ const openingQuotePattern = /(?:[rbuf]{1,2}(?=["']))?(["'])/iy;
 const untilDoubleQuotePattern = /[^"\\]*/y;
 const untilSingleQuotePattern = /[^'\\]*/y;
 const codePointPattern = /x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})/y;
-/** Matches a number that is not the start of a word. `2024-01-05`, `65+` and `10x` are not numbers. */
+/**
+ * Matches a number that is not the start of a longer word. For example, `2024-01-05`, `65+` and `10x` are not numbers.
+ */
 const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/+-])/y;
 const negativeInfinityPattern = /-(?:Infinity|inf)\b/y;
 const namePattern = /[A-Za-z_][\w.]*/y;
 const keyNamePattern = /([A-Za-z_]\w*)(?=\s*:)/y;
-/** Matches a word as the value of a named argument, e.g. `object`. */
+/** Matches an unquoted word as the value of a named argument, e.g. `object` in `dtype=object`. */
 const argumentWordPattern = /\s*[A-Za-z_]\w*(?=\s?[,)])/y;
 const argumentNamePattern = /[a-z_]+=/y;
 const bareWordPattern = /[^\s,[\]{}()"'][^,[\]{}()"'\s]*/y;

@@ -1,12 +1,12 @@
 import { decodeHTMLStrict } from 'entities/decode';
 
-/** Decodes HTML character references, e.g. `Tea &amp; Co` becomes `Tea & Co`. A reference must end with a semicolon. */
+/** Decodes HTML character references that end with a semicolon, e.g. `Tea &amp; Co` becomes `Tea & Co`. */
 export const decodeCharacterReferences = (text: string): string => (text.includes('&') ? decodeHTMLStrict(text) : text);
 
 /**
- * Converts HTML to plain text. Removes scripts and styles, turns tags that end a line into line breaks, removes all
- * other tags, and decodes character references. Non-breaking spaces become ordinary spaces, so that the text is the
- * same as in data from other scrapers.
+ * Converts HTML to plain text. Removes scripts and styles, replaces tags that end a line with line breaks, removes all
+ * other tags, and decodes character references. Non-breaking spaces become ordinary spaces, as in data from other
+ * scrapers.
  */
 export const convertHtmlToText = (html: string): string =>
   decodeCharacterReferences(
@@ -16,8 +16,8 @@ export const convertHtmlToText = (html: string): string =>
   ).replaceAll('\u00a0', ' ');
 
 /**
- * Removes scripts and styles, whose content a browser never shows. An element without an end tag extends to the end of
- * the text.
+ * Removes scripts and styles, because a browser never shows their content. If an element has no end tag, removes
+ * everything after its start tag.
  */
 function removeHiddenElements(html: string): string {
   let visibleHtml = '';

@@ -2,22 +2,26 @@ import { quoteValue } from '../../service/request.ts';
 
 /**
  * Parses numbers in notations that people and programs use. To find the decimal separator of a column, the parser looks
- * at all its values. `1.234` alone may mean 1234 or 1.234, but in the same column as `12,50` it can only mean 1234.
+ * at all values of the column. `1.234` alone may mean 1234 or 1.234, but in the same column as `12,50` it can only mean
+ * 1234.
  */
 
 type DecimalSeparator = '.' | ',';
 
-/** What is known about the numbers in a column. */
+/** Options that describe the numbers in a column. */
 export interface NumberOptions {
-  /** True if the column contains counts, e.g. of people. Counts are whole numbers. */
+  /** True if the column contains counts, e.g. of people. Counts must be whole numbers. */
   isCount?: boolean;
 }
 
-/** A number as text, split into its digits and the multiplier of its suffix. For `€ 1.2K`, these are `1.2` and 1000. */
+/**
+ * The text of a number, split into its digits and a multiplier. For `€ 1.2K`, the digits are `1.2` and the multiplier
+ * is 1000.
+ */
 interface NumberText {
-  /** The digits and separators, without currency and suffix. */
+  /** The digits and separators, without the currency and the suffix. */
   digits: string;
-  /** The multiplier of the suffix, e.g. 1000 for `K`. It is 1 if there is no suffix. */
+  /** The multiplier that the suffix stands for, e.g. 1000 for `K`. It is 1 if the number has no suffix. */
   multiplier: number;
 }
 
@@ -40,18 +44,18 @@ function splitNumberText(text: string): NumberText | undefined {
   return { digits: digits.trim(), multiplier: multiplier ?? 1 };
 }
 
-/** Matches digits with thousands separators, for each decimal separator. */
+/** Patterns for digits with thousands separators, by decimal separator. */
 const groupedDigitsPatterns: Record<DecimalSeparator, RegExp> = {
   // Groups have three digits. In Indian notation, all groups except the last have two digits.
   '.': /^(?:\d{1,3}(?:([,'’\u00b4_]|\s)\d{3})(?:\1\d{3})*|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d*)?$/u,
   ',': /^(?:\d{1,3}(?:([.'’\u00b4_]|\s)\d{3})(?:\1\d{3})*)(?:,\d*)?$/u,
 };
-/** Matches digits without thousands separators, for each decimal separator. */
+/** Patterns for digits without thousands separators, by decimal separator. */
 const ungroupedDigitsPatterns: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
 
 /**
- * Returns the value of a number if it is read with this decimal separator. Returns undefined if the number cannot be
- * read in this way.
+ * Returns the value of a number if it is read with this decimal separator. Returns undefined if the digits are not
+ * valid with this separator.
  */
 function parseDigits(decimalSeparator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
   // A number with thousands separators never starts with 0, so `0.123` cannot mean 123.
@@ -62,23 +66,23 @@ function parseDigits(decimalSeparator: DecimalSeparator, { digits, multiplier }:
   return Number.isFinite(value) ? roundBinaryError(value) : undefined;
 }
 
-/** Removes floating-point errors, e.g. 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
+/** Removes floating-point errors. For example, 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
 const roundBinaryError = (value: number): number => Number(value.toPrecision(15));
 
 /**
- * Parses the numbers of one column. Call `observeValue` for each value, then `decideNotation`, then `parseValue` for
- * each value.
+ * Parses the numbers of one column in two passes. Call `observeValue` for each value, then `decideNotation` once, and
+ * then `parseValue` for each value.
  */
 export class NumberColumnParser {
   readonly #columnName: string;
   readonly #isCount: boolean;
-  /** The decimal separators with which all values so far can be read. */
+  /** The decimal separators that are valid for all values so far. */
   #possibleSeparators: DecimalSeparator[] = ['.', ','];
-  /** The first value with a different meaning for each decimal separator, e.g. `1.234`. */
+  /** The first value whose meaning depends on the decimal separator, e.g. `1.234`. */
   #ambiguousNumber: NumberText | undefined;
-  /** The value that excluded one of the separators, e.g. `12,50`. */
+  /** The first value that excluded one of the separators, e.g. `12,50`. */
   #decisiveValue: string | undefined;
-  /** The first value that cannot be read with the separator that an earlier value requires. */
+  /** The first value that is invalid with the separator that an earlier value requires. */
   #contradictoryValue: string | undefined;
   #hasAmbiguousPoint = false;
 
@@ -87,7 +91,7 @@ export class NumberColumnParser {
     this.#isCount = isCount;
   }
 
-  /** Remembers which decimal separators are possible for a value of the column. */
+  /** Notes which decimal separators are possible for a value of the column. */
   observeValue(text: string): void {
     const numberText = splitNumberText(text);
     if (numberText === undefined || scientificPattern.test(text.trim())) return;
@@ -110,7 +114,7 @@ export class NumberColumnParser {
 
   /**
    * Decides which decimal separator the column uses.
-   * @throws Error that lists both meanings of an ambiguous number if the separator cannot be determined from the column
+   * @throws Error that lists both meanings of an ambiguous number if the column does not determine the separator
    */
   decideNotation(): void {
     const messageStart = `the column ${quoteValue(this.#columnName)} has numbers such as`;
@@ -119,8 +123,8 @@ export class NumberColumnParser {
         `${messageStart} ${this.#decisiveValue} and ${this.#contradictoryValue}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
       );
     if (this.#possibleSeparators.length < 2 || this.#ambiguousNumber === undefined) return;
-    // Read `1,234` as 1234. As a decimal comma, it would come before three decimals, but programs write decimal points
-    // and people write amounts of money with two decimals.
+    // Read `1,234` as 1234. A decimal comma is unlikely here: programs write decimal points, and people write amounts
+    // of money with two decimals instead of three.
     if (!this.#hasAmbiguousPoint) this.#possibleSeparators = ['.'];
     else {
       const ambiguousNumber = this.#ambiguousNumber;
@@ -134,7 +138,7 @@ export class NumberColumnParser {
   }
 
   /**
-   * Returns the value of a number.
+   * Parses a number of the column.
    * @throws Error that quotes the value if it is not a number of at least 0
    */
   parseValue(value: unknown, label = this.#columnName): number {
@@ -149,7 +153,8 @@ export class NumberColumnParser {
 
   #parseText(text: string): number | undefined {
     const trimmedText = text.trim();
-    // The text is a negative number. Its exact value does not matter, because `parseValue` rejects all negative numbers.
+    // The text is a negative number. Its exact value does not matter, because `parseValue` rejects all negative
+    // numbers.
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmedText)) return -1;
     if (scientificPattern.test(trimmedText)) return Number(trimmedText.replace(',', '.'));
     const numberText = splitNumberText(trimmedText);
@@ -158,14 +163,14 @@ export class NumberColumnParser {
 }
 
 /**
- * Quotes a value for a message. NaN and Infinity are converted to text first, because `JSON.stringify` would turn them
- * into null.
+ * Quotes a value for an error message. Converts NaN and Infinity to text first, because `JSON.stringify` would turn
+ * them into null.
  */
 const quoteNumber = (value: unknown): string => quoteValue(typeof value === 'number' ? String(value) : value);
 
 /**
- * Parses a share, e.g. `12.5%` becomes 0.125 and `0.5` stays 0.5. Returns undefined for anything else. Shares always
- * have a decimal point, so the column does not have to be observed.
+ * Parses a share. For example, `12.5%` becomes 0.125 and `0.5` stays 0.5. Returns undefined for any other value. Shares
+ * always have a decimal point, so the parser does not need to observe the whole column.
  */
 export function parseShare(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;

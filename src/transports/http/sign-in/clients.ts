@@ -14,33 +14,34 @@ import { sanitizeLine } from '../../../views/safe-text.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { createMinuteCounter } from '../key-attempts.ts';
 
-/** An OAuth client: an app that wants to use a user's API key. Its name is never verified, but its host can be. */
+/**
+ * An OAuth client, i.e. an app that wants to use a user's API key. The name of the app is never verified, but its host
+ * may be.
+ */
 export interface Client {
   id: string;
   name: string | undefined;
   /**
-   * The host of the client's metadata document. Undefined for a client that registered itself, because its host is
-   * unverified.
+   * The host of the client's metadata document. Undefined for a client that registered itself, because the host of such
+   * a client is unverified.
    */
   host: string | undefined;
   redirectUris: readonly string[];
 }
 
-/**
- * The result of looking up a client: the client, or a problem to show on the sign-in page. `retryAfter` is in seconds.
- */
+/** The client that was found, or a problem to show on the sign-in page. `retryAfter` is in seconds. */
 type ClientLookup = Client | { problem: string; retryAfter?: number };
 
-/** Options for `createClients`, which registers and finds OAuth clients. */
+/** The options of `createClientRegistry`, which registers and finds OAuth clients. */
 export interface ClientsOptions {
   /** The secret that encrypts the registrations of clients. All replicas share it. */
   secret: string;
   userAgent: string;
-  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
+  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
   now: () => number;
   /**
-   * Opens the HTTP agent that fetches metadata documents, in which OAuth clients describe themselves. The default agent
-   * only reaches public hosts.
+   * Opens the HTTP agent for fetching the metadata documents in which OAuth clients describe themselves. The default
+   * agent reaches only public hosts.
    */
   openAgent?: (() => Promise<GuardedAgent>) | undefined;
 }
@@ -50,35 +51,40 @@ const maxNameLength = 60;
 const maxRedirectUris = 10;
 const maxUriLength = 500;
 /**
- * The maximum total length of a client's redirect URIs. The client id contains the whole registration and is part of
- * every URL, so it must stay short.
+ * The maximum total length of a client's redirect URIs, in characters. The client id contains the whole registration
+ * and is part of every URL, so it must stay short.
  */
 const maxTotalUriLength = 2000;
 
 /**
  * Limits for fetching the metadata documents of clients. `bytes` is the maximum size of a document. `timeoutMs` is the
- * time that a fetch may take, and `waitMs` the time that it may wait for other fetches. `perMinute` and
+ * time that a fetch may take, and `waitMs` the time that a fetch may wait for other fetches. `perMinute` and
  * `perMinutePerAddress` limit the number of fetches, in total and per IP address.
  */
 const documentLimits = { bytes: 5 * 1024, timeoutMs: 5000, waitMs: 15_000, perMinute: 240, perMinutePerAddress: 20 };
-/** The maximum number of concurrent fetches of metadata documents, in total and per IP address. */
+/**
+ * The maximum number of metadata documents that are fetched at the same time, in total and per IP address of a caller.
+ */
 const [maxFetches, maxFetchesPerAddress] = [4, 2];
-/** How long the metadata document of a client is cached, in milliseconds. */
+/** How long the server caches the metadata document of a client, in milliseconds. */
 const documentCacheMs = 600_000;
 const maxCachedDocuments = 1000;
 /**
- * The time, in milliseconds, after which a lookup of a host without a public IP address fails. Lookups of unknown host
- * names and of internal host names take equally long, so callers cannot find out which internal names exist.
+ * How long a fetch takes to fail if its host is unknown or has no public IP address, in milliseconds. The delay is the
+ * same in both cases, so that callers cannot find out which internal host names exist.
  */
 const nonPublicDelayMs = 2000;
 
 const ClientMetadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
-  // Replace a redirect URI that is not a string with an empty string. It is left out later, like every other unusable
-  // URI.
+  // Replace a redirect URI that is not a string with an empty string, so that the other URIs remain valid. The empty
+  // string is left out later, because `isRedirectUri` rejects it.
   redirect_uris: z.array(z.string().catch('')).min(1),
 });
-/** The registration inside a client id: the client's name (`n`) and its redirect URIs (`r`). */
+/**
+ * The registration that a client id contains in encrypted form: the client's name (`n`) and its redirect URIs (`r`).
+ * The property names are short, because they add to the length of the client id.
+ */
 const ClientRegistration = z.object({ n: z.string().optional(), r: z.array(z.string()) });
 const MetadataDocument = ClientMetadata.extend({
   client_id: z.string(),
@@ -86,7 +92,7 @@ const MetadataDocument = ClientMetadata.extend({
   token_endpoint_auth_methods_supported: z.array(z.string()).optional().catch(undefined),
 });
 
-/** Creates the functions that register OAuth clients and find them by id. */
+/** Creates the functions that register OAuth clients and find registered clients by id. */
 export function createClients(options: ClientsOptions) {
   const { secret, now } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
@@ -129,8 +135,8 @@ export function createClients(options: ClientsOptions) {
   };
 
   /**
-   * Counts a fetch of a metadata document. Returns undefined if the fetch is allowed. After more than `maxCount`
-   * fetches in a minute, returns the milliseconds to wait.
+   * Counts a fetch of a metadata document. Returns undefined if the fetch is allowed. If the counter exceeds
+   * `maxPerMinute`, returns how long the caller must wait, in milliseconds.
    */
   const countFetch = (counterName: string, maxCount: number): number | undefined => {
     const { count, remainingMs } = fetchCounter.add(counterName, 1);
@@ -177,8 +183,8 @@ export function createClients(options: ClientsOptions) {
     },
     /**
      * Finds a client by its id. If the id is the URL of a metadata document, fetches the document.
-     * @param id a client id that this server issued, or the URL of a metadata document
-     * @param address the IP address of the caller, to which the limits apply
+     * @param clientId a client id that this server issued, or the URL of a metadata document
+     * @param ipAddress the IP address of the caller, to which the limits apply
      */
     async findClient(id: string, address: string): Promise<ClientLookup> {
       const documentUrl = parseDocumentUrl(id);
@@ -197,13 +203,19 @@ export function createClients(options: ClientsOptions) {
       pendingLookups.set(documentUrl.href, lookup);
       return lookup;
     },
-    /** Returns true if the text has the format of a client id. Never fetches a metadata document to find out. */
+    /**
+     * Returns true if this server issued the client id, or if the id could be the URL of a metadata document. The
+     * document itself is not fetched.
+     */
     canBeClientId: (id: string) => parseDocumentUrl(id) !== undefined || decryptRegistration(id) !== undefined,
     close: async () => void (await agent)?.destroy(),
   };
 }
 
-/** Opens an agent that only reaches public hosts, regardless of the setting for picture hosts. */
+/**
+ * Opens an HTTP agent that connects only to public hosts. Ignores the setting `AD_LIBRARY_MEDIA_HOSTS`, which can allow
+ * internal hosts for pictures.
+ */
 const openPublicAgent = () =>
   openGuardedAgent({
     hosts: { public: true, listed: [] },
@@ -212,12 +224,13 @@ const openPublicAgent = () =>
   });
 
 /**
- * Returns the client id as a URL if it is the URL of a metadata document (draft-ietf-oauth-client-id-metadata-document,
- * section 3).
+ * Parses a client id that is the URL of a metadata document (draft-ietf-oauth-client-id-metadata-document, section 3).
+ * Returns undefined for all other client ids.
  */
 function parseDocumentUrl(id: string): URL | undefined {
   const documentUrl = id.length <= maxUriLength && URL.canParse(id) ? new URL(id) : undefined;
-  // Require the normalized form: no dot segments, no capital letters in the host, no port 443.
+  // Accept only normalized URLs: no dot segments, no capital letters in the host, and no port 443. Otherwise, the same
+  // client could have several ids.
   if (
     documentUrl?.href !== id ||
     documentUrl.protocol !== 'https:' ||
@@ -258,11 +271,15 @@ function parseClient(text: string, url: URL): ClientLookup {
     methods;
   if (method !== 'none' && !supportedMethods.includes('none'))
     return refuse('requires a way to authenticate that this server does not support');
-  // Leave out unsupported redirect URIs, e.g. of desktop apps. This server never redirects to them.
+  // Leave out redirect URIs that this server does not support, such as those of desktop apps. The server never
+  // redirects to such a URI.
   return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
 }
 
-/** Removes invisible characters from a name and shortens it to one line. Returns undefined if the result is empty. */
+/**
+ * Removes invisible characters from a client's name, puts the name on one line, and shortens it to `maxNameLength`
+ * characters. Returns undefined if no visible character remains.
+ */
 function shortenName(name = ''): string | undefined {
   const cleanName = sanitizeLine(name.slice(0, 4 * maxNameLength));
   if (cleanName.length > maxNameLength) return `${cleanName.slice(0, maxNameLength - 1).toWellFormed()}…`;
@@ -272,24 +289,25 @@ function shortenName(name = ''): string | undefined {
 const isLoopbackHost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host);
 
 /**
- * Returns true if it is safe to redirect to the URI. The URI must use `https:`, or `http:` on the user's own machine
- * (RFC 8252, section 7.3).
+ * Returns true if the server may safely redirect a browser to the URI. The URI must use `https:`, or `http:` on the
+ * user's own machine (RFC 8252, section 7.3).
  */
 function isRedirectUri(uri: string): boolean {
-  // Allow only printable ASCII, because the URL parser would drop other characters that a user can see.
+  // Allow only printable ASCII. The URL parser removes or replaces some other characters, so the browser could
+  // otherwise open a different URL than the user sees.
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
     return false;
   const { protocol, hostname, username, password, hash, searchParams } = new URL(uri);
-  // Reject a URI that already has one of the parameters that the server adds. The client could otherwise read the wrong
-  // value.
+  // Reject a URI that already contains a response parameter, such as `code`. The server adds these parameters later,
+  // and the client could then read the wrong value.
   if (['code', 'state', 'iss', 'error'].some((name) => searchParams.has(name))) return false;
   if (username || password || hash || uri.includes('#') || !plainHostPattern.test(hostname)) return false;
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }
 
 /**
- * Returns true if the server may redirect to the URI for this client. The URI must be one of the client's redirect
- * URIs. Only the port of a loopback URI may differ (RFC 8252, section 7.3).
+ * Returns true if the server may redirect to the URI on behalf of this client. The URI must be one of the client's
+ * redirect URIs. Only the port of a loopback URI may differ (RFC 8252, section 7.3).
  */
 export function canRedirectTo({ redirectUris }: Client, uri: string): boolean {
   if (!isRedirectUri(uri)) return false;

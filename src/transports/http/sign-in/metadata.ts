@@ -22,11 +22,11 @@ export function createMetadata(publicUrl: string) {
     authorization_response_iss_parameter_supported: true,
   };
   return {
-    /** The URL of the protected resource, i.e. the MCP endpoint. */
+    /** The URL of the protected resource, i.e. of the MCP endpoint. */
     resource,
     /**
-     * The metadata documents by path. The resource document also exists under the path of the MCP endpoint, because
-     * some hosts look for it there.
+     * The metadata documents, each under its URL path. The document of the protected resource is also available under a
+     * path that ends with `/mcp`, because some MCP hosts look for it there.
      */
     documents: {
       [resourcePath]: resourceDocument,
@@ -34,7 +34,8 @@ export function createMetadata(publicUrl: string) {
       '/.well-known/oauth-authorization-server': serverDocument,
     },
     /**
-     * The parameter of the `WWW-Authenticate` header that tells clients where the metadata is (RFC 9728, section 5.1).
+     * The parameter of the `WWW-Authenticate` header that tells clients where to find the metadata (RFC 9728, section
+     * 5.1).
      */
     challenge: `resource_metadata="${publicUrl}${resourcePath}/mcp"`,
   };

@@ -5,20 +5,26 @@ import { sanitizeLine } from '../../../views/safe-text.ts';
 import { createPageHeaders } from '../page-headers.ts';
 import type { Client } from './clients.ts';
 
-/** The content of the sign-in page: the app, the URI to which the user returns, and the hidden form fields. */
+/**
+ * The content of the sign-in page: the app that requests access, the URI to which the user returns, and the hidden form
+ * fields.
+ */
 export interface SignInPage {
   client: Pick<Client, 'name' | 'host'>;
   redirectUri: string;
-  /** The parameters of the authorization request. The form submits them unchanged. */
+  /** The parameters of the OAuth authorization request, as hidden form fields. The form submits them unchanged. */
   fields: Record<string, string>;
 }
 
-/** A problem with the submitted form, shown next to the field or above the form. */
+/**
+ * A problem with the submitted sign-in form. The page shows the problem next to `field`, or above all fields if `field`
+ * is `form`.
+ */
 export interface FormProblem {
   field: 'api_key' | 'budget' | 'form';
   text: string;
   /**
-   * The number that the user entered as the budget, so that the page can show it again. The API key is never shown
+   * The credit budget that the user entered, so that the page can show it again. The page never shows the API key
    * again.
    */
   budget?: string | undefined;
@@ -47,7 +53,7 @@ section { margin: 0 4px; gap: 8px }
 section ul { list-style: disc; padding-inline-start: 18px; display: grid; gap: 6px }
 `;
 
-/** The HTTP headers of the sign-in page, and of every sign-in response that a browser could show as a page. */
+/** The HTTP headers of the sign-in page and of all other sign-in responses that a browser may show as a page. */
 export const signInPageHeaders = createPageHeaders(styles);
 
 const renderDocument = (title: string, children: Content): string =>
@@ -58,7 +64,10 @@ const renderDocument = (title: string, children: Content): string =>
     </Page>,
   );
 
-/** Returns the host of a redirect URI. For a loopback host, adds that it is a program on the user's own computer. */
+/**
+ * Returns the host of a redirect URI. If the host is a loopback host, adds that the app runs on the user's own
+ * computer.
+ */
 export function describeRedirectHost(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return protocol === 'http:' ? `${host} (a program on your own computer)` : host;
@@ -67,7 +76,7 @@ export function describeRedirectHost(redirectUri: string): string {
 /**
  * Renders the page on which a user allows an app to use their API key.
  * @param serviceHost the host of the service that issued the API key
- * @param problem the problem with the submitted form, if the page is shown again
+ * @param problem the problem with the submitted form, if the page is shown a second time
  */
 export function renderSignInPage(serviceHost: string, page: SignInPage, problem?: FormProblem): string {
   const { client, redirectUri, fields } = page;
@@ -181,7 +190,7 @@ export function renderSignInPage(serviceHost: string, page: SignInPage, problem?
 
 /**
  * Renders a page that explains why the app cannot be connected to the user's API key.
- * @param back a link that returns to the app: its URL, and the host to show
+ * @param returnLink a link that takes the user back to the app: its URL, and the host to show
  */
 export const renderProblemPage = (problem: string, back?: { href: string; host: string }): string =>
   renderDocument(

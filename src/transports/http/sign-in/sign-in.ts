@@ -22,28 +22,28 @@ import {
 } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
-/** The HTTP routes on which users sign in, and the functions that check the issued access tokens. */
+/** The HTTP routes on which users sign in, and the functions that check access tokens. */
 export type SignIn = ReturnType<typeof createSignIn>;
 
-/** Options for `createSignIn`: settings, limits and the check of API keys. */
+/** Options for `createSignIn`: settings, limits, and the function that checks API keys. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   /**
-   * The origin under which users reach this server, e.g. `https://ads.example.com`. It is also the issuer of the
-   * tokens.
+   * The origin at which users reach this server, e.g. `https://ads.example.com`. The server is also the issuer of the
+   * tokens under this URL.
    */
   publicUrl: string;
-  /** The host of the service. The sign-in page asks for an API key of this service. */
+  /** The host of the ad service, e.g. `api.example.com`. The sign-in page asks for an API key of this service. */
   serviceHost: string;
   userAgent: string;
-  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
+  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
   monotonicNow: () => number;
-  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
+  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service has accepted it. */
   keyAttempts: KeyAttempts;
   getClientAddress: GetClientAddress;
   log: Log;
   onCall: OnCall;
   /**
-   * Asks the service whether it accepts an API key. Rejects if the service does not accept the key or cannot be
+   * Asks the service whether it accepts the caller's API key. Rejects if the service refuses the key or cannot be
    * reached.
    */
   checkKey(caller: Caller): Promise<void>;
@@ -53,16 +53,16 @@ const maxBodyBytes = 16 * 1024;
 /** The maximum length of the OAuth parameter `state`, in characters. */
 const maxStateLength = 4000;
 /**
- * How long a check of an API key may wait for other checks, in milliseconds. After that, the service has the same time
- * to respond.
+ * How long the check of an API key may wait for other checks, in milliseconds. After this wait, the service gets the
+ * same time again to respond.
  */
 const keyCheckTimeoutMs = 15_000;
-/** The maximum number of concurrent key checks, in total and per IP address. */
+/** The maximum number of API keys that are checked at the same time, in total and per IP address. */
 const [maxChecks, maxChecksPerAddress] = [8, 4];
 
 /**
- * Creates an OAuth 2.1 authorization server that issues tokens for an API key. It is for MCP hosts that cannot send an
- * API key in a header. The user enters the key on a sign-in page, and the host receives tokens.
+ * Creates an OAuth 2.1 authorization server for MCP hosts that cannot send an API key in a header. The user enters the
+ * key on a sign-in page, and the host receives tokens instead of the key.
  */
 export function createSignIn(options: SignInOptions) {
   const { publicUrl, serviceHost, keyAttempts, getClientAddress, monotonicNow } = options;
@@ -97,8 +97,8 @@ export function createSignIn(options: SignInOptions) {
   });
 
   routes.post('/authorize', async (context) => {
-    // Reject forms submitted from other web pages. Browsers always send these headers, and programs that are not
-    // browsers may leave them out.
+    // Reject forms that other web pages submit. Browsers always send `Origin` and `Sec-Fetch-Site`. Other programs may
+    // leave out these headers.
     const { origin = publicUrl, 'sec-fetch-site': fetchSite = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || fetchSite !== 'same-origin')
       return respondWithProblem(context, { text: 'This form was sent from another page.', status: 403 });
@@ -126,7 +126,7 @@ export function createSignIn(options: SignInOptions) {
     if (typeof codeOrProblem === 'string') return redirectBack({ code: codeOrProblem });
     const { status = 400, retryAfter, ...formProblem } = codeOrProblem;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
-    // Show the budget again only if it is a number. Any other text may be an API key that was entered in the wrong
+    // Show the budget again only if it is a number. Any other text may be an API key that the user entered in the wrong
     // field.
     const budgetDigits = /^\d+$/.exec(budget)?.[0];
     const page = renderSignInPage(serviceHost, authorization, { ...formProblem, budget: budgetDigits });
@@ -182,16 +182,19 @@ export function createSignIn(options: SignInOptions) {
     if (!clients.canBeClientId(id)) refuse('invalid_client', 'This server does not know the client.', 401);
   }
 
-  /** Returns true if a client requests access to this server (RFC 8707). A trailing slash makes no difference. */
+  /**
+   * Returns true if the `resource` parameter of a request is the URL of this server's MCP endpoint or is missing (RFC
+   * 8707). A trailing slash makes no difference.
+   */
   function isThisResource(requestedResource?: string): boolean {
-    // Treat a parameter without a value as missing, as RFC 6749 (section 3.1) requires.
+    // Treat an empty parameter as missing, as RFC 6749 (section 3.1) requires.
     const resourceUrl = requestedResource || resource;
     return URL.canParse(resourceUrl) && new URL(resourceUrl).href.replace(/\/$/, '') === new URL(resource).href;
   }
 
   /**
    * Parses the parameters of an authorization request. Returns a problem if the request is invalid. The problem may
-   * contain a link back to the client, but the server never redirects to a client before the user has decided.
+   * contain a link back to the client, but the server redirects only after the user has made a decision.
    */
   async function parseAuthorization(parameters: URLSearchParams, address: string) {
     const fields = Object.fromEntries(
@@ -227,20 +230,23 @@ export function createSignIn(options: SignInOptions) {
   }
 
   /**
-   * Adds response parameters to a redirect URI. The issuer is included, so that a client that uses several
-   * authorization servers cannot confuse their responses (RFC 9207).
+   * Adds response parameters and the issuer to a redirect URI. Some clients use several authorization servers, and the
+   * issuer prevents them from confusing the responses (RFC 9207).
    */
   function addResponseParameters(redirectUri: string, parameters: Record<string, string>): string {
     const query = new URLSearchParams({ ...parameters, iss: publicUrl });
     return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
   }
 
-  /** Asks the service whether it accepts an API key. Returns the problem to show on the page if it does not. */
+  /**
+   * Asks the service whether it accepts an API key. Returns undefined if it does, and otherwise the problem to show on
+   * the sign-in page.
+   */
   async function checkKey(context: Context, apiKey: string): Promise<SubmissionProblem | undefined> {
     const tenantId = options.getTenantId(apiKey);
     const address = getClientAddress(context);
-    // The prefix keeps the attempts on the sign-in page separate from the API keys that the same address sends in
-    // headers.
+    // The prefix gives the sign-in page a separate limit. Keys that the same IP address sends in headers do not count
+    // toward this limit.
     const retryAfterSeconds = await keyAttempts.admit(tenantId, `sign-in ${address}`);
     const createFormProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
       ({ field: 'form', text, status, retryAfter }) as const;
@@ -277,8 +283,8 @@ export function createSignIn(options: SignInOptions) {
     challenge: metadata.challenge,
     findCredentials: tokens.findCredentials,
     /**
-     * Ends a sign-in connection when the service rejects its API key. A 401 without a request id is ignored, because it
-     * may come from a gateway.
+     * Ends a sign-in connection when the service rejects its API key. Ignores a 401 response without a request id,
+     * because a gateway in front of the service may have sent it.
      */
     onCall: ({ kind, status, requestId, tenantId, connection }: CallEvent) => {
       if (kind !== 'unauthorized' || status !== 401 || !requestId || connection === undefined) return;
@@ -288,13 +294,15 @@ export function createSignIn(options: SignInOptions) {
   };
 }
 
-/** The parameters of an authorization request that the form on the page submits again. */
+/** The names of the authorization request parameters that the sign-in form submits again. */
 const forwardedParameters =
   'response_type client_id redirect_uri code_challenge code_challenge_method state resource scope'.split(' ');
 
 const pickState = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
-/** The reason why an authorization request is rejected. `back` is a link that reports the error to the client. */
+/**
+ * The reason why the server rejects an authorization request. `back` is a link that reports the error to the client.
+ */
 interface RequestProblem {
   text: string;
   status?: 400 | 403 | 413 | 415 | 429;
@@ -317,7 +325,7 @@ interface SubmissionProblem extends FormProblem {
 
 const maxBudget = 1_000_000_000;
 
-/** Returns the problem with the submitted API key or budget, or undefined if both are valid. */
+/** Returns the problem with the submitted API key or credit budget. Returns undefined if both are valid. */
 function findInputProblem(apiKey: string, budget: string): SubmissionProblem | undefined {
   if (apiKey === '') return { field: 'api_key', text: 'Enter your API key.' };
   if (!isApiKey(apiKey))
@@ -329,7 +337,10 @@ function findInputProblem(apiKey: string, budget: string): SubmissionProblem | u
 
 const isStateUnavailable = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 
-/** Converts the error of an unreachable shared store to a problem to show on the page. Rethrows every other error. */
+/**
+ * Converts the error of an unreachable shared store to a problem that the sign-in page can show. Rethrows all other
+ * errors.
+ */
 function createStateProblem(error: unknown): SubmissionProblem {
   if (!isStateUnavailable(error)) throw error;
   return { field: 'form', text: 'This server cannot reach its shared state. Try again.', status: 503, retryAfter: 5 };
@@ -337,7 +348,7 @@ function createStateProblem(error: unknown): SubmissionProblem {
 
 type OAuthError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
 
-/** Aborts the request with an OAuth error response (RFC 6749, section 5.2). */
+/** Rejects the request with an OAuth error response (RFC 6749, section 5.2). */
 function refuse(error: OAuthError, message: string, status: 400 | 401 | 413 | 415 = 400): never {
   throw new HTTPException(status, { cause: error, message });
 }
@@ -351,7 +362,7 @@ const formType = 'application/x-www-form-urlencoded';
 
 /**
  * Reads the body of a request as text.
- * @throws HTTPException if the body has another media type or is too large
+ * @throws HTTPException if the body is too large or has a media type other than `mediaType`
  */
 async function readText(context: Context, type: string): Promise<string> {
   const bodyResult = await readBody(context, { type, maxBytes: maxBodyBytes });

@@ -7,33 +7,41 @@ import { createEncryption, decodeToken } from '../../../storage/store/encryption
 
 /**
  * The open sign-in connections of one API key, by connection id. `renewed` is the number of token renewals, and `at` is
- * the time of the last renewal. A connection that is not listed has ended. If this record is lost, all connections of
- * the key end.
+ * the time of the last renewal. A connection without an entry has ended. If this record is lost, all connections of the
+ * API key end.
  */
 type Connections = Record<string, { renewed: number; at: number }>;
 
-/** Options for `createTokens`, which issues and checks tokens. */
+/** Options for `createTokenIssuer`, which issues and checks tokens. */
 export interface TokensOptions {
-  /** The secret that encrypts the tokens. All replicas share it. */
+  /** The secret that encrypts the tokens. All replicas of the server use the same secret. */
   secret: string;
-  /** The URL of the resource that the tokens are issued for (RFC 8707). */
+  /** The URL of the protected resource (the MCP endpoint) for which the tokens are issued (RFC 8707). */
   resource: string;
   /**
-   * The open sign-in connections by tenant id (a hash of the API key), in memory by default. The methods reject if the
-   * state that replicas share is unreachable.
+   * The store of open sign-in connections, by tenant id (a hash of the API key). By default, this store is in memory.
+   * If replicas share a store and it is unreachable, its methods reject.
    */
   connections?: ReturnType<typeof createMemoryConnections> | undefined;
-  /** Returns the milliseconds since the epoch. If this clock jumped, tokens would expire too early or too late. */
+  /**
+   * Returns the current time in milliseconds since the Unix epoch. If this clock jumped, tokens would expire too early
+   * or too late.
+   */
   now: () => number;
   getTenantId(apiKey: string): string;
-  /** Called before a sign-in connection is renewed, so that its recorded spending is kept as long as the connection. */
+  /**
+   * Called before the tokens of a sign-in connection are renewed, so that the server stores the spending of the
+   * connection for as long as the tokens are valid.
+   */
   onRenewed?(connection: Connection): Promise<void>;
 }
 
-/** The user's input on the sign-in page, and the proof that the client must provide to get tokens. */
+/**
+ * The API key and the credit budget that a user entered on the sign-in page, and the client that receives the tokens.
+ */
 interface Grant {
   apiKey: string;
-  /** The maximum number of credits that the sign-in connection may spend. Undefined for no limit. */
+  /** The maximum number of credits that the sign-in connection may spend. Undefined if there is no limit. */
   budget: number | undefined;
   clientId: string;
   redirectUri: string;
@@ -47,23 +55,26 @@ const lifetimesMs = { code: minuteMs, access: 60 * minuteMs, refresh: 30 * dayMs
 type TokenKind = keyof typeof lifetimesMs;
 
 /**
- * The maximum number of sign-in connections per API key. If one more is opened, the least recently renewed one ends.
+ * The maximum number of sign-in connections per API key. If a user opens one more, the connection that was renewed
+ * least recently ends.
  */
 const maxConnections = 64;
-/** The maximum number of API keys for which connections are stored in memory. */
+/** The maximum number of API keys whose sign-in connections are stored in memory. */
 const maxStoredKeys = 10_000;
 
-/** The content of a token. Property names are short, because clients send the token with every request. */
+/**
+ * The encrypted content of a token. The property names are short, because clients send the token with every request.
+ */
 interface TokenContent {
-  /** The user's API key. The token is encrypted, so only servers with the secret can read it. */
+  /** The API key of the user. Only servers that have the secret can decrypt the token and read the key. */
   k: string;
   /** The maximum number of credits that the sign-in connection may spend. */
   b?: number | undefined;
   /** The id of the sign-in connection to which the token belongs. */
   f: string;
   /**
-   * How often the connection had been renewed when this token was issued. A code or refresh token with an older number
-   * was already used.
+   * How often the sign-in connection had been renewed when this token was issued. If the number in a code or refresh
+   * token is lower than the current number, the token was already used.
    */
   n: number;
   /** A hash of the id of the OAuth client to which the token was issued. */
@@ -72,9 +83,9 @@ interface TokenContent {
   a: string;
   /** The time at which the token expires, in milliseconds since the epoch. */
   e: number;
-  /** The redirect URI of the client. Only present in an authorization code. */
+  /** The redirect URI of the client. Only an authorization code contains this property. */
   r?: string;
-  /** The PKCE challenge (RFC 7636). Only present in an authorization code. */
+  /** The PKCE challenge (RFC 7636). Only an authorization code contains this property. */
   h?: string;
 }
 
@@ -88,7 +99,7 @@ export function createTokens(options: TokensOptions) {
     const fullContent: TokenContent = { ...content, a: resource, e: issuedAt + lifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
-  /** Decrypts a token. Returns undefined if the token has another kind or was not issued by this server. */
+  /** Decrypts a token. Returns undefined if the token is of another kind or was not issued by this server. */
   const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
     const decryptedText = encryption.decrypt(kind, decodeToken(token));
     const content = decryptedText && (parseJson(String(decryptedText)) as TokenContent);
@@ -107,8 +118,8 @@ export function createTokens(options: TokensOptions) {
     });
 
   /**
-   * Renews a connection if the token was issued after the last renewal. An older token has already been used, so it may
-   * have been stolen, and the connection ends.
+   * Renews a sign-in connection if the token was issued after the last renewal. An older token has already been used
+   * and may have been stolen, so it ends the connection.
    * @returns the response of the token endpoint (RFC 6749, section 5.1), or undefined if the connection was not renewed
    */
   const renewConnection = async (content: TokenContent) => {
@@ -155,8 +166,8 @@ export function createTokens(options: TokensOptions) {
       return encryptToken('code', { k: apiKey, b: budget, f: connectionId, n: 0, ...binding }, openedAt);
     },
     /**
-     * Exchanges an authorization code for tokens. Returns undefined if the code is not valid for this client. Using a
-     * code twice ends the connection.
+     * Exchanges an authorization code for tokens. Returns undefined if the code is not valid for this client. A code
+     * that is used twice ends the sign-in connection.
      */
     redeemCode: async (
       code: string,
@@ -168,16 +179,16 @@ export function createTokens(options: TokensOptions) {
       return redirectUri === content.r ? renewConnection(content) : undefined;
     },
     /**
-     * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. Using a
-     * refresh token twice ends the connection.
+     * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. A refresh
+     * token that is used twice ends the sign-in connection.
      */
     refreshTokens: async (token: string, clientId: string) => {
       const content = decryptToken('refresh', token);
       return content?.c === hashText(clientId) ? renewConnection(content) : undefined;
     },
     /**
-     * Returns the credentials in an access token. Returns undefined if the token has expired or its connection has
-     * ended.
+     * Returns the credentials that an access token contains. Returns undefined if the token has expired or its sign-in
+     * connection has ended.
      */
     findCredentials: async (token: string): Promise<Credentials | undefined> => {
       const content = decryptToken('access', token);
@@ -187,8 +198,8 @@ export function createTokens(options: TokensOptions) {
       return storedConnections?.[content.f] && credentials;
     },
     /**
-     * Ends the connection of a token. Returns false if the token belongs to another client. Returns true for a text
-     * that is not a token, because RFC 7009 (section 2.2) requires that invalid tokens count as revoked.
+     * Ends the sign-in connection of a token. Returns false if the token belongs to another client. Returns true if the
+     * text is not a token, because RFC 7009 (section 2.2) treats invalid tokens as revoked.
      */
     revokeToken: async (token: string, clientId: string) => {
       const content = decryptToken('refresh', token) ?? decryptToken('access', token);
@@ -203,8 +214,8 @@ export function createTokens(options: TokensOptions) {
 }
 
 /**
- * Creates an in-memory store of sign-in connections. All connections end when the process ends, so users must then sign
- * in again.
+ * Creates an in-memory store of sign-in connections. When the process ends, all connections end and users must sign in
+ * again.
  */
 function createMemoryConnections() {
   const connectionsByTenant = new LRUCache<string, Connections>({ max: maxStoredKeys });
