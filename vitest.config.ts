@@ -33,11 +33,11 @@ const memoryMeasuringFiles = [
 /** Sorts the slowest test files to the front. All other files keep the order that Vitest chose. */
 class SlowestFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rankOf = ({ moduleId }: TestSpecification) => {
+    const getSlownessRank = ({ moduleId }: TestSpecification) => {
       const rank = slowestFiles.findIndex((name) => moduleId.includes(name));
       return rank === -1 ? slowestFiles.length : rank;
     };
-    return (await super.sort(files)).sort((left, right) => rankOf(left) - rankOf(right));
+    return (await super.sort(files)).sort((left, right) => getSlownessRank(left) - getSlownessRank(right));
   }
 }
 

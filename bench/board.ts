@@ -115,8 +115,8 @@ for (let round = 0; round <= roundCount; round++) {
   };
   // Round 0 only warms up the server, so its times are discarded.
   if (round > 0)
-    for (const [name, ms] of Object.entries(roundTimes))
-      timesByMeasurement[name] = [...(timesByMeasurement[name] ?? []), ms];
+    for (const [measurement, durationMs] of Object.entries(roundTimes))
+      timesByMeasurement[measurement] = [...(timesByMeasurement[measurement] ?? []), durationMs];
   await hostPage.close();
 }
 for (const [name, allTimes] of Object.entries(timesByMeasurement)) printTimes(name, allTimes);

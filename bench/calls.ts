@@ -25,7 +25,7 @@ const warmUpRounds = 200;
 const [maxAddedMs, maxCachedMs] = [1.2, 0.8];
 
 const adService = await startChild<PageOfAdsInfo>('page-of-ads.ts');
-const baseUrl = `http://127.0.0.1:${adService.ready.port}`;
+const baseUrl = `http://127.0.0.1:${adService.readyMessage.port}`;
 
 const dispatcher = new Agent();
 async function callDirectly(): Promise<void> {
@@ -95,7 +95,11 @@ const formatMs = (timeMs: number) => `${timeMs.toFixed(2)} ms`;
  * Measures direct calls, the SDK server and our server in turn, so that all three run under the same machine load. Adds
  * the median times to the table of results.
  */
-async function compareServers(name: string, ourServer: ServerConnection, sdkServer: ServerConnection): Promise<void> {
+async function compareServers(
+  transport: string,
+  ourServer: ServerConnection,
+  sdkServer: ServerConnection,
+): Promise<void> {
   const callsByTarget = {
     direct: callDirectly,
     sdk: () => sdkServer.search(false),
@@ -113,16 +117,16 @@ async function compareServers(name: string, ourServer: ServerConnection, sdkServ
   await Promise.all([ourServer.end(), sdkServer.end()]);
   const [directMs = 0, sdkMs = 0, freshMs = 0, cachedMs = 0] = Object.values(times).map(computeMedian);
   const buildLimitFields = (limitText: string, isWithinLimit: boolean) =>
-    name === 'stdio' ? { limitText, isWithinLimit } : {};
+    transport === 'stdio' ? { limitText, isWithinLimit } : {};
   addRow({
-    measurement: `50 ads over ${name}`,
+    measurement: `50 ads over ${transport}`,
     measuredText: formatMs(freshMs),
     baselineText: `${formatMs(sdkMs)} by the SDK alone, ${formatMs(directMs)} direct`,
     ratio: freshMs / sdkMs,
     ...buildLimitFields(`at most ${maxAddedMs} ms more than the SDK`, freshMs - sdkMs <= maxAddedMs),
   });
   addRow({
-    measurement: `50 cached ads over ${name}`,
+    measurement: `50 cached ads over ${transport}`,
     measuredText: formatMs(cachedMs),
     baselineText: `${formatMs(directMs)} direct`,
     ratio: cachedMs / directMs,
@@ -130,7 +134,7 @@ async function compareServers(name: string, ourServer: ServerConnection, sdkServ
   });
 }
 
-const { ads, bytes, source } = adService.ready;
+const { ads, bytes, source } = adService.readyMessage;
 print(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
 const sdkServer = await bundleSdkServer();
 await compareServers(
@@ -143,7 +147,7 @@ const sdk = await startChild<AddressInfo>(sdkServer, '2025-11-25', baseUrl);
 await compareServers(
   'HTTP',
   await connectOverHttp(httpServer.url, httpServer.close),
-  await connectOverHttp(`http://127.0.0.1:${sdk.ready.port}/mcp`, async () => sdk.process.kill()),
+  await connectOverHttp(`http://127.0.0.1:${sdk.readyMessage.port}/mcp`, async () => sdk.process.kill()),
 );
 adService.process.kill();
 await dispatcher.close();

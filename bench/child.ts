@@ -10,8 +10,8 @@ import { buildOptions } from '../scripts/bundle.ts';
  * A separate process that runs a part of a benchmark. `readyMessage` is the first message that the process sends, as
  * soon as it can do its work.
  */
-export interface Child<Ready> {
-  ready: Ready;
+export interface Child<ReadyMessage> {
+  readyMessage: ReadyMessage;
   process: ChildProcess;
 }
 
@@ -19,15 +19,15 @@ export interface Child<Ready> {
  * Runs a source file of this folder, or a bundle at an absolute path, in a separate process. Rejects if the process
  * exits before it sends its first message.
  */
-export async function startChild<Ready>(file: string, ...args: string[]): Promise<Child<Ready>> {
+export async function startChild<ReadyMessage>(file: string, ...args: string[]): Promise<Child<ReadyMessage>> {
   const filePath = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
   const child = fork(filePath, args, { execArgv: filePath === file ? [] : ['--import', 'tsx'] });
   process.once('exit', () => child.kill());
-  const ready = await new Promise<Ready>((resolve, reject) => {
-    child.once('message', (message) => resolve(message as Ready));
+  const ready = await new Promise<ReadyMessage>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as ReadyMessage));
     child.once('exit', (code) => reject(new Error(`${file} ended with ${code}.`)));
   });
-  return { ready, process: child };
+  return { readyMessage: ready, process: child };
 }
 
 /**

@@ -112,7 +112,7 @@ function buildRowsOfAd(json: string): AdRows {
   const ad = JSON.parse(json);
   const variantIndex = variantIndexes.get(ad.pageId) ?? new VariantIndex();
   variantIndexes.set(ad.pageId, variantIndex);
-  const variant = variantIndex.add(ad.id, selectVariantText(extractAdTexts(ad)));
+  const variant = variantIndex.addAd(ad.id, selectVariantText(extractAdTexts(ad)));
   return buildAdRows(ad, { gatheredAt, json, language: detectLanguage(extractLanguageText(ad)), variantId: variant });
 }
 /**

@@ -14,10 +14,10 @@ interface AdPage {
  * Fetches a page of ads and shortens the ads for a model. All servers that the benchmark compares with ours call this
  * function, so that they do the same work with the same code.
  */
-export async function fetchAndCondense(baseUrl: string, tool: string, args: object, authorization: string) {
+export async function fetchAndCondense(baseUrl: string, toolName: string, args: object, authorization: string) {
   const headers = { authorization, 'content-type': 'application/json' };
   const { body } =
-    tool === 'whoami'
+    toolName === 'whoami'
       ? await request(`${baseUrl}/v1/whoami`, { headers, dispatcher })
       : await request(`${baseUrl}/v1/ads/search`, {
           method: 'POST',
@@ -26,9 +26,9 @@ export async function fetchAndCondense(baseUrl: string, tool: string, args: obje
           dispatcher,
         });
   const responseBody = JSON.parse(await body.text());
-  const structuredContent: Record<string, unknown> = tool === 'whoami' ? responseBody : condensePage(responseBody);
+  const structuredContent: Record<string, unknown> = toolName === 'whoami' ? responseBody : condensePage(responseBody);
   const text =
-    tool === 'whoami'
+    toolName === 'whoami'
       ? JSON.stringify(responseBody)
       : createAdViews('brief', viewOptions).formatList(structuredContent as never);
   return { content: [{ type: 'text' as const, text }], structuredContent };

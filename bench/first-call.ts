@@ -7,7 +7,7 @@ import { computeMedian } from './row.ts';
  * A command-line flag that loads a script into the server process. The script replies to each message with the
  * processor time of the process and its threads, in milliseconds.
  */
-const reportProcessorTimeFlag = importFlag(
+const processorTimeFlag = importFlag(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
     'process.channel.unref();',
 );
@@ -18,8 +18,8 @@ type Message = { id?: number; result?: { isError?: boolean } };
  * Starts the demo server over stdio, lists its tools, and then calls a tool `callCount` times. Returns the processor
  * time of each call in milliseconds.
  */
-async function measureCallTimes(calls: number, env: Record<string, string>): Promise<number[]> {
-  const args = [reportProcessorTimeFlag, ...commandLine().args];
+async function measureCallTimes(callCount: number, env: Record<string, string>): Promise<number[]> {
+  const args = [processorTimeFlag, ...commandLine().args];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('The process has no standard streams.');
@@ -46,7 +46,7 @@ async function measureCallTimes(calls: number, env: Record<string, string>): Pro
   send({ method: 'notifications/initialized' });
   await sendRequest('tools/list');
   const times: number[] = [];
-  for (let call = 0; call < calls; call++) {
+  for (let call = 0; call < callCount; call++) {
     const processorMsBefore = await readProcessorMs();
     const { result } = await sendRequest('tools/call', {
       name: 'search_ads',
@@ -63,9 +63,9 @@ async function measureCallTimes(calls: number, env: Record<string, string>): Pro
  * Starts a demo server `roundCount` times. Returns the median processor time of a server's first call and of a later
  * call, in milliseconds.
  */
-export async function measureFirstCall(rounds: number, env: Record<string, string>) {
+export async function measureFirstCall(roundCount: number, env: Record<string, string>) {
   const timesByRound: number[][] = [];
-  for (let round = 0; round < rounds; round++)
+  for (let round = 0; round < roundCount; round++)
     timesByRound.push(await measureCallTimes(5, { ...env, AD_LIBRARY_DEMO: 'true' }));
   return {
     firstCallMs: computeMedian(timesByRound.map(([first = 0]) => first)),

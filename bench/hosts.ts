@@ -191,18 +191,18 @@ function parseRunOutput(
  * Compares the measurement of a run with the statements about the host in `src/mcp/hosts.json` and `catalog.ts`.
  * Returns one message for each difference.
  */
-function findProblems(host: HostUnderTest, measured: HostMeasurement, missingTools: readonly string[]): string[] {
+function findProblems(host: HostUnderTest, measurement: HostMeasurement, missingTools: readonly string[]): string[] {
   const hostRow = hostRows.find(({ title }) => title === host.title);
   return [
     ...missingTools.map((tool) => `the model was not offered ${tool}`),
-    ...(measured.sent === hostRow?.output
+    ...(measurement.sent === hostRow?.output
       ? []
-      : [`the server sent ${measured.sent}, and hosts.json says ${hostRow?.output}`]),
-    ...(measured.read === 'text' ? [] : [`the model read ${measured.read} of the list, and not the text alone`]),
-    ...findOutcomeProblems(host.expected, measured),
-    ...findSizeProblems(measured),
-    ...(measured.readsErrors ? [] : ['the model did not read the error']),
-    ...(measured.readsFileLocation ? [] : ['the model did not learn where the report is']),
+      : [`the server sent ${measurement.sent}, and hosts.json says ${hostRow?.output}`]),
+    ...(measurement.read === 'text' ? [] : [`the model read ${measurement.read} of the list, and not the text alone`]),
+    ...findOutcomeProblems(host.expected, measurement),
+    ...findSizeProblems(measurement),
+    ...(measurement.readsErrors ? [] : ['the model did not read the error']),
+    ...(measurement.readsFileLocation ? [] : ['the model did not learn where the report is']),
   ];
 }
 
@@ -210,19 +210,19 @@ function findProblems(host: HostUnderTest, measured: HostMeasurement, missingToo
  * Compares the pictures, links, instructions and tools that the model received with the expectations in `catalog.ts`.
  * Returns one message for each difference.
  */
-function findOutcomeProblems(expected: HostUnderTest['expected'], measured: HostMeasurement): string[] {
+function findOutcomeProblems(expected: HostUnderTest['expected'], measurement: HostMeasurement): string[] {
   const { pictures, links = 'left out by the server', instructions, tools } = expected;
   const hasExpectedTools =
     tools === 'all'
-      ? measured.tools === measured.listedTools && measured.repeatedTools === 0
-      : measured.tools < measured.listedTools;
-  const { tools: receivedTools, listedTools, repeatedTools } = measured;
+      ? measurement.tools === measurement.listedTools && measurement.repeatedTools === 0
+      : measurement.tools < measurement.listedTools;
+  const { tools: receivedTools, listedTools, repeatedTools } = measurement;
   return [
-    ...(measured.pictures === pictures ? [] : [`a picture was ${measured.pictures}, expected: ${pictures}`]),
-    ...(measured.links === links ? [] : [`a link was ${measured.links}, expected: ${links}`]),
-    ...(measured.instructions === instructions
+    ...(measurement.pictures === pictures ? [] : [`a picture was ${measurement.pictures}, expected: ${pictures}`]),
+    ...(measurement.links === links ? [] : [`a link was ${measurement.links}, expected: ${links}`]),
+    ...(measurement.instructions === instructions
       ? []
-      : [`of the instructions, the model received: ${measured.instructions}, expected: ${instructions}`]),
+      : [`of the instructions, the model received: ${measurement.instructions}, expected: ${instructions}`]),
     ...(hasExpectedTools
       ? []
       : [

@@ -46,8 +46,8 @@ interface MeasuredServer {
 /**
  * The lowest allowed ratio of our throughput to the throughput of the SDK server. It applies to each protocol revision.
  */
-const minRatio = 0.95;
-const revisions = ['2025-11-25', '2026-07-28'];
+const minThroughputRatio = 0.95;
+const protocolRevisions = ['2025-11-25', '2026-07-28'];
 const printLine = (line: string) => process.stdout.write(`${line}\n`);
 
 const service = await startListening('upstream.ts', optionValues.items);
@@ -55,15 +55,15 @@ const proxyProcess = await startListening('proxy.ts', service.origin);
 const ourCommand = await startHttpCommand(['--base-url', service.origin, '--cache-seconds', '0']);
 const sdkServerFile = await bundleSdkServer();
 const sdkProcesses = await Promise.all(
-  revisions.map((revision) => startListening(sdkServerFile, revision, service.origin)),
+  protocolRevisions.map((revision) => startListening(sdkServerFile, revision, service.origin)),
 );
 const proxyTarget = createTarget('proxy', '', proxyProcess);
-const sdkTargets = revisions.map((revision, at) => createTarget('SDK', revision, sdkProcesses[at]));
+const sdkTargets = protocolRevisions.map((revision, index) => createTarget('SDK', revision, sdkProcesses[index]));
 const ourProcess = { origin: ourCommand.origin, process: ourCommand.process.child };
-const serverTargets = revisions.map((revision) => createTarget('MCP', revision, ourProcess));
+const serverTargets = protocolRevisions.map((revision) => createTarget('MCP', revision, ourProcess));
 const targets = [proxyTarget, ...sdkTargets, ...serverTargets];
 for (const target of targets) await sendCalls(target, 3);
-for (const target of targets) Object.assign(target, createMeasurements());
+for (const target of targets) Object.assign(target, createEmptyMeasurements());
 for (let turn = 0; turn < turnCount; turn++) {
   for (const target of targets) await sendCalls(target, seconds / turnCount);
 }
@@ -97,12 +97,12 @@ function createTarget(
     pid: connection?.process.pid ?? 0,
     headers,
     body,
-    ...createMeasurements(),
+    ...createEmptyMeasurements(),
   };
 }
 
 /** Creates empty measurements for a server that has not received any calls yet. */
-function createMeasurements() {
+function createEmptyMeasurements() {
   return {
     answeredCount: 0,
     wrongCount: 0,
@@ -117,8 +117,8 @@ function createMeasurements() {
  * Sends calls to one server from many simulated callers. Each caller has a separate API key and connection, and sends
  * the next call as soon as the previous response has arrived.
  */
-async function sendCalls(target: MeasuredServer, seconds: number): Promise<void> {
-  const endTime = performance.now() + seconds * 1000;
+async function sendCalls(target: MeasuredServer, durationSeconds: number): Promise<void> {
+  const endTime = performance.now() + durationSeconds * 1000;
   const callRepeatedly = async (caller: number) => {
     const authorization = `Bearer svc_live_caller-${caller}-of-${callerCount}`;
     // The simulated service (`upstream.ts`) derives the same name from this API key and adds the name to its responses.
@@ -182,8 +182,8 @@ function printReport(measuredServers: MeasuredServer[]): void {
   }
 }
 
-function computeMean(values: number[]): number {
-  return values.reduce((sum, each) => sum + each, 0) / values.length;
+function computeMean(numbers: number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
 }
 
 function addRows(): void {
@@ -192,17 +192,17 @@ function addRows(): void {
   for (const [index, target] of serverTargets.entries()) {
     const ratio = target.answeredCount / (sdkTargets[index]?.answeredCount ?? 1);
     addRow({
-      measurement: `${optionValues.tool}${sizeText} over HTTP, revision ${revisions[index]}, ${callerCount} callers`,
+      measurement: `${optionValues.tool}${sizeText} over HTTP, revision ${protocolRevisions[index]}, ${callerCount} callers`,
       measuredText: `${formatRate(target)} a second`,
       baselineText: `${formatRate(sdkTargets[index])} by the SDK alone, ${formatRate(proxyTarget)} by a bare proxy`,
       ratio,
-      ...{ limitText: `at least ${minRatio.toFixed(2)}`, isWithinLimit: ratio >= minRatio },
+      ...{ limitText: `at least ${minThroughputRatio.toFixed(2)}`, isWithinLimit: ratio >= minThroughputRatio },
     });
   }
 }
 
 async function startListening(file: string, ...args: string[]): Promise<{ origin: string; process: ChildProcess }> {
-  const { ready, process } = await startChild<AddressInfo>(file, ...args);
+  const { readyMessage: ready, process } = await startChild<AddressInfo>(file, ...args);
   return { origin: `http://127.0.0.1:${ready.port}`, process };
 }
 

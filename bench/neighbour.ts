@@ -31,9 +31,9 @@ const callsPerKey = 16;
  * Limits for response times, keyed by the number of hostile API keys: a maximum in milliseconds, and a maximum ratio to
  * the response time without hostile keys. Other numbers of hostile keys have no limit.
  */
-const responseTimeLimits: Record<string, { ms: number; ratio: number }> = {
-  1: { ms: 500, ratio: 5 },
-  3: { ms: 1000, ratio: Number.POSITIVE_INFINITY },
+const responseTimeLimits: Record<string, { maxMs: number; maxRatio: number }> = {
+  1: { maxMs: 500, maxRatio: 5 },
+  3: { maxMs: 1000, maxRatio: Number.POSITIVE_INFINITY },
 };
 
 // Every child process adds an exit listener. Disable Node's warning about more than ten listeners.
@@ -42,9 +42,9 @@ const dispatcher = new Agent();
 let lastId = 0;
 
 /** Sends an MCP message with an API key and returns the response as text. */
-async function sendMessage(origin: string, key: string, message: object): Promise<string> {
+async function sendMessage(origin: string, apiKey: string, message: object): Promise<string> {
   const body = JSON.stringify({ ...message, id: ++lastId });
-  const response = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(key), body, dispatcher });
+  const response = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(apiKey), body, dispatcher });
   return response.body.text();
 }
 
@@ -100,7 +100,7 @@ interface Measurement {
 /** Measures the response times of one API key while `neighbourCount` hostile API keys make expensive calls. */
 async function measureWithNeighbours(neighbourCount: number): Promise<Measurement> {
   const library = await startChild<ServedDemo>('served-demo.ts', String(neighbourCount + 1));
-  const { baseUrl, callers } = library.ready;
+  const { baseUrl, callers } = library.readyMessage;
   const settings = ['--base-url', baseUrl, '--media-hosts', new URL(baseUrl).host];
   const { origin, close } = await startHttpCommand(settings);
   const [{ key }, ...hostileCallers] = callers as [ServedDemo['callers'][0], ...ServedDemo['callers']];
@@ -165,9 +165,9 @@ else {
     };
     if (limit === undefined) addRow(row);
     else {
-      const ratioText = limit.ratio < Number.POSITIVE_INFINITY ? ` and ${limit.ratio.toFixed(2)}` : '';
-      const isWithinLimit = slowMs <= limit.ms && ratio <= limit.ratio && floodedMeasurement.refusedCount === 0;
-      addRow({ ...row, limitText: `at most ${limit.ms} ms${ratioText}, none refused`, isWithinLimit });
+      const ratioText = limit.maxRatio < Number.POSITIVE_INFINITY ? ` and ${limit.maxRatio.toFixed(2)}` : '';
+      const isWithinLimit = slowMs <= limit.maxMs && ratio <= limit.maxRatio && floodedMeasurement.refusedCount === 0;
+      addRow({ ...row, limitText: `at most ${limit.maxMs} ms${ratioText}, none refused`, isWithinLimit });
     }
   }
   await dispatcher.close();

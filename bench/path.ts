@@ -28,7 +28,7 @@ const service = await startChild<{ port: number }>('upstream.ts', '10');
 const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
 const config = readConfig({
   AD_LIBRARY_API_KEY: 'svc_live_path',
-  AD_LIBRARY_BASE_URL: `http://127.0.0.1:${service.ready.port}`,
+  AD_LIBRARY_BASE_URL: `http://127.0.0.1:${service.readyMessage.port}`,
 });
 const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: Math.random });
 const stdin = new PassThrough();
@@ -56,7 +56,7 @@ await profiler.post('Profiler.enable');
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
 /** Returns the number of functions that ran in each file since this function was last called. */
-async function countRunFunctions(): Promise<Map<string, number>> {
+async function countExecutedFunctions(): Promise<Map<string, number>> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
   const functionCountsByFile = new Map<string, number>();
   for (const { url, functions } of result) {
@@ -86,12 +86,12 @@ const selectedTitle = process.argv[2];
 for (const { title, tool, args } of calls) {
   if (selectedTitle !== undefined && selectedTitle !== title) continue;
   const isSearch = title === 'search_ads' || title === 'gather_ads';
-  await countRunFunctions();
+  await countExecutedFunctions();
   const { result } = await request('tools/call', {
     name: tool,
     arguments: { ...args, ...(isSearch && { fresh: true }) },
   });
-  const files = await countRunFunctions();
+  const files = await countExecutedFunctions();
   if (!result || result.isError) throw new Error(`${title} failed: ${JSON.stringify(result)}`);
   const lines = [...files.keys()].reduce((sum, file) => sum + countLines(file), 0);
   const functions = [...files.values()].reduce((sum, count) => sum + count, 0);

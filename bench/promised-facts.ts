@@ -4,13 +4,13 @@ import type { Ad } from '../src/api/schemas.ts';
  * Reduces a text to lower-case letters and digits, so that two texts can be compared. The server may change all other
  * characters when it shortens, quotes or sanitizes a text.
  */
-const keepLettersAndDigits = (text: string) =>
+const extractLettersAndDigits = (text: string) =>
   text
     .normalize('NFC')
     .replaceAll('\\n', ' ')
     .replace(/[^\p{L}\p{N}]/gu, '')
     .toLowerCase();
-const getOpeningLetters = (text: string) => keepLettersAndDigits([...text.trim()].slice(0, 8).join(''));
+const getOpeningLetters = (text: string) => extractLettersAndDigits([...text.trim()].slice(0, 8).join(''));
 const toDay = (date: string) => date.slice(0, 10);
 const dayMs = 86_400_000;
 
@@ -35,7 +35,7 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
   };
   const addOpeningFact = (name: string, value: string | null | undefined) => {
     if (value && getOpeningLetters(value))
-      facts[name] = (text) => keepLettersAndDigits(text).includes(getOpeningLetters(value));
+      facts[name] = (text) => extractLettersAndDigits(text).includes(getOpeningLetters(value));
   };
   addFact('id', ad.id, ad.id);
   addFact('pageId', ad.pageId, ad.pageId ?? '');
@@ -72,8 +72,8 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
  * Returns the lines of a formatted list that describe one ad: the first line, which is about the whole list, the line
  * of the advertiser, and the lines of the ad itself.
  */
-export function selectLinesAbout(ad: Ad, text: string): string {
-  const lines = text.split('\n');
+export function selectLinesAboutAd(ad: Ad, listText: string): string {
+  const lines = listText.split('\n');
   const rowIndex = lines.findIndex((line) => /^\d+\. /.test(line) && line.includes(ad.id));
   if (rowIndex < 0) return '';
   const textLine = /^\d+\. /.test(lines[rowIndex + 1] ?? '') ? '' : (lines[rowIndex + 1] ?? '');

@@ -125,12 +125,12 @@ async function countStoreCalls(): Promise<void> {
 }
 
 /** Opens a connection that sends tool calls with one API key. */
-function openCaller({ origin }: HttpCommand, key: string) {
+function connectCaller({ origin }: HttpCommand, apiKey: string) {
   const client = new Client(origin);
   return {
     call: async (tool: string, args: object): Promise<string> => {
       const body = JSON.stringify(toolCall(tool, args));
-      const response = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(key), body });
+      const response = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(apiKey), body });
       const text = await response.body.text();
       if (response.statusCode !== 200 || text.includes('"isError"')) throw new Error(text.slice(0, 500));
       return text;
@@ -142,11 +142,11 @@ function openCaller({ origin }: HttpCommand, key: string) {
 /**
  * Requests the same cached response for `measurementMs` milliseconds. Returns the time of each call in milliseconds.
  */
-async function timeCachedCalls(replica: HttpCommand, callTimeoutMs: number): Promise<number[]> {
+async function measureCachedCalls(replica: HttpCommand, measurementMs: number): Promise<number[]> {
   const times: number[] = [];
-  const caller = openCaller(replica, 'svc_live_caller');
+  const caller = connectCaller(replica, 'svc_live_caller');
   await caller.call('search_ads', { limit: 10 });
-  const endTime = performance.now() + callTimeoutMs;
+  const endTime = performance.now() + measurementMs;
   for (let startedAt = performance.now(); startedAt < endTime; startedAt = performance.now()) {
     const text = await caller.call('search_ads', { limit: 10 });
     times.push(performance.now() - startedAt);
@@ -160,22 +160,22 @@ async function timeCachedCalls(replica: HttpCommand, callTimeoutMs: number): Pro
  * Measures how long a caller waits for cached responses with and without the shared store. The calls to both servers
  * alternate, so that both are measured under the same load of the machine.
  */
-async function measureAddedTime(store: string, server: StateServer): Promise<void> {
+async function measureAddedTime(storeName: string, server: StateServer): Promise<void> {
   const service = await startChild<{ port: number }>('upstream.ts', '10');
-  const baseUrl = `http://127.0.0.1:${service.ready.port}`;
+  const baseUrl = `http://127.0.0.1:${service.readyMessage.port}`;
   const memoryReplica = await startReplica({ baseUrl });
   const storeReplica = await startReplica({ baseUrl, stateUrl: server.url });
   const times: [number[], number[]] = [[], []];
   for (let turn = 0; turn < 10; turn++) {
     for (const [index, replica] of [memoryReplica, storeReplica].entries())
-      times[index]?.push(...(await timeCachedCalls(replica, durationMs / 10)));
+      times[index]?.push(...(await measureCachedCalls(replica, durationMs / 10)));
   }
   for (const replica of [memoryReplica, storeReplica]) await replica.close();
   service.process.kill();
   const [memoryMs, storeMs] = times.map(computeMedian) as [number, number];
-  const limitMs = maxAddedMs[store] ?? 0;
+  const limitMs = maxAddedMs[storeName] ?? 0;
   addRow({
-    measurement: `10 cached ads over HTTP, with ${store}`,
+    measurement: `10 cached ads over HTTP, with ${storeName}`,
     measuredText: formatMs(storeMs),
     baselineText: `${formatMs(memoryMs)} with memory`,
     ratio: storeMs / memoryMs,
@@ -192,7 +192,7 @@ async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<n
   let firstKeyMs = 0;
   for (let keyIndex = 0; keyIndex < keyCount; keyIndex++) {
     const startedAt = performance.now();
-    const caller = openCaller(replica, `svc_live_key_${keyIndex}`);
+    const caller = connectCaller(replica, `svc_live_key_${keyIndex}`);
     const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsPerKey, maxCredits: 1000 });
     for (let text = ''; !text.includes('"complete":true'); ) text = await gather();
     await caller.close();
@@ -205,10 +205,10 @@ async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<n
  * Measures gathering (reading and storing) ads with several API keys in a shared store: the time, the space in the
  * store, and the time until another replica has read the ads.
  */
-async function measureStorage(store: string, server: StateServer, keyCount: number): Promise<void> {
+async function measureStorage(storeName: string, server: StateServer, keyCount: number): Promise<void> {
   server.clear();
   const service = await startChild<ManyAdsInfo>('many-ads.ts', String(adsPerKey));
-  const baseUrl = `http://127.0.0.1:${service.ready.port}`;
+  const baseUrl = `http://127.0.0.1:${service.readyMessage.port}`;
   const settings = { baseUrl, stateUrl: server.url };
   const memoryReplica = await startReplica({ baseUrl });
   const memoryGatherMs = await gatherWithKeys(memoryReplica, 1);
@@ -217,7 +217,7 @@ async function measureStorage(store: string, server: StateServer, keyCount: numb
   const bytesBefore = server.measureBytes().all;
   const gatherMs = await gatherWithKeys(gatheringReplica, keyCount);
   const startedAt = performance.now();
-  const reader = openCaller(readingReplica, 'svc_live_key_0');
+  const reader = connectCaller(readingReplica, 'svc_live_key_0');
   await reader.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
   const readMs = performance.now() - startedAt;
   await reader.close();
@@ -226,19 +226,19 @@ async function measureStorage(store: string, server: StateServer, keyCount: numb
   const ads = keyCount * adsPerKey;
   const { all, kinds } = server.measureBytes();
   const bytes = all - bytesBefore;
-  printLine(`${ads} ads of ${keyCount} keys, ${service.ready.source}:`);
+  printLine(`${ads} ads of ${keyCount} keys, ${service.readyMessage.source}:`);
   printLine(
-    `  ${formatMegabytes(bytes)} MB of ${store} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
+    `  ${formatMegabytes(bytes)} MB of ${storeName} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
   );
   for (const [kind, size] of kinds.slice(0, 4))
     printLine(`  ${formatMegabytes(size)} MB of it under keys of the kind ${kind}`);
   const formatSeconds = (time: number) => `${(time / 1000).toFixed(1)} s`;
   addRow({
-    measurement: `10,000 ads gathered, with ${store}`,
+    measurement: `10,000 ads gathered, with ${storeName}`,
     measuredText: formatSeconds(gatherMs),
     baselineText: `${formatSeconds(memoryGatherMs)} with memory`,
     ratio: gatherMs / memoryGatherMs,
     ...{ limitText: 'at most 2.00', isWithinLimit: gatherMs <= 2 * memoryGatherMs },
   });
-  addBoundedRow(`first SQL statement over 10,000 ads that another replica gathered, with ${store}`, readMs, 5000);
+  addBoundedRow(`first SQL statement over 10,000 ads that another replica gathered, with ${storeName}`, readMs, 5000);
 }

@@ -55,9 +55,9 @@ export function skipBenchmark(reason: string): never {
 }
 
 /** Returns a quantile of the numbers. For example, 95% of the numbers are below the quantile for 0.95. */
-export function computeQuantile(values: readonly number[], quantile: number): number {
-  const sortedValues = values.toSorted((left, right) => left - right);
+export function computeQuantile(numbers: readonly number[], quantile: number): number {
+  const sortedValues = numbers.toSorted((left, right) => left - right);
   return sortedValues[Math.min(sortedValues.length - 1, Math.floor(sortedValues.length * quantile))] ?? Number.NaN;
 }
 
-export const computeMedian = (values: readonly number[]): number => computeQuantile(values, 0.5);
+export const computeMedian = (numbers: readonly number[]): number => computeQuantile(numbers, 0.5);

@@ -30,20 +30,20 @@ export function readRealSamples(): Samples | undefined {
 /** A message that explains how to run a benchmark with real ads. */
 export const missingSamplesHint = `no ads.jsonl in ${dataFolder}: set AD_LIBRARY_TEST_DATA to run this on real ads`;
 
-const readJsonLines = <T>(file: string): T[] =>
+const readJsonLines = <Item>(file: string): Item[] =>
   readFileSync(`${dataFolder}/${file}`, 'utf8')
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as T);
+    .map((line) => JSON.parse(line) as Item);
 
 const pageSize = 100;
 
 /** Returns ads and pages of the demo library in the format of the service. */
-export async function readDemoSamples(now: number, ads = 300, pages = 100): Promise<Samples> {
+export async function readDemoSamples(now: number, adCount = 300, pageCount = 100): Promise<Samples> {
   const { library, apiKey } = await openDemoLibrary({ now: () => now });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const readAllPages = async <T>(path: string, count: number): Promise<T[]> => {
-    const items: T[] = [];
+  const readAllPages = async <Item>(path: string, count: number): Promise<Item[]> => {
+    const items: Item[] = [];
     let cursor: string | null = null;
     do {
       const body = JSON.stringify({
@@ -52,15 +52,15 @@ export async function readDemoSamples(now: number, ads = 300, pages = 100): Prom
       });
       const response = await library.fetch(new Request(`http://demo${path}`, { method: 'POST', headers, body }));
       if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
-      const page = (await response.json()) as { items: T[]; cursor: string | null };
+      const page = (await response.json()) as { items: Item[]; cursor: string | null };
       items.push(...page.items);
       cursor = page.cursor;
     } while (cursor !== null && items.length < count);
     return items;
   };
   const samples = {
-    ads: await readAllPages<Ad>('/v1/ads/search', ads),
-    pages: await readAllPages<Page>('/v1/pages/search', pages),
+    ads: await readAllPages<Ad>('/v1/ads/search', adCount),
+    pages: await readAllPages<Page>('/v1/pages/search', pageCount),
   };
   library.close();
   return { source: `the data of demo mode, because there is ${missingSamplesHint}`, isReal: false, ...samples };

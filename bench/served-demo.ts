@@ -23,10 +23,10 @@ export interface ServedDemo {
  */
 const { library } = await openDemoLibrary({ now: Date.now });
 const listener = await listen((request) => library.fetch(request), { host: '127.0.0.1', port: 0 });
-const unlimited = 1_000_000_000;
-const unlimitedPlan = { credits: unlimited, hourlyLimit: unlimited, dailyLimit: unlimited };
-const callers = Array.from({ length: Number(process.argv[2]) }, (_, number) => {
-  const name = `caller-${number}-`;
+const unlimitedAmount = 1_000_000_000;
+const unlimitedPlan = { credits: unlimitedAmount, hourlyLimit: unlimitedAmount, dailyLimit: unlimitedAmount };
+const callers = Array.from({ length: Number(process.argv[2]) }, (_, callerNumber) => {
+  const name = `caller-${callerNumber}-`;
   return { name, key: library.keys.create({ name, ...unlimitedPlan }).key };
 });
 // The library loads its data in the background. Send a request that waits until the data is loaded.

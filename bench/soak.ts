@@ -28,7 +28,7 @@ const turnCount = 5;
  * Number of turns (equal parts of the run) after which all caches are full. From then on, memory must not grow any
  * more.
  */
-const warmUpTurns = 3;
+const warmUpTurnCount = 3;
 /**
  * Limits for the growth of memory after the caches are full. `heapBytes` allows for the varying contents of the caches.
  * The heap may also grow by `bytesPerKey` for each new API key, and by `bytesPerItem` for each item that a key receives
@@ -62,7 +62,7 @@ if (values.store !== undefined && storeServer === undefined)
   throw new Error(`There is no store named ${values.store}.`);
 const store = await storeServer?.start();
 const library = await startChild<ServedDemo>('served-demo.ts', String(callerCount));
-const { baseUrl, callers } = library.ready;
+const { baseUrl, callers } = library.readyMessage;
 const secret = 'a secret of the soak, long enough to be one';
 const stateEnvironment: Record<string, string> = store
   ? { AD_LIBRARY_STATE_URL: store.url, AD_LIBRARY_STATE_SECRET: secret }
@@ -108,7 +108,7 @@ for (let turn = 0; turn < turnCount; turn++) {
 printLine(
   `${servers.length} replicas, ${callerCount} callers, ${values.seconds} s in ${turnCount} turns, ${requestCount} requests`,
 );
-const [countsAfterWarmUp, countsAtEnd] = [countsByTurn[warmUpTurns - 1], countsByTurn[turnCount - 1]] as [
+const [countsAfterWarmUp, countsAtEnd] = [countsByTurn[warmUpTurnCount - 1], countsByTurn[turnCount - 1]] as [
   (typeof countsByTurn)[0],
   (typeof countsByTurn)[0],
 ];
@@ -119,17 +119,17 @@ const maxHeapGrowth =
   newItems * maxGrowth.bytesPerItem;
 let isMemoryStable = problems.length === 0;
 for (const { pid, heapBytesByTurn } of watchedProcesses) {
-  const growth = (heapBytesByTurn[turnCount - 1] ?? 0) - (heapBytesByTurn[warmUpTurns - 1] ?? 0);
+  const growth = (heapBytesByTurn[turnCount - 1] ?? 0) - (heapBytesByTurn[warmUpTurnCount - 1] ?? 0);
   isMemoryStable &&= growth <= maxHeapGrowth;
-  const growthText = `grew by ${formatMegabytes(growth)} MB since turn ${warmUpTurns}, at most ${formatMegabytes(maxHeapGrowth)}`;
+  const growthText = `grew by ${formatMegabytes(growth)} MB since turn ${warmUpTurnCount}, at most ${formatMegabytes(maxHeapGrowth)}`;
   printLine(
     `  heap ${heapBytesByTurn.map(formatMegabytes).join(', ')} MB, ${growthText}; RSS ${readResidentMegabytes(pid)} MB`,
   );
 }
 if (store) {
-  isMemoryStable &&= (storeBytes[turnCount - 1] ?? 0) <= maxGrowth.storeRatio * (storeBytes[warmUpTurns - 1] ?? 0);
+  isMemoryStable &&= (storeBytes[turnCount - 1] ?? 0) <= maxGrowth.storeRatio * (storeBytes[warmUpTurnCount - 1] ?? 0);
   printLine(
-    `  ${values.store}: ${storeBytes.map(formatMegabytes).join(', ')} MB, at most ${maxGrowth.storeRatio} of turn ${warmUpTurns}`,
+    `  ${values.store}: ${storeBytes.map(formatMegabytes).join(', ')} MB, at most ${maxGrowth.storeRatio} of turn ${warmUpTurnCount}`,
   );
 }
 for (const { close } of watchedProcesses) close();

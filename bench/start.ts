@@ -51,7 +51,7 @@ function measureStart(
   args: readonly string[],
   env: Record<string, string>,
   revision: Revision,
-): Promise<{ ms: number; list: object }> {
+): Promise<{ startMs: number; toolList: object }> {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
     const child = spawn(process.execPath, args, { env: { PATH, HOME, ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -60,7 +60,7 @@ function measureStart(
       output += text;
       if (!output.endsWith('\n') || !output.includes('"id":2')) return;
       const ms = performance.now() - startedAt;
-      resolve({ ms, list: JSON.parse(output.trim().split('\n').at(-1) ?? '').result });
+      resolve({ startMs: ms, toolList: JSON.parse(output.trim().split('\n').at(-1) ?? '').result });
       child.stdin.end();
     });
     child.once('exit', () => reject(new Error('The process ended before it answered.')));
@@ -102,7 +102,7 @@ const startCases: StartCase[] = [
     { titleSuffix: ', in revision 2026-07-28', env: remoteEnvironment, revision: '2026-07-28' as const },
     {
       titleSuffix: ', of a library on this machine',
-      env: { ...keyEnvironment, AD_LIBRARY_BASE_URL: library.ready.baseUrl },
+      env: { ...keyEnvironment, AD_LIBRARY_BASE_URL: library.readyMessage.baseUrl },
     },
     { titleSuffix: ', with demo data', env: { AD_LIBRARY_DEMO: 'true' } },
   ].map((startCase) => ({
@@ -114,11 +114,11 @@ const startCases: StartCase[] = [
 ];
 process.stdout.write(`node ${process.version}, medians of ${roundCount}\n`);
 for (const { titleSuffix, env, revision, limit, isWithinLimit } of startCases) {
-  writeFileSync(listFile, JSON.stringify((await measureStart(commandLine().args, env, revision)).list));
+  writeFileSync(listFile, JSON.stringify((await measureStart(commandLine().args, env, revision)).toolList));
   const [sdkTimes, ourTimes]: [number[], number[]] = [[], []];
   for (let round = 0; round < roundCount; round++) {
-    sdkTimes.push((await measureStart([...sdkCommand, revision], {}, revision)).ms);
-    ourTimes.push((await measureStart(commandLine().args, env, revision)).ms);
+    sdkTimes.push((await measureStart([...sdkCommand, revision], {}, revision)).startMs);
+    ourTimes.push((await measureStart(commandLine().args, env, revision)).startMs);
   }
   const [ourMs, sdkMs] = [computeMedian(ourTimes), computeMedian(sdkTimes)];
   addRow({

@@ -16,7 +16,7 @@ const commonPairShare = 0.88;
  * Lists the characters in a range that are single tokens, encoded as distances between these characters. Each distance
  * is a printable character: `(` means 1, `)` means 2, and so on. The character `~` adds 86 to the next distance.
  */
-function encodeDistances(firstCode: number, lastCode: number): string {
+function encodeTokenDistances(firstCode: number, lastCode: number): string {
   let encodedDistances = '';
   let lastTokenCode = firstCode - 1;
   for (let code = firstCode; code <= lastCode; code++) {
@@ -62,7 +62,7 @@ function listCommonPairs(): string {
 
 const tables = {
   pairs: listCommonPairs(),
-  han: encodeDistances(0x4e00, 0x9fff),
-  hangul: encodeDistances(0xac00, 0xd7a3),
+  han: encodeTokenDistances(0x4e00, 0x9fff),
+  hangul: encodeTokenDistances(0xac00, 0xd7a3),
 };
 process.stdout.write(`${JSON.stringify(tables, null, 2)}\n`);

@@ -12,10 +12,10 @@ import { listTools } from '../src/mcp/list-tools.ts';
 import { tools } from '../src/tools/catalog.ts';
 import { getItemTokens } from '../src/tools/pager.ts';
 import type { Tool } from '../src/tools/tool.ts';
-import { formatAd, formatAdList, viewAd } from '../src/views/ad.ts';
-import { formatPage, formatPageList, viewPage } from '../src/views/page.ts';
+import { buildAdView, formatAd, formatAdList } from '../src/views/ad.ts';
+import { buildPageView, formatPage, formatPageList } from '../src/views/page.ts';
 import { estimateTokens } from '../src/views/tokens.ts';
-import { listPromisedFacts, selectLinesAbout } from './promised-facts.ts';
+import { listPromisedFacts, selectLinesAboutAd } from './promised-facts.ts';
 import { addRow, computeQuantile } from './row.ts';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
@@ -36,7 +36,7 @@ const checkLimit = (measurement: string, value: number, maxValue: number) => {
  * Checks a token limit that depends on the ads. Such limits are guaranteed only for real ads, so demo data skips this
  * check.
  */
-const checkRealLimit: typeof checkLimit = (...promise) => (isReal ? checkLimit(...promise) : undefined);
+const checkRealLimit: typeof checkLimit = (...limitArguments) => (isReal ? checkLimit(...limitArguments) : undefined);
 
 const countTextTokens = (text: string) =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
@@ -84,7 +84,7 @@ function printCosts(tool: string, allCosts: TokenCosts[]): void {
   }
 }
 
-const splitIntoPages = <T>(items: T[]): T[][] =>
+const splitIntoPages = <Item>(items: Item[]): Item[][] =>
   Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
 /** A sample cursor. It is as long as our cursors are if the service uses the cursor `eyJwIjoxfQ`. */
@@ -92,7 +92,7 @@ const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const listFrame = { cursor, hasMore: true, totalHits: 1204, asOf };
 const price = '5 credits';
 const buildAdList = (apiAds: typeof ads) => {
-  const adViews = apiAds.map((ad) => viewAd(ad, { detail: 'brief', now }));
+  const adViews = apiAds.map((ad) => buildAdView(ad, { detail: 'brief', now }));
   return {
     raw: { items: apiAds },
     text: formatAdList({ items: adViews, ...listFrame, price }),
@@ -116,7 +116,7 @@ function measureSearchAds(): void {
 
 function measureGetAd(): void {
   const costs = ads.map((ad) => {
-    const view = viewAd(ad, { detail: 'standard', now });
+    const view = buildAdView(ad, { detail: 'standard', now });
     return countCosts({ raw: ad, text: formatAd(view), structured: { ad: view }, items: 1 });
   });
   printCosts('get_ad, standard', costs);
@@ -133,7 +133,7 @@ function measureGetAd(): void {
 function measureFullAds(): void {
   const budget = getItemTokens({ resultTokens: maxTokens - 160, resultBytes: Number.POSITIVE_INFINITY });
   const costs = ads.map((ad) => {
-    const view = viewAd(ad, { detail: 'full', now, budget });
+    const view = buildAdView(ad, { detail: 'full', now, budget });
     return countCosts({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
   });
   printCosts('get_ad, full', costs);
@@ -143,7 +143,7 @@ function measureFullAds(): void {
 
 function measureSearchPages(): void {
   const costs = splitIntoPages(pages).map((raw) => {
-    const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
+    const rows = raw.map((page) => buildPageView(page, { detail: 'brief' }));
     return countCosts({
       raw: { items: raw },
       text: formatPageList({ items: rows, ...listFrame, price }),
@@ -158,7 +158,7 @@ function measureSearchPages(): void {
 
 function measureGetPage(): void {
   const costs = pages.map((page) => {
-    const view = viewPage(page, { detail: 'standard' });
+    const view = buildPageView(page, { detail: 'standard' });
     return countCosts({ raw: page, text: formatPage(view), structured: { page: view }, items: 1 });
   });
   printCosts('get_page, standard', costs);
@@ -173,13 +173,13 @@ const isResearchTool = ({ operations, makesSeveralCalls }: Tool) =>
  * first call.
  */
 function measureToolList(): void {
-  const listToolsForModel = (demo: boolean) =>
+  const listToolsForModel = (isDemo: boolean) =>
     listTools(tools.map(describeTool), {
       includesOutputSchemas: true,
-      ...(demo && { filters: libraryFilters }),
+      ...(isDemo && { filters: libraryFilters }),
     });
   const researchToolNames = new Set(tools.filter(isResearchTool).map(({ name }) => name));
-  const countListTokens = (demo: boolean, listedTools = listToolsForModel(demo)) =>
+  const countListTokens = (isDemo: boolean, listedTools = listToolsForModel(isDemo)) =>
     countTextTokens(
       JSON.stringify(listedTools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))),
     );
@@ -202,7 +202,7 @@ function checkFacts(): void {
   for (const page of splitIntoPages(ads)) {
     const { text, structured } = buildAdList(page);
     for (const [index, ad] of page.entries()) {
-      const lines = selectLinesAbout(ad, text);
+      const lines = selectLinesAboutAd(ad, text);
       const json = JSON.stringify(structured.items[index]);
       for (const [name, isStated] of Object.entries(listPromisedFacts(ad, now))) {
         checkedFactCount++;

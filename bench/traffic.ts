@@ -23,13 +23,13 @@ export interface CallerTraffic {
 /** A long text for filters. Caches limit the total size of their entries, so long filters fill the caches early. */
 const longWord = 'x'.repeat(7500);
 /** Maximum number of remembered ids. The limit keeps the memory of this program from growing. */
-const maxIds = 200;
+const maxRememberedIds = 200;
 
 /**
  * Creates a source of tool calls for one simulated caller.
  * @param callerName the name of the caller's API key, as `whoami` returns it
  */
-export function createTraffic(name: string, random: SeededRandom): CallerTraffic {
+export function createTraffic(callerName: string, random: SeededRandom): CallerTraffic {
   const adIds: string[] = [];
   const pageIds: string[] = [];
   let collectionId: string | undefined;
@@ -76,7 +76,7 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
         }),
     ],
     [9, () => expectSuccess(random.pick(['list_collections', 'get_credits', 'get_account']), {})],
-    [4, () => expectSuccess('whoami', {}, includesWord(name))],
+    [4, () => expectSuccess('whoami', {}, includesWord(callerName))],
     [3, () => expectError(...random.pick(invalidCalls))],
     [1, () => expectError('search_ads', { filters: { [`nothing${createdCount++}`]: true } })],
     [1, () => expectError('get_ad', buildUnknownAdArguments())],
@@ -161,7 +161,7 @@ function expectError(tool: string, args: object): TrafficCall {
 function rememberIds(random: SeededRandom, rememberedIds: string[], ids: (string | undefined)[]): void {
   for (const id of ids) {
     if (id === undefined || rememberedIds.includes(id)) continue;
-    if (rememberedIds.length < maxIds) rememberedIds.push(id);
-    else rememberedIds[random.between(0, maxIds - 1)] = id;
+    if (rememberedIds.length < maxRememberedIds) rememberedIds.push(id);
+    else rememberedIds[random.between(0, maxRememberedIds - 1)] = id;
   }
 }

@@ -51,7 +51,7 @@ const buildFolder = new URL(`.building-${process.pid}/`, root);
 const chunkFolder = new URL('pieces/', buildFolder);
 const viewFolder = new URL('src/board/view/', root);
 /** Maximum number of builds that stay in `dist`, including the latest one. */
-const maxKeptBuilds = 5;
+const maxStoredBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 
 /**
@@ -218,12 +218,12 @@ const buildEntries = readdirSync(buildFolder).sort(
 );
 for (const entry of buildEntries) renameSync(new URL(entry, buildFolder), new URL(entry, distFolder));
 
-const isBuild = (entry: string) => entry.startsWith('build-');
-const readBuildTime = (build: string) => statSync(new URL(build, distFolder)).mtimeMs;
+const isBuild = (entryName: string) => entryName.startsWith('build-');
+const readBuildTime = (buildFolderName: string) => statSync(new URL(buildFolderName, distFolder)).mtimeMs;
 const distEntries = readdirSync(distFolder);
 const builds = distEntries.filter(isBuild).sort((left, right) => readBuildTime(right) - readBuildTime(left));
 const staleEntries = distEntries.filter((entry) => !isBuild(entry) && !buildEntries.includes(entry));
-for (const entry of [...staleEntries, ...builds.slice(maxKeptBuilds)])
+for (const entry of [...staleEntries, ...builds.slice(maxStoredBuilds)])
   rmSync(new URL(entry, distFolder), { recursive: true });
 
 /**
@@ -236,7 +236,7 @@ function listImportedChunks(path: string, kind: 'import-statement' | 'dynamic-im
 }
 
 /** Returns the path of the chunk that the bundler created for a source file. */
-function findChunkOf(sourceFile: string): string {
+function findChunkOfSource(sourceFile: string): string {
   const { outputs } = commandBuild.metafile;
   const chunkPath = Object.keys(outputs).find((output) => outputs[output]?.entryPoint === sourceFile);
   if (chunkPath === undefined)
@@ -250,7 +250,7 @@ function findChunkOf(sourceFile: string): string {
  * third of the time of the first call in demo mode, and an eighth of the start time.
  */
 async function joinChunks(): Promise<Metafile[]> {
-  const runChunks = listImportedChunks(findChunkOf('src/main.ts'), 'dynamic-import');
+  const runChunks = listImportedChunks(findChunkOfSource('src/main.ts'), 'dynamic-import');
   const startChunks = runChunks.flatMap((path) => listImportedChunks(path, 'import-statement'));
   const callChunks = collectImportedChunks(firstCallFiles);
   const startupChunks = collectImportedChunks(startupFiles);
@@ -258,21 +258,21 @@ async function joinChunks(): Promise<Metafile[]> {
     await joinChunkGroup('start', startChunks, runChunks),
     // Startup must not load code that only a first tool call needs. Therefore, the chunks that both startup and first
     // calls need are joined into a separate file.
-    await joinChunkGroup('filters', [findChunkOf('src/library/open.ts')]),
-    await joinChunkGroup('exports', [findChunkOf('src/storage/exports.ts')]),
+    await joinChunkGroup('filters', [findChunkOfSource('src/library/open.ts')]),
+    await joinChunkGroup('exports', [findChunkOfSource('src/storage/exports.ts')]),
     await joinChunkGroup(
       'shared',
       [...callChunks].filter((path) => startupChunks.has(path)),
     ),
-    await joinChunkGroup('call', firstCallFiles.map(findChunkOf)),
-    await joinChunkGroup('demo', [findChunkOf('src/library/demo/demo.ts')]),
-    await joinChunkGroup('research', [findChunkOf('src/board/board.ts')]),
+    await joinChunkGroup('call', firstCallFiles.map(findChunkOfSource)),
+    await joinChunkGroup('demo', [findChunkOfSource('src/library/demo/demo.ts')]),
+    await joinChunkGroup('research', [findChunkOfSource('src/board/board.ts')]),
   ];
 }
 
 /** Returns the chunks that contain the source files, and all chunks that these chunks import statically. */
 function collectImportedChunks(sourceFiles: string[]): Set<string> {
-  const chunks = new Set(sourceFiles.map(findChunkOf));
+  const chunks = new Set(sourceFiles.map(findChunkOfSource));
   for (const chunk of chunks) for (const path of listImportedChunks(chunk, 'import-statement')) chunks.add(path);
   return chunks;
 }
@@ -283,15 +283,15 @@ function collectImportedChunks(sourceFiles: string[]): Set<string> {
  * @param chunksToJoin the chunks whose code goes into the new file
  * @param importers chunks that are changed to import directly from the new file instead of the original chunks
  */
-async function joinChunkGroup(group: string, chunksToJoin: string[], importers: string[] = []): Promise<Metafile> {
+async function joinChunkGroup(groupName: string, chunksToJoin: string[], importers: string[] = []): Promise<Metafile> {
   const chunks = new Set(chunksToJoin.filter((path) => !joinedChunks.has(path)));
   for (const chunk of chunks)
     for (const path of listImportedChunks(chunk, 'import-statement')) if (!joinedChunks.has(path)) chunks.add(path);
   const chunkExports = [...chunks].map((path, index) => {
     const exported = commandBuild.metafile.outputs[path]?.exports ?? [];
-    return { path, names: exported.map((name) => ({ name, joinedName: `${name}_${group}${index}` })) };
+    return { path, names: exported.map((name) => ({ name, joinedName: `${name}_${groupName}${index}` })) };
   });
-  const namesFile = fileURLToPath(new URL(`${group}-names.js`, chunkFolder));
+  const namesFile = fileURLToPath(new URL(`${groupName}-names.js`, chunkFolder));
   const exportStatements = chunkExports.map(({ path, names }) => {
     const list = names.map(({ name, joinedName }) => `${name} as ${joinedName}`);
     return `export{${list}}from"./${basename(path)}";`;
@@ -304,14 +304,14 @@ async function joinChunkGroup(group: string, chunksToJoin: string[], importers: 
     entryNames: '[name]',
     // Do not add a hash to the file name. The hash would depend on the path of the build folder, so builds of the same
     // sources would differ.
-    chunkNames: group,
+    chunkNames: groupName,
     splitting: true,
     allowOverwrite: true,
     plugins: [keepImportsOfOtherGroups],
   });
   for (const { path, names } of chunkExports) {
     const list = names.map(({ name, joinedName }) => `${joinedName} as ${name}`);
-    writeFileSync(new URL(path, root), `export{${list}}from"./${group}-names.js";`);
+    writeFileSync(new URL(path, root), `export{${list}}from"./${groupName}-names.js";`);
     joinedChunks.add(path);
   }
   return metafile;

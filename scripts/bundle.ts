@@ -27,9 +27,7 @@ export function findPolicyProblems(policyUrls: readonly string[]): string[] {
   const isHttpsUrl = (url: string) => URL.canParse(url) && new URL(url).protocol === 'https:';
   return policyUrls
     .filter((url) => !isHttpsUrl(url))
-    .map(
-      (address) => `${JSON.stringify(address)} is not the URL of a privacy policy, such as https://example.com/privacy`,
-    );
+    .map((url) => `${JSON.stringify(url)} is not the URL of a privacy policy, such as https://example.com/privacy`);
 }
 
 /**

@@ -73,10 +73,10 @@ function startContainer(name: string, options: string[], command: string[] = [])
 }
 
 /** Returns the port on this machine that is mapped to the container's port 3000. */
-const readPort = (container: string): string => runEngine(['port', container, '3000/tcp']).split(':').at(-1) ?? '';
+const readHostPort = (container: string): string => runEngine(['port', container, '3000/tcp']).split(':').at(-1) ?? '';
 
 /** Repeats a check until it passes, for at most 30 seconds. */
-async function waitFor<Result>(checkName: string, runCheck: () => Promise<Result>): Promise<Result> {
+async function waitForCheck<Result>(checkName: string, runCheck: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await runCheck();
@@ -127,7 +127,7 @@ assertCheck(runEngine(['run', '--rm', '--entrypoint', 'id', image, '-u']) !== '0
 const demoOptions = ['-e', 'AD_LIBRARY_DEMO=true'];
 const httpContainer = startContainer('http', [...demoOptions, '-p', '127.0.0.1::3000']);
 assertCheck(
-  isCallResponse(await waitFor('MCP over HTTP', () => postCall(readPort(httpContainer)))),
+  isCallResponse(await waitForCheck('MCP over HTTP', () => postCall(readHostPort(httpContainer)))),
   'a call over HTTP is answered',
 );
 const [imageDetails] = JSON.parse(runEngine(['image', 'inspect', image]));
@@ -161,9 +161,11 @@ const libraryContainer = startContainer(
   ['-v', `${volume}:/data`, '-p', '127.0.0.1::3000'],
   ['library', 'serve'],
 );
-const adJson = await waitFor('the library', async () => {
+const adJson = await waitForCheck('the library', async () => {
   const headers = { authorization: `Bearer ${libraryKey}` };
-  const response = await fetch(`http://127.0.0.1:${readPort(libraryContainer)}/v1/ads/${importedAdId}`, { headers });
+  const response = await fetch(`http://127.0.0.1:${readHostPort(libraryContainer)}/v1/ads/${importedAdId}`, {
+    headers,
+  });
   if (!response.ok) throw new Error(`status ${response.status}`);
   return response.text();
 });

@@ -13,7 +13,7 @@ import { type HostOptions, openHostPage } from '../test/support/board/board-host
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';
 import { startServer } from '../test/support/server.ts';
-import { screenshot as conversationFile } from './docs/published.ts';
+import { screenshotFile as conversationFile } from './docs/published.ts';
 
 const picturesFolder = new URL('../docs/pictures/', import.meta.url);
 const pictureTime = Date.UTC(2026, 10, 20, 12);
@@ -43,11 +43,13 @@ await saveScreenshot('board-dark.png', { width: 1100, height: 900, context: { th
 await saveScreenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
 
 // The picture sheet shows the longest-running ad of each language.
-const sql = `SELECT id, max(daysRunning) AS days FROM ads GROUP BY language ORDER BY days DESC`;
+const longestByLanguageSql = `SELECT id, max(daysRunning) AS days FROM ads GROUP BY language ORDER BY days DESC`;
 await server.call('gather_ads', { maxAds: 3000, maxCredits: 300 });
-const { data } = await server.call('query_ads', { sql, limit: 12 });
-const { raw } = await server.call('view_ads', { adIds: (data.rows as string[][]).map(([id]) => id) });
-const image = raw.content.find(({ type }) => type === 'image');
+const { data: longestByLanguage } = await server.call('query_ads', { sql: longestByLanguageSql, limit: 12 });
+const { raw: sheetResult } = await server.call('view_ads', {
+  adIds: (longestByLanguage.rows as string[][]).map(([id]) => id),
+});
+const image = sheetResult.content.find(({ type }) => type === 'image');
 if (image?.type === 'image') writeFileSync(new URL('sheet.jpg', picturesFolder), Buffer.from(image.data, 'base64'));
 
 const longestRunningSql =

@@ -24,7 +24,7 @@ function readLicense(folder: URL): string {
     throw new Error(`${name} states no licence, so it cannot be bundled.`);
   // Some packages contain code that was compiled from another project and has a different license.
   const licenseUrls = [licenseUrl, new URL('codec/LICENSE.codec.md', folder)].filter((url) => existsSync(url));
-  return `${name} ${version} (${license})\n\n${licenseUrls.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
+  return `${name} ${version} (${license})\n\n${licenseUrls.map((url) => readFileSync(url, 'utf8').trim()).join('\n\n')}\n`;
 }
 
 /**

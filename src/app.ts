@@ -7,7 +7,7 @@ import { AdLibraryError } from './api/errors.ts';
 import type { Fetch } from './api/http.ts';
 import { operations } from './api/operations.ts';
 import type { SearchFilters } from './api/search-filters.ts';
-import { isLoopback } from './config/setting-values.ts';
+import { isLoopbackHost } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
 import { createKeyMasker } from './logging/key-masking.ts';
@@ -169,7 +169,7 @@ const maxWhoamiMs = 5000;
 export async function openCallResources(options: AppOptions, apiService: Service): Promise<CallResources> {
   const { config, log, now, monotonicNow, random, shared } = options;
   const { baseUrl } = apiService;
-  const files = config.files === undefined ? undefined : absolute(config.files);
+  const filesFolder = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
   const { createHttpService, createUndiciFetch: undiciFetch } = await import('./api/http.ts');
   const { createApi } = await import('./api/client.ts');
@@ -190,8 +190,8 @@ export async function openCallResources(options: AppOptions, apiService: Service
     now,
     monotonicNow,
     // Demo data stays in memory, so the folder contains only files that the user exports.
-    folder: config.demo ? undefined : files,
-    exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
+    folder: config.demo ? undefined : filesFolder,
+    exportTarget: filesFolder === undefined ? options.exportTarget : { folder: getExportsFolder(filesFolder) },
     fetchUserId: async (caller) => {
       const { value } = await whoami({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) });
       return value.user?.userId;
@@ -268,7 +268,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
 
 async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall): Promise<void> {
   if (!request.operation.requiresCredits) return;
-  const { computeRequestBounds, isExactPrice } = await import('./credits/prices.ts');
+  const { computeRequestPriceBounds: computeRequestBounds, isExactPrice } = await import('./credits/prices.ts');
   const bounds = computeRequestBounds(await meter.readPrices(owner.tenantId), request);
   const fields = {
     operation: request.operation.name,
@@ -316,7 +316,7 @@ export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hos
 function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
   const allowsNoHosts = !hosts.public && hosts.listed.length === 0;
   const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
-  if (allowsNoHosts || !isLoopback(hostname)) return hosts;
+  if (allowsNoHosts || !isLoopbackHost(hostname)) return hosts;
   const libraryHost = { host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
   return { ...hosts, listed: [...hosts.listed, libraryHost] };
 }
@@ -334,7 +334,7 @@ function openService({ config, fetch }: AppOptions): Service {
   const { baseUrl, apiKey, searchFilters } = config;
   const service: Service = { fetch, baseUrl, apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
-  if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
+  if (baseUrl === undefined || !isLoopbackHost(new URL(baseUrl).hostname)) return service;
   let pendingFilters: Promise<SearchFilters | undefined> | undefined;
   const fetchFiltersOnce = () => {
     pendingFilters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {

@@ -137,7 +137,9 @@ function removeAbandonedLock(path: string): { path: string; content: LockFileCon
 
 /** Reads a lock file. Returns undefined if the file is missing or incomplete. */
 function readLockFile(path: string): LockFileContent | undefined {
-  const content = parseJson(readTextOrEmpty(() => readFileSync(path, 'utf8'))) as Partial<LockFileContent> | undefined;
+  const content = parseJson(readTrimmedTextOrEmpty(() => readFileSync(path, 'utf8'))) as
+    | Partial<LockFileContent>
+    | undefined;
   return typeof content?.id === 'string' && typeof content.process === 'string'
     ? (content as LockFileContent)
     : undefined;
@@ -167,9 +169,9 @@ function createLockFile(path: string, content: LockFileContent): boolean {
  * Returns the text from `readText` without surrounding whitespace. Returns an empty string if `readText` throws, e.g.
  * for a missing file.
  */
-const readTextOrEmpty = (read: () => string): string => {
+const readTrimmedTextOrEmpty = (readText: () => string): string => {
   try {
-    return read().trim();
+    return readText().trim();
   } catch {
     return '';
   }
@@ -177,16 +179,16 @@ const readTextOrEmpty = (read: () => string): string => {
 
 /** Returns an id of this machine that stays the same after a restart. */
 const readMachineId = () =>
-  hash('sha256', `${hostname()} ${readTextOrEmpty(() => readFileSync('/etc/machine-id', 'utf8'))}`).slice(0, 32);
+  hash('sha256', `${hostname()} ${readTrimmedTextOrEmpty(() => readFileSync('/etc/machine-id', 'utf8'))}`).slice(0, 32);
 /**
  * Returns an id that changes each time the machine starts. Returns an empty string if the system provides no such id.
  */
-const readBootId = () => readTextOrEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
+const readBootId = () => readTrimmedTextOrEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
 /**
  * Returns the id of this process's PID namespace. Two containers with the same host name can be told apart by their
  * namespaces.
  */
-const readPidNamespace = () => readTextOrEmpty(() => readlinkSync('/proc/self/ns/pid'));
+const readPidNamespace = () => readTrimmedTextOrEmpty(() => readlinkSync('/proc/self/ns/pid'));
 
 /**
  * Returns the start time of a process in clock ticks, which distinguishes the process from earlier processes with the
@@ -196,7 +198,7 @@ const readPidNamespace = () => readTextOrEmpty(() => readlinkSync('/proc/self/ns
 function readStartTime(pid: number): string {
   // The second field is the program name in parentheses, which may contain spaces and parentheses. Therefore remove
   // everything up to the last parenthesis.
-  const [state, ...statFields] = readTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  const [state, ...statFields] = readTrimmedTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
     .replace(/^.*\) /s, '')
     .split(' ');
   return state === 'Z' || state === 'X' ? 'ended' : (statFields[18] ?? '');

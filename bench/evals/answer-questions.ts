@@ -251,14 +251,14 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
  * a second time only to count raw tokens, that is, the tokens in the responses of the service.
  */
 export async function answerQuestions(): Promise<AnsweredQuestion[]> {
-  const [answers, countedAnswers] = [
-    await askAll(await openDemo()),
-    await askAll(await openDemo({ countsRawTokens: true })),
+  const [answers, answersWithRawTokens] = [
+    await askAllQuestions(await openDemo()),
+    await askAllQuestions(await openDemo({ countsRawTokens: true })),
   ];
-  return answers.map((answer, index) => ({ ...answer, rawTokens: countedAnswers[index]?.rawTokens ?? 0 }));
+  return answers.map((answer, index) => ({ ...answer, rawTokens: answersWithRawTokens[index]?.rawTokens ?? 0 }));
 }
 
-async function askAll(demo: Demo): Promise<AnsweredQuestion[]> {
+async function askAllQuestions(demo: Demo): Promise<AnsweredQuestion[]> {
   const usedTools: string[] = [];
   const call: CallTool = (tool, args) => {
     usedTools.push(tool);

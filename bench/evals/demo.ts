@@ -104,7 +104,7 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
  * All data of the demo service, as the service sends it. The evaluations compute the correct answers from this data and
  * compare the answers of the tools with them.
  */
-export interface RawDemo {
+export interface RawDemoData {
   ads: Ad[];
   pages: Page[];
   collections: { id: string; name: string; adCount: number }[];
@@ -112,7 +112,7 @@ export interface RawDemo {
 }
 
 /** Reads all data of the demo service through its API. */
-export async function readRawDemo(): Promise<RawDemo> {
+export async function readRawDemo(): Promise<RawDemoData> {
   const { library, apiKey } = await openDemoLibrary({ now: () => startTime });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const requestJson = async <Answer>(path: string, init: RequestInit = {}) => {
@@ -129,7 +129,7 @@ export async function readRawDemo(): Promise<RawDemo> {
     }
     return items;
   };
-  const { items: collections } = await requestJson<{ items: RawDemo['collections'] }>('/v1/collections');
+  const { items: collections } = await requestJson<{ items: RawDemoData['collections'] }>('/v1/collections');
   return {
     ads: await readAllItems('/v1/ads/search'),
     pages: await readAllItems('/v1/pages/search'),

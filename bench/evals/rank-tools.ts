@@ -94,11 +94,11 @@ export async function rankQuestions(
 ): Promise<{ rankedQuestions: RankedQuestion[]; otherServers: OtherServer[] }> {
   const otherServers: OtherServer[] = readJson('other-servers.json');
   const { tools } = await client.listTools();
-  const ownTools = tools.filter(({ name }) => !name.startsWith('board_'));
+  const ourTools = tools.filter(({ name }) => !name.startsWith('board_'));
   // Put our tools last, so that a tool of another server with the same score ranks above ours.
   const allTools = [
     ...otherServers.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
-    ...ownTools.map(({ name, title = '', description = '' }) => ({
+    ...ourTools.map(({ name, title = '', description = '' }) => ({
       server: '',
       name,
       description: `${title} ${description}`,

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { compile } from 'json-schema-to-typescript';
 import type { Ad } from '../../src/api/schemas.ts';
-import { type Demo, openDemo, type RawDemo } from './demo.ts';
+import { type Demo, openDemo, type RawDemoData } from './demo.ts';
 
 /**
  * The outcome of one example program, together with the correct answer. The program calls tools through generated
@@ -35,7 +35,7 @@ function computeMedian(values: number[]): number {
 /**
  * The question that each program answers, and a function that computes the correct answer from all data of the service.
  */
-const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
+const programs: Record<string, [question: string, expected: (rawData: RawDemoData) => number | Promise<number>]> = {
   'days-running': [
     'How many ads in Ireland have run for more than 90 days?',
     ({ ads }) => ads.filter((ad) => createCountryFilter('IE')(ad) && computeDaysRunning(ad) > 90).length,
@@ -127,7 +127,7 @@ async function writeTypes(client: Client): Promise<void> {
 }
 
 /** Type-checks all programs. Returns the error messages of the TypeScript compiler, keyed by program name. */
-function checkTypes(): Map<string, string[]> {
+function findTypeErrors(): Map<string, string[]> {
   const files = readdirSync(programFolder).filter((file) => file.endsWith('.ts'));
   const compiler = createRequire(import.meta.url)
     .resolve('typescript/package.json')
@@ -144,12 +144,12 @@ function checkTypes(): Map<string, string[]> {
 }
 
 /** Type-checks all programs, and runs each program with a new demo server. */
-export async function runPrograms(client: Client, raw: RawDemo): Promise<ProgramResult[]> {
+export async function runPrograms(client: Client, rawData: RawDemoData): Promise<ProgramResult[]> {
   rmSync(programFolder, { recursive: true, force: true });
   mkdirSync(programFolder, { recursive: true });
   cpSync(new URL('programs/', import.meta.url), programFolder, { recursive: true });
   await writeTypes(client);
-  const problems = checkTypes();
+  const problems = findTypeErrors();
   const results: ProgramResult[] = [];
   for (const [name, [question, computeExpected]] of Object.entries(programs)) {
     const { answer } = await import(new URL(`${name}.ts`, pathToFileURL(`${fileURLToPath(programFolder)}/`)).href);
@@ -157,7 +157,7 @@ export async function runPrograms(client: Client, raw: RawDemo): Promise<Program
     const tools = new Proxy({}, { get: (_, tool: string) => (input?: object) => demo.call(tool, input) });
     const programAnswer = await answer(tools).catch((error: Error) => `failed: ${error.message}`);
     await demo.close();
-    const expected = String(await computeExpected(raw));
+    const expected = String(await computeExpected(rawData));
     results.push({ question, problems: problems.get(name) ?? [], answer: String(programAnswer), expected });
   }
   return results;

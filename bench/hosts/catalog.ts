@@ -9,7 +9,7 @@ interface TestEnvironment {
   /** Path of the server's main file, which docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
   /** Returns the path of the folder of a plugin in `dist-plugins`, e.g. for the plugin `claude-plugin`. */
-  pluginFolder(name: string): string;
+  pluginFolder(pluginName: string): string;
 }
 
 interface HostCommand {
@@ -27,7 +27,7 @@ interface HostSetup {
   /** Commands that add the server to the host. They run before the model gets a question. */
   commands?: HostCommand[];
   /** Arguments of the host's program that send a question to the model. */
-  run: string[];
+  questionArgs: string[];
 }
 
 /** Describes whether the picture of a tool result reached the model, and in which form. */
@@ -114,7 +114,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     setups: ({ mainFile, pluginFolder }) => ({
       command: {
         commands: [{ args: ['mcp', 'add', 'ad-library', '-e', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
-        run: ['-p', question, '--allowedTools', 'mcp__ad-library'],
+        questionArgs: ['-p', question, '--allowedTools', 'mcp__ad-library'],
       },
       plugin: {
         commands: [
@@ -125,7 +125,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
             ],
           },
         ],
-        run: ['-p', question, '--allowedTools', 'mcp__plugin_ad-library_ad-library'],
+        questionArgs: ['-p', question, '--allowedTools', 'mcp__plugin_ad-library_ad-library'],
       },
     }),
     expected: { pictures: 'a picture', links: 'a link', instructions: 'whole', tools: 'found by a search' },
@@ -153,7 +153,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
           commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
           // Mark the server as required. Otherwise Codex does not wait for the server to start before it sends the
           // first question to the model.
-          run: ['-c', 'mcp_servers.ad-library.required=true', ...run],
+          questionArgs: ['-c', 'mcp_servers.ad-library.required=true', ...run],
         },
         plugin: {
           files,
@@ -161,7 +161,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
             { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
             { args: ['plugin', 'add', marketplacePlugin] },
           ],
-          run,
+          questionArgs: run,
         },
       };
     },
@@ -183,14 +183,14 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
       return {
         command: {
           commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
-          run,
+          questionArgs: run,
         },
         plugin: {
           commands: [
             { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
             { args: ['plugin', 'install', marketplacePlugin] },
           ],
-          run,
+          questionArgs: run,
         },
       };
     },
@@ -216,14 +216,14 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
       const run = ['-m', 'gemini-2.5-pro', '-p', question, '--approval-mode', 'yolo'];
       const add = ['mcp', 'add', '-s', 'user', '-e', 'AD_LIBRARY_DEMO=true', 'ad-library', 'node', mainFile];
       return {
-        command: { files, commands: [{ args: add }], run },
+        command: { files, commands: [{ args: add }], questionArgs: run },
         plugin: {
           files,
           commands: [
             { args: ['extensions', 'install', pluginFolder('gemini-extension'), '--consent', '--skip-settings'] },
             { args: ['extensions', 'config', 'ad-library', 'AD_LIBRARY_DEMO'], input: 'true\n' },
           ],
-          run,
+          questionArgs: run,
         },
       };
     },
@@ -235,7 +235,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     program: 'node_modules/.bin/opencode',
     variables: () => ({}),
     setups: (environment) => ({
-      command: { files: { './opencode.json': buildOpenCodeConfig(environment) }, run: ['run', question] },
+      command: { files: { './opencode.json': buildOpenCodeConfig(environment) }, questionArgs: ['run', question] },
     }),
     expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
@@ -247,7 +247,10 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     program: 'node_modules/.bin/kilo',
     variables: () => ({}),
     setups: (environment) => ({
-      command: { files: { './kilo.json': buildOpenCodeConfig(environment) }, run: ['run', '--auto', question] },
+      command: {
+        files: { './kilo.json': buildOpenCodeConfig(environment) },
+        questionArgs: ['run', '--auto', question],
+      },
     }),
     expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
@@ -266,7 +269,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         commands: [
           { args: ['mcp', 'add', '-s', 'user', '-e', 'AD_LIBRARY_DEMO=true', 'ad-library', 'node', mainFile] },
         ],
-        run: ['--auth-type', 'openai', '--approval-mode', 'yolo', '-p', question],
+        questionArgs: ['--auth-type', 'openai', '--approval-mode', 'yolo', '-p', question],
       },
     }),
     expected: { pictures: 'left out by the server', instructions: 'whole', tools: 'found by a search' },
@@ -287,7 +290,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
             ],
           },
         ],
-        run: ['-P', 'openai', '-m', 'scripted-model', '-t', '100', question],
+        questionArgs: ['-P', 'openai', '-m', 'scripted-model', '-t', '100', question],
       },
     }),
     expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
@@ -306,7 +309,10 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
       const config = { name: 'Bench', version: '0.0.1', schema: 'v1', models: [model], mcpServers: [server] };
       return {
         // The host reads a YAML file. JSON is valid YAML, so write the configuration as JSON.
-        command: { files: { './config.yaml': config }, run: ['--config', 'config.yaml', '--auto', '-p', question] },
+        command: {
+          files: { './config.yaml': config },
+          questionArgs: ['--config', 'config.yaml', '--auto', '-p', question],
+        },
       };
     },
     expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },

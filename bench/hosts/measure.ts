@@ -10,7 +10,7 @@ export interface RecordedMessage {
 }
 
 /** The parts of a tool result that the server sent or the model received: text, structured data, both or neither. */
-export type ReadForm = 'text' | 'data' | 'both' | 'neither';
+export type ResultParts = 'text' | 'data' | 'both' | 'neither';
 
 /**
  * The measurements of one run: which parts of the server's messages reached the model of the host, and how the host
@@ -24,8 +24,8 @@ export interface HostMeasurement {
    * The parts of a tool result: `sent` for the parts that the server sent, and `read` for the parts that the model
    * received.
    */
-  sent: ReadForm;
-  read: ReadForm;
+  sent: ResultParts;
+  read: ResultParts;
   /**
    * The length of a list of ten ads in tokens: `listTokens` in the host's message to the model, and `sentTokens` in the
    * text that the server sent.
@@ -73,8 +73,8 @@ export function measureRun({ requests, messages, toolNames }: RecordedRun): Host
   return {
     clientName,
     revision,
-    sent: getReadForm(sentList?.text !== undefined, sentList?.data !== undefined),
-    read: getReadForm(containsEncodedText(list, sentList?.text), containsEncodedText(list, sentList?.data)),
+    sent: getResultParts(sentList?.text !== undefined, sentList?.data !== undefined),
+    read: getResultParts(containsEncodedText(list, sentList?.text), containsEncodedText(list, sentList?.data)),
     listTokens: encode((list ?? '').replace(base64Pattern, '')).length,
     sentTokens: encode(sentList?.text ?? '').length,
     pictures: findPictureOutcome(view, calls.get(viewName)?.hasPicture === true),
@@ -87,7 +87,7 @@ export function measureRun({ requests, messages, toolNames }: RecordedRun): Host
   };
 }
 
-const getReadForm = (hasText: boolean, hasData: boolean): ReadForm =>
+const getResultParts = (hasText: boolean, hasData: boolean): ResultParts =>
   hasText && hasData ? 'both' : hasText ? 'text' : hasData ? 'data' : 'neither';
 
 interface CallResult {
@@ -131,20 +131,20 @@ interface Content {
  */
 function findForwardedResults(
   requests: readonly ModelRequest[],
-  texts: readonly (string | undefined)[],
+  resultTexts: readonly (string | undefined)[],
 ): (string | undefined)[] {
   const conversation = requests.filter((request) => listOfferedTools(request).length > 3);
-  const additions = conversation.map((request, at) => {
-    const previousRequest = conversation[at - 1];
+  const additions = conversation.map((request, requestIndex) => {
+    const previousRequest = conversation[requestIndex - 1];
     const addedMessages = listMessages(request).slice(previousRequest ? listMessages(previousRequest).length : 0);
     return JSON.stringify(
       addedMessages.filter(({ role }: { role?: string }) => role !== 'assistant' && role !== 'model'),
     );
   });
   let firstIndex = 0;
-  return texts.map((text) => {
+  return resultTexts.map((text) => {
     const additionIndex = additions.findIndex(
-      (json, index) => index >= firstIndex && text !== undefined && isMentioned(json, text),
+      (json, index) => index >= firstIndex && text !== undefined && containsToolResult(json, text),
     );
     if (additionIndex < 0) return undefined;
     firstIndex = additionIndex + 1;
@@ -156,7 +156,7 @@ function findForwardedResults(
  * Returns true if the messages contain the tool result, that is, the longest line of its text or the first ad id in the
  * text. The id is sufficient, because a host may pass on only the structured data.
  */
-function isMentioned(messagesJson: string, resultText: string): boolean {
+function containsToolResult(messagesJson: string, resultText: string): boolean {
   const [firstId] = resultText.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/) ?? [];
   // Ignore lines with the note about demo data. Every result and the instructions contain this note, so it cannot
   // identify a result.

@@ -63,10 +63,10 @@ const program = join(installationFolder, host.program);
 const version = /\d+\.\d+\.\d+/.exec((await runProgram({ args: ['--version'] })).output)?.[0] ?? 'unknown';
 let output = '';
 for (const command of setup.commands ?? []) output += (await runProgram(command)).output;
-output += (await runProgram({ args: setup.run })).output;
+output += (await runProgram({ args: setup.questionArgs })).output;
 const measured = measureRun({
   requests: model.requests,
-  messages: findRecords(runFolder).flatMap(readRecords),
+  messages: findRecordFiles(runFolder).flatMap(readRecords),
   toolNames: steps.map(({ tool }) => tool),
 });
 model.close();
@@ -101,7 +101,7 @@ async function runProgram({ args, input = '' }: { args: string[]; input?: string
  * Returns the paths of the files with recorded messages. Searches all subfolders, because some hosts copy plugins into
  * their home folder.
  */
-function findRecords(folder: string): string[] {
+function findRecordFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('messages.jsonl'))
     .map((path) => join(folder, path));

@@ -140,8 +140,8 @@ function createScript(steps: readonly ScriptStep[]) {
   };
 }
 
-const findTool = (offered: readonly OfferedTool[], name: string): OfferedTool | undefined =>
-  offered.find((tool) => tool.name === name || new RegExp(`[^a-zA-Z0-9]${name}$`).test(tool.name));
+const findTool = (offeredTools: readonly OfferedTool[], name: string): OfferedTool | undefined =>
+  offeredTools.find((tool) => tool.name === name || new RegExp(`[^a-zA-Z0-9]${name}$`).test(tool.name));
 
 /** Returns the tools that a host offers to its model in a request. */
 export function listOfferedTools({ protocol, body }: ModelRequest): OfferedTool[] {
@@ -199,9 +199,9 @@ const createId = (prefix: string): string => `${prefix}_${String(++lastId).padSt
 /** For each protocol, a function that writes a reply in the format of this protocol. */
 const replyWriters: Record<
   Protocol,
-  (response: ServerResponse, body: Json, reply: ModelReply, streams: boolean) => void
+  (response: ServerResponse, body: Json, reply: ModelReply, isStreaming: boolean) => void
 > = {
-  chat(response, { model }, reply, streams) {
+  chat(response, { model }, reply, isStreaming) {
     const toolCalls = 'tool' in reply && [
       {
         index: 0,
@@ -216,7 +216,7 @@ const replyWriters: Record<
     const finish_reason = toolCalls ? 'tool_calls' : 'stop';
     const usage = { prompt_tokens: 1000, completion_tokens: 20, total_tokens: 1020 };
     const base = { id: createId('chatcmpl'), created: 1, model };
-    if (!streams) {
+    if (!isStreaming) {
       const choice = { index: 0, message: { role: 'assistant', ...message }, finish_reason };
       return sendJson(response, { ...base, object: 'chat.completion', choices: [choice], usage });
     }
@@ -230,7 +230,7 @@ const replyWriters: Record<
     ]);
   },
 
-  responses(response, { model }, reply, streams) {
+  responses(response, { model }, reply, isStreaming) {
     const item = createOutputItem(reply);
     const usage = { input_tokens: 1000, output_tokens: 20, total_tokens: 1020 };
     const id = createId('resp');
@@ -239,7 +239,7 @@ const replyWriters: Record<
       usage: status === 'completed' ? usage : null,
     });
     const completed = describe('completed', [item]);
-    if (!streams) return sendJson(response, completed);
+    if (!isStreaming) return sendJson(response, completed);
     sendEvents(response, [
       formatEvent({ type: 'response.created', response: describe('in_progress', []) } as { type: string }),
       formatEvent({ type: 'response.output_item.added', output_index: 0, item } as { type: string }),
@@ -248,7 +248,7 @@ const replyWriters: Record<
     ]);
   },
 
-  anthropic(response, { model }, reply, streams) {
+  anthropic(response, { model }, reply, isStreaming) {
     const message = { id: createId('msg'), type: 'message', role: 'assistant', model, stop_sequence: null };
     const block =
       'tool' in reply
@@ -256,7 +256,7 @@ const replyWriters: Record<
         : { type: 'text', text: reply.text };
     const stop_reason = 'tool' in reply ? 'tool_use' : 'end_turn';
     const usage = { input_tokens: 1000, output_tokens: 20 };
-    if (!streams) return sendJson(response, { ...message, content: [block], stop_reason, usage });
+    if (!isStreaming) return sendJson(response, { ...message, content: [block], stop_reason, usage });
     const delta =
       'tool' in reply
         ? { type: 'input_json_delta', partial_json: JSON.stringify(reply.args) }
@@ -273,13 +273,13 @@ const replyWriters: Record<
     sendEvents(response, events.map(formatEvent));
   },
 
-  gemini(response, _body, reply, streams) {
+  gemini(response, _body, reply, isStreaming) {
     const parts = 'tool' in reply ? [{ functionCall: { name: reply.tool.name, args: reply.args } }] : [reply];
     const value = {
       candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
       usageMetadata: { promptTokenCount: 1000, candidatesTokenCount: 20, totalTokenCount: 1020 },
     };
-    if (streams) return sendEvents(response, [`data: ${JSON.stringify(value)}\r\n\r\n`]);
+    if (isStreaming) return sendEvents(response, [`data: ${JSON.stringify(value)}\r\n\r\n`]);
     sendJson(response, value);
   },
 };

@@ -19,9 +19,9 @@ function formatCodeBlock(text: string): string {
 }
 
 /** Formats a tool call and its result as a collapsed section. The summary line shows the name of the tool. */
-function formatCollapsedCall(name: string, args: object, text: string): string {
-  const call = formatCodeBlock(`${name} ${JSON.stringify(args)}\n\n${text}`);
-  return `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`;
+function formatCollapsedCall(tool: string, args: object, resultText: string): string {
+  const call = formatCodeBlock(`${tool} ${JSON.stringify(args)}\n\n${resultText}`);
+  return `<details><summary><code>${tool}</code></summary>\n\n<!-- example ${tool} -->\n${call}\n\n</details>`;
 }
 
 /** Inserts an example call of every tool, with its result on demo data, into a documentation page. */
@@ -29,8 +29,8 @@ export async function insertExamples(page: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => exampleTime });
   const demoCalls = await makeDemoCalls(server.call);
   await server.close();
-  const parts = demoCalls.map(({ name, args, result }) => formatCollapsedCall(name, args, result.text));
-  return replaceMarked(page, 'examples', `\n${parts.join('\n\n')}\n`);
+  const formattedCalls = demoCalls.map(({ name, args, result }) => formatCollapsedCall(name, args, result.text));
+  return replaceMarked(page, 'examples', `\n${formattedCalls.join('\n\n')}\n`);
 }
 
 /** The fields of tool results that the example questions and sessions use. */

@@ -40,7 +40,7 @@ const omitPlaceholder = (value: string): string | undefined => (isPlaceholder(va
 const readRepositoryUrl = ({ repository }: Publisher) => omitPlaceholder(repository.url)?.replace(/^git\+|\.git$/g, '');
 
 /** File name of the screenshot that hosts show before installation. */
-export const screenshot = 'conversation.jpg';
+export const screenshotFile = 'conversation.jpg';
 
 /**
  * Updates the manifest of the desktop bundle (MCPB). Placeholders are left out, because they would become broken links.
@@ -57,7 +57,7 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
     homepage: omitPlaceholder(publisher.homepage),
     documentation: repository && `${repository}#readme`,
     support: omitPlaceholder(publisher.bugs.url),
-    screenshots: [screenshot],
+    screenshots: [screenshotFile],
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
     version,
     tools: tools.map((tool) => ({ name: tool.name, description: formatDescription(tool) })),
@@ -94,7 +94,7 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
         categories: ['marketing', 'research'],
         documentation: 'README.md',
         privacy: 'docs/privacy.md',
-        screenshots: [`docs/pictures/${screenshot}`, 'docs/pictures/board-light.png', 'docs/pictures/report.png'],
+        screenshots: [`docs/pictures/${screenshotFile}`, 'docs/pictures/board-light.png', 'docs/pictures/report.png'],
       },
     },
     packages: [

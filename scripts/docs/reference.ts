@@ -174,22 +174,22 @@ const keyInput = { type: 'promptString', id: 'ad-library-key', description: 'Ad 
  * HTTP, because it cannot start the server. It does not know the path of a clone, and an npm package of the same name
  * could come from another publisher.
  */
-export const createVsCodeLink = (withKey: boolean): string => {
+export const createVsCodeLink = (includesKey: boolean): string => {
   const server = { name: 'ad-library', type: 'http', url };
   const serverWithKey = {
     ...server,
     headers: { Authorization: `Bearer \${input:${keyInput.id}}` },
     inputs: [keyInput],
   };
-  const installUrl = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(withKey ? serverWithKey : server))}`;
+  const installUrl = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(includesKey ? serverWithKey : server))}`;
   // GitHub and similar sites remove links that do not use http or https.
   return `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(installUrl)}`;
 };
 
 /** Creates a link that adds the local server to Cursor. */
-export const createCursorLink = (withKey: boolean): string => {
+export const createCursorLink = (includesKey: boolean): string => {
   const serverWithKey = { url, headers: { Authorization: `Bearer \${env:AD_LIBRARY_API_KEY}` } };
-  const config = Buffer.from(JSON.stringify(withKey ? serverWithKey : { url })).toString('base64');
+  const config = Buffer.from(JSON.stringify(includesKey ? serverWithKey : { url })).toString('base64');
   return `https://cursor.com/install-mcp?name=ad-library&config=${encodeURIComponent(config)}`;
 };
 

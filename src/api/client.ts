@@ -79,8 +79,8 @@ const addHasMore = <Page extends { cursor: string | null; hasMore?: boolean | un
   hasMore: page.hasMore ?? page.cursor !== null,
 });
 
-const createPageSchema = <Item extends z.ZodType>(item: Item) =>
-  z.looseObject({ items: createListSchema(item), ...pagingFields }).transform(addHasMore);
+const createPageSchema = <Item extends z.ZodType>(itemSchema: Item) =>
+  z.looseObject({ items: createListSchema(itemSchema), ...pagingFields }).transform(addHasMore);
 
 const AdListResponse = createPageSchema(ParsedAd);
 const PageListResponse = createPageSchema(ParsedPage);
@@ -189,11 +189,11 @@ export interface Caller extends Credentials {
 }
 
 /** Returns a function that creates the API client of a caller. All methods of the client pass their calls to `send`. */
-export function createApi(send: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
+export function createApi(sendCall: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
       const operationMethod = async (request: ApiArguments = {}) =>
-        callOperation(send, operation, { ...caller, apiKey: requireApiKey(caller, baseUrl) }, request);
+        callOperation(sendCall, operation, { ...caller, apiKey: requireApiKey(caller, baseUrl) }, request);
       return [operation.name, operationMethod] as const;
     });
     return Object.fromEntries(methods) as unknown as Api;

@@ -1,8 +1,8 @@
 import type { ApiResponse } from './client.ts';
 
 /** Returns a count from a response, or undefined if the count is missing, negative or not a whole number. */
-export const parseCount = (value: number | undefined): number | undefined =>
-  value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+export const parseCount = (count: number | undefined): number | undefined =>
+  count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 
 /**
  * Returns the total number of ads that match a search. Returns undefined if the reported total is lower than the number

@@ -135,7 +135,7 @@ export function ignoreUnavailableStorage(error: unknown): undefined {
 }
 
 /** Creates the error for a call with invalid arguments. Such a call is not sent to the service. */
-export const invalidRequest = (problem: string) =>
+export const createInvalidRequestError = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 
 /**

@@ -59,17 +59,17 @@ const maxFirstDelayMs = 300;
  */
 export function createHttpService(options: ServiceOptions): SendCall {
   return async (call) => {
-    let unsafeRetries = 0;
+    let unsafeRetryCount = 0;
     for (let attempt = 1; ; attempt++) {
       try {
         const response = await sendRequest(call, options);
-        return unsafeRetries > 0 ? { ...response, repeated: true } : response;
+        return unsafeRetryCount > 0 ? { ...response, repeated: true } : response;
       } catch (attemptError) {
-        const error = unsafeRetries > 0 ? markAsRepeated(attemptError) : attemptError;
-        const retry = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetries) : 'no';
+        const error = unsafeRetryCount > 0 ? markAsRepeated(attemptError) : attemptError;
+        const retry = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetryCount) : 'no';
         if (retry === 'no' || call.progress.isAwaited?.() === false) throw error;
         if (retry === 'unsafe') {
-          unsafeRetries++;
+          unsafeRetryCount++;
           call.progress.mayHaveBeenPerformed = true;
         }
         // Use a random delay that doubles (exponential backoff with full jitter), so that calls that failed together do
@@ -95,7 +95,7 @@ const markAsRepeated = (error: unknown): unknown =>
 function decideRetry(
   error: unknown,
   { request, signal, progress }: ApiCall,
-  unsafeRetries: number,
+  unsafeRetryCount: number,
 ): 'no' | 'safe' | 'unsafe' {
   const { operation } = request;
   const { isPaid = operation.requiresCredits } = progress;
@@ -106,7 +106,7 @@ function decideRetry(
   if (isPaid) return status === 503 ? 'safe' : 'no';
   const isRejected = status === 502 || status === 503 || status === 504;
   if (isRejected && !operation.changesData) return 'safe';
-  return (isRejected || kind === 'network') && unsafeRetries < operation.maxUnsafeRetries ? 'unsafe' : 'no';
+  return (isRejected || kind === 'network') && unsafeRetryCount < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
 async function sendRequest(
@@ -254,11 +254,11 @@ function containsLongNumber(json: string): boolean {
   // characters is three times as fast as a regular expression.
   for (let index = minLongDigits - 1; index < json.length; index += minLongDigits) {
     if (!isDigitAt(json, index)) continue;
-    let start = index;
-    while (isDigitAt(json, start - 1)) start--;
+    let startIndex = index;
+    while (isDigitAt(json, startIndex - 1)) startIndex--;
     while (isDigitAt(json, index + 1)) index++;
-    const digitCount = index - start + 1;
-    if (digitCount >= minLongDigits && charactersBeforeNumbers.has(json[start - 1] ?? ' ')) return true;
+    const digitCount = index - startIndex + 1;
+    if (digitCount >= minLongDigits && charactersBeforeNumbers.has(json[startIndex - 1] ?? ' ')) return true;
   }
   return false;
 }
@@ -433,8 +433,8 @@ const decoder = new TextDecoder();
 /** Decodes UTF-8 in two steps. In Node, this is three times as fast for long texts with characters outside Latin-1. */
 const decodeText = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }) + decoder.decode();
 
-const getFirstValue = (value: string | string[] | undefined): string | null =>
-  (Array.isArray(value) ? value[0] : value) ?? null;
+const getFirstValue = (headerValue: string | string[] | undefined): string | null =>
+  (Array.isArray(headerValue) ? headerValue[0] : headerValue) ?? null;
 
 /**
  * Converts an error of undici to an `AdLibraryError`. Leaves out the message of the undici error, which may contain

@@ -17,8 +17,8 @@ export function parseJson(text: string): unknown {
 }
 
 /** Returns the index after the closing quote of the JSON string whose opening quote is at `quoteIndex`. */
-export function findStringEnd(json: string, start: number): number {
-  for (let index = start + 1; index < json.length; index++) {
+export function findStringEnd(json: string, quoteIndex: number): number {
+  for (let index = quoteIndex + 1; index < json.length; index++) {
     if (json[index] === '\\') index++;
     else if (json[index] === '"') return index + 1;
   }

@@ -31,15 +31,15 @@ export const isSimilar = (word: string, otherWord: string): boolean =>
  * Returns the Levenshtein distance of two words: the number of letters to insert, delete or replace to turn one word
  * into the other. For example, the distance between `meta` and `beta` is 1.
  */
-function computeEditDistance(from: string, to: string): number {
-  let previousRow = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [rowIndex, letter] of [...from].entries()) {
+function computeEditDistance(sourceWord: string, targetWord: string): number {
+  let previousRow = Array.from({ length: targetWord.length + 1 }, (_, index) => index);
+  for (const [rowIndex, letter] of [...sourceWord].entries()) {
     const currentRow = [rowIndex + 1];
-    for (let index = 0; index < to.length; index++) {
-      const replacementCost = (previousRow[index] ?? 0) + (letter === to[index] ? 0 : 1);
+    for (let index = 0; index < targetWord.length; index++) {
+      const replacementCost = (previousRow[index] ?? 0) + (letter === targetWord[index] ? 0 : 1);
       currentRow.push(Math.min(replacementCost, (previousRow[index + 1] ?? 0) + 1, (currentRow[index] ?? 0) + 1));
     }
     previousRow = currentRow;
   }
-  return previousRow[to.length] ?? 0;
+  return previousRow[targetWord.length] ?? 0;
 }

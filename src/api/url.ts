@@ -1,5 +1,5 @@
 import type { ServiceRequest } from './call.ts';
-import { invalidRequest } from './errors.ts';
+import { createInvalidRequestError } from './errors.ts';
 
 /** The maximum length of an id in characters. The ids in the API document are UUIDs or short texts. */
 export const maxIdLength = 300;
@@ -33,7 +33,7 @@ export const isPathId = (id: string): boolean =>
 
 function encodeId(name: string, id: string): string {
   if (!isPathId(id)) {
-    throw invalidRequest(
+    throw createInvalidRequestError(
       `${name} is not an id: it must be 1 to ${maxIdLength} characters, copied from an earlier result.`,
     );
   }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
-import { buildAdRows, type KnownAdFacts } from '../dataset/ad-rows.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
+import { type AdFacts, buildAdRows } from '../dataset/ad-rows.ts';
 import { describeGathering } from '../dataset/coverage.ts';
 import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
 import { clipToLength, formatIsoTime, readDistinctTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
@@ -17,17 +17,17 @@ import { type ApiField, adFields } from '../views/fields.ts';
 import { formatCount } from '../views/numbers.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 import { parseUrl } from '../views/urls.ts';
-import { addFields, type Fields } from '../views/view.ts';
+import { addFields, type UntypedFields } from '../views/view.ts';
 import { findNewAdIds } from '../watches/check.ts';
 import { parseWatches } from '../watches/stored-watches.ts';
 import { readBoardPage } from './board-resource.ts';
 import type {
-  BoardAds,
+  BoardAdsResult,
   BoardCard,
   BoardChange,
   BoardGathering,
   BoardPicture,
-  BoardPictures,
+  BoardPicturesResult,
   BriefAd,
   FullAd,
 } from './payload.ts';
@@ -100,7 +100,7 @@ const boardAds = defineTool({
     const requestedKeys = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
     const uniqueKeys = [...new Set(requestedKeys)].slice(0, maxBoardAds);
     const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts }, contents);
-    const data: BoardAds = {
+    const data: BoardAdsResult = {
       asOf: formatIsoTime(now),
       offeredTools: toolsCalledByBoard.filter(isOffered),
       ...(gathering && {
@@ -116,7 +116,7 @@ const boardAds = defineTool({
 function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   const gathering = gatherings.find((candidate) => candidate.id === id);
   if (gathering !== undefined) return gathering;
-  throw invalidRequest(
+  throw createInvalidRequestError(
     'There is no gathering with this id. It was removed to make room, or it belongs to another key. gather_ads reads its ads again.',
   );
 }
@@ -145,13 +145,9 @@ const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering, n
  */
 async function selectFittingAds(
   requestedKeys: readonly string[],
-  {
-    detail,
-    newAdKeys,
-    facts,
-  }: { detail: Detail; newAdKeys: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAdFacts> },
+  { detail, newAdKeys, facts }: { detail: Detail; newAdKeys: ReadonlySet<string>; facts: ReadonlyMap<string, AdFacts> },
   contents: DatasetContents,
-): Promise<Pick<BoardAds, 'ads' | 'left' | 'missingIds' | 'readAt'>> {
+): Promise<Pick<BoardAdsResult, 'ads' | 'left' | 'missingIds' | 'readAt'>> {
   const adKeys = new Set(requestedKeys);
   const itemsByKey = pickAdsById(contents, adKeys);
   const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
@@ -198,16 +194,16 @@ const adBuilders: Record<Detail, (item: StoredItem, labels: readonly Label[] | u
   full: buildFullAd,
 };
 
-function buildBriefAd(item: StoredItem, labels: readonly Label[] | undefined): BriefAd {
-  const { briefAd, cardRows } = buildSharedFields(item, 'brief', labels);
+function buildBriefAd(storedItem: StoredItem, labels: readonly Label[] | undefined): BriefAd {
+  const { briefAd, cardRows } = buildSharedFields(storedItem, 'brief', labels);
   const title = cleanLine(cardRows[0]?.title);
   if (title) addFields(briefAd, { cards: [{ title }] });
   return briefAd;
 }
 
-function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd {
-  const { briefAd, adRow, cardRows } = buildSharedFields(item, 'full', labels);
-  const fullAd: FullAd = { ...briefAd, changes: listChanges(item) };
+function buildFullAd(storedItem: StoredItem, labels: readonly Label[] | undefined): FullAd {
+  const { briefAd, adRow, cardRows } = buildSharedFields(storedItem, 'full', labels);
+  const fullAd: FullAd = { ...briefAd, changes: listChanges(storedItem) };
   addFields(fullAd, {
     body: cleanText(adRow.body, maxAdTextLength),
     linkDescription: cleanText(adRow.linkDescription, maxLineLength),
@@ -221,10 +217,10 @@ function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): Fu
  * Builds the fields that the brief view and the full view of an ad have in common. Also returns the table rows of the
  * ad, from which the full view takes more fields.
  */
-function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
-  const apiFields = parseItem(item) as Fields;
-  const { ad: adRow, cards: cardRows } = buildAdRows(apiFields, { gatheredAt: item.at, json: '' });
-  const briefAd: BriefAd = { id: item.id };
+function buildSharedFields(storedItem: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
+  const apiFields = parseItem(storedItem) as UntypedFields;
+  const { ad: adRow, cards: cardRows } = buildAdRows(apiFields, { gatheredAt: storedItem.at, json: '' });
+  const briefAd: BriefAd = { id: storedItem.id };
   addFields(briefAd, {
     ...pickApiFields(apiFields, detail),
     pageName: cleanLine(adRow.pageName),
@@ -244,8 +240,8 @@ function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly La
  * Returns the changes of an ad's fields from version to version, the newest change first. A change is included only if
  * both versions have text in the field.
  */
-function listChanges(item: StoredItem): BoardChange[] {
-  const versions = [item, ...item.versions.toReversed()];
+function listChanges(storedItem: StoredItem): BoardChange[] {
+  const versions = [storedItem, ...storedItem.versions.toReversed()];
   const changes = versions.flatMap((version, index) => {
     const olderVersion = versions[index + 1];
     return (olderVersion ? findChanges(parseItem(olderVersion), parseItem(version)) : []).flatMap(
@@ -267,10 +263,10 @@ function listChanges(item: StoredItem): BoardChange[] {
  * Returns the fields that have the same names and meanings in the API and on the board. The brief view of an ad
  * contains only the fields marked `brief`, and the full view contains all of these fields.
  */
-const pickApiFields = (ad: Fields, detail: Detail) =>
+const pickApiFields = (ad: UntypedFields, detail: Detail) =>
   Object.fromEntries(
     boardFields.flatMap(([name, { type, board }]) =>
-      board === 'brief' || detail === 'full' ? [[name, fieldConverters[type](ad[name])]] : [],
+      board === 'brief' || detail === 'full' ? [[name, convertersByFieldType[type](ad[name])]] : [],
     ),
   );
 
@@ -304,7 +300,7 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
  * The functions that convert a field of the API to a safe value for the ad board, by field type. They return undefined
  * for a value that the board cannot show.
  */
-const fieldConverters: Record<ApiField['type'], (value: unknown) => unknown> = {
+const convertersByFieldType: Record<ApiField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
   date: (value) => toDateCell(value) ?? undefined,
@@ -379,7 +375,7 @@ const notInDatasetReason = 'the ad is not in the dataset';
 const adIdAndCardPattern = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
 
 /** Returns the first pictures, as many as fit into one tool result. `left` lists the ids of all other pictures. */
-function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictures {
+function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPicturesResult {
   const pictures: BoardPicture[] = [];
   let remainingBytes = maxResultBytes;
   for (const picture of allPictures) {

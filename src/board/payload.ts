@@ -9,7 +9,7 @@ import type { adFields, FieldValues } from '../views/fields.ts';
  * The key of the board's data in the `_meta` field of a tool result. The host passes `_meta` to the ad board, which it
  * shows next to the result.
  */
-export const boardKey = 'ad-library/board';
+export const boardMetaKey = 'ad-library/board';
 
 /**
  * The fields of an ad that the ad board needs to show, filter and sort ad cards. They have the same names as in the
@@ -67,7 +67,7 @@ export interface BoardCard {
 }
 
 /** The result of the tool `board_ads`, from which the ad board gets its ads. */
-export interface BoardAds<Ad extends BriefAd = BriefAd> {
+export interface BoardAdsResult<Ad extends BriefAd = BriefAd> {
   /** Time of the tool call, in ISO format. */
   asOf: string;
   /**
@@ -103,7 +103,7 @@ export interface BoardGathering {
 }
 
 /** The result of the tool `board_pictures`, from which the ad board gets the pictures of ads. */
-export interface BoardPictures {
+export interface BoardPicturesResult {
   pictures: BoardPicture[];
   /** Ids of pictures that did not fit into this result. The board requests these pictures again. */
   left: string[];

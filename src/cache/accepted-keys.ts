@@ -9,25 +9,25 @@ import type { AcceptedKeys } from '../storage/call-state.ts';
  * The maximum number of rejected API keys that the server remembers. They are needed because a call that was sent
  * before the rejection may still succeed, but must not mark the key as accepted again.
  */
-const maxRejections = 10_000;
+const maxRememberedRejections = 10_000;
 
 /** Wraps `sendCall` so that the service's responses and errors update the list of accepted API keys. */
-export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendCall {
+export function recordAcceptedKeys(sendCall: SendCall, acceptedKeys: AcceptedKeys): SendCall {
   /**
    * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls up to this
    * number were sent before the rejection, so their responses do not mark the key as accepted.
    */
-  const callCountsAtRejection = new LRUCache<string, number>({ max: maxRejections });
+  const callCountsAtRejection = new LRUCache<string, number>({ max: maxRememberedRejections });
   let sentCallCount = 0;
   return async (call) => {
     const { tenantId } = call.owner;
     const callNumber = ++sentCallCount;
     const markAccepted = () =>
-      callNumber > (callCountsAtRejection.get(tenantId) ?? 0) ? keys.add(tenantId) : undefined;
+      callNumber > (callCountsAtRejection.get(tenantId) ?? 0) ? acceptedKeys.add(tenantId) : undefined;
     try {
-      const response = await service(call);
+      const response = await sendCall(call);
       const isWhoami = call.request.operation.name === 'whoami';
-      const isFromService = isWhoami ? isIdentity(response) : Boolean(response.receipt.requestId);
+      const isFromService = isWhoami ? isIdentityResponse(response) : Boolean(response.receipt.requestId);
       if (isFromService) await markAccepted();
       return response;
     } catch (error) {
@@ -37,7 +37,7 @@ export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendC
       const isFromService = code !== undefined && requestId !== undefined;
       if (isFromService && kind === 'unauthorized') {
         callCountsAtRejection.set(tenantId, sentCallCount);
-        await keys.remove(tenantId);
+        await acceptedKeys.remove(tenantId);
       } else if (isFromService && statusesOfAcceptedKeys.includes(status)) await markAccepted();
       throw error;
     }
@@ -58,14 +58,14 @@ const identitySchema = z.looseObject({
  * Returns true if a `whoami` response has the form that the API document (*Identity*) defines for a valid key. The
  * status 200 alone is no proof, because a gateway may send this status with any body.
  */
-const isIdentity = ({ raw }: ServiceResponse): boolean => identitySchema.safeParse(raw).success;
+const isIdentityResponse = ({ raw }: ServiceResponse): boolean => identitySchema.safeParse(raw).success;
 
 /**
  * Checks that a `whoami` response confirms the caller's API key.
  * @throws AdLibraryError `unauthorized` if the response does not confirm the key
  */
-export function assertIdentity(whoami: ServiceResponse): void {
-  if (isIdentity(whoami)) return;
+export function assertIdentity(whoamiResponse: ServiceResponse): void {
+  if (isIdentityResponse(whoamiResponse)) return;
   throw new AdLibraryError({
     kind: 'unauthorized',
     problem: 'The service did not confirm whose key this is (whoami), so data that is stored for the key is not shown.',

@@ -79,16 +79,16 @@ export function openCallCache(
     if (call.cache.storedOnly) throw new PaymentNeeded(request);
     if (signal.aborted) throw createAbortError(signal, false);
     // If an identical call is in progress, wait for its response instead of sending another call.
-    const callName = `${owner.tenantId} ${request.fingerprint}`;
+    const callKey = `${owner.tenantId} ${request.fingerprint}`;
     for (;;) {
-      const sharedCall = sharedCalls.get(callName);
+      const sharedCall = sharedCalls.get(callKey);
       if (sharedCall === undefined || sharedCall.isAborted())
-        return awaitSharedCall(startSharedCall(callName, call, sendOnce), signal);
+        return awaitSharedCall(startSharedCall(callKey, call, sendOnce), signal);
       try {
         return await awaitSharedCall(sharedCall, signal);
       } catch (error) {
-        if (!isRefusedByOwnLimit(error)) throw error;
-        forgetSharedCall(callName, sharedCall);
+        if (!isRefusedByCallerLimit(error)) throw error;
+        forgetSharedCall(callKey, sharedCall);
       }
     }
   }
@@ -115,17 +115,20 @@ export function openCallCache(
    * the other replica. The response is stored even if all callers have disconnected.
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
-    const { request, owner, cache: options } = call;
+    const { request, owner, cache: cacheOptions } = call;
     const responseName = await responseCache.resolveName(owner.tenantId, getCachedResponseName(request));
     const onLost = (id: string) => meter.settleLost(call, id);
-    const claim = await responseCache.claim(call, responseName, { after: options.fresh ? now() : undefined, onLost });
+    const claim = await responseCache.claim(call, responseName, {
+      after: cacheOptions.fresh ? now() : undefined,
+      onLost,
+    });
     if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
     // Another process died while it was sending this call, and the service may have charged for it. Therefore fail, and
     // send the call again only if the caller repeats it.
     if (claim.kind === 'lost') throw createLostCallError();
     try {
       const pendingResponse = sendAndStore(call, claim);
-      await options.onSending?.(pendingResponse);
+      await cacheOptions.onSending?.(pendingResponse);
       return await pendingResponse;
     } finally {
       await claim.end();
@@ -163,15 +166,15 @@ export function openCallCache(
     return response;
   }
 
-  function startSharedCall(name: string, call: ApiCall, send: SendCall): SharedCall {
+  function startSharedCall(callKey: string, call: ApiCall, send: SendCall): SharedCall {
     const startedCall = { ...inFlight.start(call, send), isChargeShown: false };
-    sharedCalls.set(name, startedCall);
-    void startedCall.settled.then(() => forgetSharedCall(name, startedCall));
+    sharedCalls.set(callKey, startedCall);
+    void startedCall.settled.then(() => forgetSharedCall(callKey, startedCall));
     return startedCall;
   }
 
-  function forgetSharedCall(name: string, sharedCall: SharedCall): void {
-    if (sharedCalls.get(name) === sharedCall) sharedCalls.delete(name);
+  function forgetSharedCall(callKey: string, sharedCall: SharedCall): void {
+    if (sharedCalls.get(callKey) === sharedCall) sharedCalls.delete(callKey);
   }
 
   /**
@@ -221,7 +224,7 @@ export function openCallCache(
       const response = await meter.send(sentCall).catch(async (error) => {
         // The service may have made the change before the call failed. Delete the cached lists, because they may be
         // outdated.
-        if (!isRejected(error)) await forgetCachedLists();
+        if (!isCollectionUnchanged(error)) await forgetCachedLists();
         throw error;
       });
       await forgetCachedLists();
@@ -294,14 +297,14 @@ async function awaitSharedCall(sharedCall: SharedCall, signal: AbortSignal): Pro
  * that wait for the same call may still send it, because they have other limits. The server's budget applies to all
  * callers.
  */
-const isRefusedByOwnLimit = (error: unknown) =>
+const isRefusedByCallerLimit = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.limit !== 'server';
 
 /**
  * Returns true if an error proves that the service did not change a collection, e.g. because the service rejected the
  * API key. The cached lists of the collection are then still valid.
  */
-const isRejected = (error: unknown) =>
+const isCollectionUnchanged = (error: unknown) =>
   error instanceof AdLibraryError &&
   !error.failure.mayHaveBeenPerformed &&
   (error.failure.wasSent === false || ['unauthorized', 'forbidden', 'not_found'].includes(error.failure.kind));

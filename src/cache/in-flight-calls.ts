@@ -23,7 +23,7 @@ export interface InFlightOptions {
  * How long `close` waits for aborted calls to record their cost, in milliseconds. The process then closes the ledger,
  * in which the cost is recorded.
  */
-const maxSettleMs = 1000;
+const maxSettlementWaitMs = 1000;
 
 interface TrackedCall {
   call: ApiCall;
@@ -67,10 +67,10 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
     }
   };
 
-  const waitUntilSettled = async (maxMs: number) => {
+  const waitUntilSettled = async (maxWaitMs: number) => {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, maxMs);
+      timer = setTimeout(resolve, maxWaitMs);
     });
     const allSettled = Promise.all([...trackedCalls].map(({ settled }) => settled));
     await Promise.race([allSettled, timeout]).finally(() => clearTimeout(timer));
@@ -109,7 +109,7 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
         if (call.progress.isSent || call.progress.mayHaveBeenPerformed) onLost(call);
         abort.abort();
       }
-      await waitUntilSettled(maxSettleMs);
+      await waitUntilSettled(maxSettlementWaitMs);
     },
   };
 }

@@ -17,8 +17,8 @@ export interface Calendar {
 /** The unit of the dates in a column: a month, a week or a day. */
 export interface CalendarUnit {
   /** Returns the start of the month, week or day after `timeMs`, in milliseconds since the Unix epoch. */
-  getNextStart(time: number): number;
-  formatName(time: number): string;
+  getNextStart(timeMs: number): number;
+  formatName(timeMs: number): string;
   /**
    * False if the unit may actually be longer. For example, a column that contains only the months 2026-01 and 2026-04
    * may contain quarters.
@@ -50,14 +50,14 @@ const isDate = (cell: string) => datePattern.test(cell) && !Number.isNaN(Date.pa
 /** Matches a month such as `2026-06`, or the first day of a month such as `2026-06-01`. */
 const monthPattern = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
 
-const formatIsoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
+const formatIsoDay = (timeMs: number) => new Date(timeMs).toISOString().slice(0, 10);
 
 function createMonthUnit(columnName: string, times: readonly number[]): CalendarUnit {
   const isUnitCertain =
     /month/i.test(columnName) || computeCommonDivisor(computeDistances(times.map(countMonths))) === 1;
   return {
-    getNextStart: (time) => Date.UTC(new Date(time).getUTCFullYear(), new Date(time).getUTCMonth() + 1),
-    formatName: (time) => formatIsoDay(time).slice(0, 7),
+    getNextStart: (timeMs) => Date.UTC(new Date(timeMs).getUTCFullYear(), new Date(timeMs).getUTCMonth() + 1),
+    formatName: (timeMs) => formatIsoDay(timeMs).slice(0, 7),
     isUnitCertain,
     showsGaps: isUnitCertain,
   };
@@ -67,7 +67,7 @@ function createMonthUnit(columnName: string, times: readonly number[]): Calendar
  * Returns the number of months from the year 0 to `timeMs`. The distance between two dates in months is then a simple
  * difference.
  */
-const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
+const countMonths = (timeMs: number) => new Date(timeMs).getUTCFullYear() * 12 + new Date(timeMs).getUTCMonth();
 
 /**
  * Creates the unit for a column of days. The unit is a week if all dates fall on the same weekday and the column name
@@ -80,7 +80,7 @@ function createDayUnit(columnName: string, times: readonly number[]): CalendarUn
   const days = isWeekly ? 7 : 1;
   const isUnitCertain = (isWeekly ? isWeekName(columnName) : /day/i.test(columnName)) || divisor === days;
   return {
-    getNextStart: (time) => time + days * dayMs,
+    getNextStart: (timeMs) => timeMs + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
     // If most days are far apart, such as the days on which ads were read, they are not a daily series. Do not show the
@@ -122,8 +122,8 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
   const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;
   const parseTime = (cell: string) => parseWeekStart(system, cell);
-  const formatName = (time: number) => {
-    const { year, week } = system.getWeek(time);
+  const formatName = (timeMs: number) => {
+    const { year, week } = system.getWeek(timeMs);
     return `${year}-${weekLetter}${String(week).padStart(2, '0')}`;
   };
   return { parseTime, unit: { getNextStart: system.getNextStart, formatName, isUnitCertain: true, showsGaps: true } };
@@ -132,21 +132,21 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
 /** A way to number the weeks of a year, such as ISO 8601. Times are in milliseconds. */
 interface WeekSystem {
   getStart(year: number, week: number): number;
-  getWeek(time: number): { year: number; week: number };
-  getNextStart(time: number): number;
+  getWeek(timeMs: number): { year: number; week: number };
+  getNextStart(timeMs: number): number;
 }
 
-const getMonday = (time: number): number => time - ((new Date(time).getUTCDay() + 6) % 7) * dayMs;
-const getYear = (time: number): number => new Date(time).getUTCFullYear();
+const getMonday = (timeMs: number): number => timeMs - ((new Date(timeMs).getUTCDay() + 6) % 7) * dayMs;
+const getYear = (timeMs: number): number => new Date(timeMs).getUTCFullYear();
 
 /** ISO 8601 weeks (`%G-W%V`). Week 1 contains January 4. */
 const isoWeeks: WeekSystem = {
   getStart: (year, week) => getMonday(Date.UTC(year, 0, 4)) + (week - 1) * 7 * dayMs,
-  getWeek: (time) => {
-    const year = getYear(time + 3 * dayMs);
-    return { year, week: Math.round((time - isoWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
+  getWeek: (timeMs) => {
+    const year = getYear(timeMs + 3 * dayMs);
+    return { year, week: Math.round((timeMs - isoWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
   },
-  getNextStart: (time) => time + 7 * dayMs,
+  getNextStart: (timeMs) => timeMs + 7 * dayMs,
 };
 
 /**
@@ -155,11 +155,11 @@ const isoWeeks: WeekSystem = {
  */
 const mondayWeeks: WeekSystem = {
   getStart: (year, week) => Math.max(Date.UTC(year, 0, 1), getMonday(Date.UTC(year, 0, 7)) + (week - 1) * 7 * dayMs),
-  getWeek: (time) => {
-    const year = getYear(time);
-    return { year, week: Math.floor((time - mondayWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
+  getWeek: (timeMs) => {
+    const year = getYear(timeMs);
+    return { year, week: Math.floor((timeMs - mondayWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
   },
-  getNextStart: (time) => Math.min(getMonday(time) + 7 * dayMs, Date.UTC(getYear(time) + 1, 0, 1)),
+  getNextStart: (timeMs) => Math.min(getMonday(timeMs) + 7 * dayMs, Date.UTC(getYear(timeMs) + 1, 0, 1)),
 };
 
 function parseWeekStart(system: WeekSystem, cell: string): number {

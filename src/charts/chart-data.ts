@@ -40,7 +40,7 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
  * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; its month, week or day is
  * marked as unfinished
  */
-export function readChartData(kind: ChartKind, table: ChartRows, readAt: number | undefined) {
+export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
   const pivotedRows = pivotSeries(table, countColumns);
   if (pivotedRows && 'problem' in pivotedRows) return pivotedRows;
@@ -102,10 +102,10 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const lastPoint = filledPoints.at(-1);
   const lastPointEnd = lastPoint && calendar?.unit?.getNextStart(lastPoint.position);
   const isLastPointUnfinished =
-    readAt !== undefined &&
+    readAtMs !== undefined &&
     lastPoint !== undefined &&
-    lastPoint.position <= readAt &&
-    readAt < (lastPointEnd ?? lastPoint.position);
+    lastPoint.position <= readAtMs &&
+    readAtMs < (lastPointEnd ?? lastPoint.position);
   const omittedRowCount = allRows.length - rows.length;
   const notes = [
     omittedRowCount > 0 &&
@@ -210,13 +210,13 @@ function fillGaps(
 ): readonly ChartPoint[] | undefined {
   const fillsZeros = isUnitCertain && isCountSeries.includes(true);
   if (!fillsZeros && !showsGaps) return points;
-  const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
-  const byTime = new Map(points.map((point) => [point.position, point]));
+  const [firstPosition, lastPosition] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
+  const pointsByTime = new Map(points.map((point) => [point.position, point]));
   const filledPoints: ChartPoint[] = [];
-  for (let time = first; time <= last; time = getNextStart(time)) {
+  for (let time = firstPosition; time <= lastPosition; time = getNextStart(time)) {
     if (filledPoints.length >= maxPointCount) return fillsZeros ? undefined : points;
     const values = isCountSeries.map((isCount) => (isCount && isUnitCertain ? 0 : null));
-    filledPoints.push(byTime.get(time) ?? { name: formatName(time), rowNumber: 0, position: time, values });
+    filledPoints.push(pointsByTime.get(time) ?? { name: formatName(time), rowNumber: 0, position: time, values });
   }
   return filledPoints;
 }
@@ -231,7 +231,7 @@ const unitPatterns: readonly [string, RegExp][] = [
   ['money', /spend|cost|price|revenue|credit|usd|eur/i],
   ['reach', /reach|impression|likes|views|clicks|audience/i],
 ];
-const getUnit = (name: string) => unitPatterns.find(([, pattern]) => pattern.test(name))?.[0];
+const getUnit = (columnName: string) => unitPatterns.find(([, pattern]) => pattern.test(columnName))?.[0];
 
 /** Divides the series into panels by unit, because only series with the same unit can share an axis. */
 export function buildPanels(data: ChartData) {

@@ -60,7 +60,7 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
   const shapes: Shape[] = [];
   let height = 0;
   for (const panel of buildPanels(chartData)) {
-    const panelChart = drawPanel[kind][chartData.x](panel, layout);
+    const panelChart = panelDrawers[kind][chartData.x](panel, layout);
     shapes.push(...panelChart.shapes.map((shape) => moveDown(shape, height)));
     height += panelChart.height;
   }
@@ -100,19 +100,19 @@ function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
 
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
-const drawVerticalBars: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'in order', drawBars);
+const drawVerticalBars: DrawPanel = (panel, layout) => drawAboveAxis(panel, layout, 'in order', drawBars);
 /**
  * Draws lines over an axis of dates or numbers. Points are placed at their date or number, so their distances can
  * differ.
  */
-const drawVerticalLines: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'by distance', drawLines);
+const drawLinesByDistance: DrawPanel = (panel, layout) => drawAboveAxis(panel, layout, 'by distance', drawLines);
 
-const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
+const panelDrawers: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
   bar: { names: drawHorizontalBars, dates: drawVerticalBars, numbers: drawVerticalBars },
   line: {
-    names: (panel, layout) => drawVertical(panel, layout, 'in order', drawLines),
-    dates: drawVerticalLines,
-    numbers: drawVerticalLines,
+    names: (panel, layout) => drawAboveAxis(panel, layout, 'in order', drawLines),
+    dates: drawLinesByDistance,
+    numbers: drawLinesByDistance,
   },
 };
 
@@ -207,7 +207,7 @@ interface Scale {
  * Draws vertical bars or lines above an axis.
  * @param spacing `in order` spaces the points evenly; `by distance` places them by their date or number
  */
-function drawVertical(
+function drawAboveAxis(
   panel: Panel,
   layout: Layout,
   spacing: 'in order' | 'by distance',
@@ -291,8 +291,8 @@ function drawLine(
   isLastPointUnfinished: boolean,
 ): void {
   const pointRuns: Point[][] = [[]];
-  for (const value of linePoints)
-    if (value) pointRuns.at(-1)?.push(value);
+  for (const linePoint of linePoints)
+    if (linePoint) pointRuns.at(-1)?.push(linePoint);
     else pointRuns.push([]);
   for (const points of pointRuns) {
     const isRunUnfinished = isLastPointUnfinished && points === pointRuns.at(-1);

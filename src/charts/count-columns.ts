@@ -91,9 +91,9 @@ function listAliases(statement: string): { name: string; isCount: boolean }[] {
   const countAliasEnds = new Set<number>();
   for (const { index, 0: countCall } of statement.matchAll(/\bcount\s*\(/gi)) {
     const isWholeExpression = /(?:\bselect|\bdistinct|,)\s*$/i.test(statement.slice(0, index));
-    let end = findClosingParenthesis(statement, index + countCall.length);
+    let end = findParenthesisEnd(statement, index + countCall.length);
     filterPattern.lastIndex = end;
-    if (filterPattern.test(statement)) end = findClosingParenthesis(statement, filterPattern.lastIndex);
+    if (filterPattern.test(statement)) end = findParenthesisEnd(statement, filterPattern.lastIndex);
     aliasPattern.lastIndex = end;
     const alias = aliasPattern.exec(statement);
     if (alias === null) continue;
@@ -121,9 +121,9 @@ const readAliasName = (match: readonly (string | undefined)[]): string =>
  * Returns the index after the parenthesis that closes the opening parenthesis just before `startIndex`. If there is no
  * closing parenthesis, returns the length of the statement.
  */
-function findClosingParenthesis(statement: string, start: number): number {
+function findParenthesisEnd(statement: string, startIndex: number): number {
   let depth = 1;
-  for (let index = start; index < statement.length; index++) {
+  for (let index = startIndex; index < statement.length; index++) {
     if (statement[index] === '(') depth++;
     else if (statement[index] === ')' && --depth === 0) return index + 1;
   }

@@ -49,17 +49,17 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
   const { config, log, writeToStdout, printStatus } = callOptions;
   const [toolName = '', argumentsText = '{}'] = positionals;
   const { json, out, force, html, exitCode }: CallFlags = options;
-  checkTool(toolName, config);
+  assertToolIsCallable(toolName, config);
   const watchFlag = html ? '--html' : exitCode && '--exit-code';
   if (watchFlag && toolName !== 'check_watches')
     throw new SettingsError([`${watchFlag} works only with check_watches`]);
   if (out !== undefined) await checkOutputFile(out, { tool: toolName, force, html });
   const argumentsInput =
     argumentsText === '-'
-      ? await Promise.race([readText(callOptions.stdin), callOptions.stopRequested])
+      ? await Promise.race([readStdinText(callOptions.stdin), callOptions.stopRequested])
       : argumentsText;
   if (typeof argumentsInput !== 'string') return 1;
-  const toolArguments = parseArguments(argumentsInput);
+  const toolArguments = parseToolArguments(argumentsInput);
   // Request both text and structured data from the tool, because `--json` prints the data, and all other output is
   // text.
   const app = await openApp({
@@ -95,7 +95,7 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
       return 1;
     }
     const successExitCode = exitCode && hasNewAds(result) ? newAdsExitCode : 0;
-    const readFileContent = findFileContent(result, app);
+    const readFileContent = findFileContentReader(result, app);
     if (out === undefined) {
       if (readFileContent && result.structuredContent?.file === undefined)
         printStatus(
@@ -136,7 +136,7 @@ const zeroWidthJoiner = '\u200d';
  * @throws SettingsError if the tool is unknown, if only the ad board (the interactive view in AI apps) can call it, or
  * if it needs stored data and no data folder is set
  */
-function checkTool(toolName: string, { files, demo }: Config): void {
+function assertToolIsCallable(toolName: string, { files, demo }: Config): void {
   if (!toolNames.includes(toolName)) {
     const [nearestName = ''] = sortBySimilarity(toolName, toolNames);
     const isBoardTool = describedTools.some((tool) => tool.name === toolName);
@@ -185,7 +185,7 @@ const maxStdinBytes = 4 * 1024 * 1024;
  * Reads all of standard input as text.
  * @throws SettingsError if the input is too large
  */
-async function readText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
+async function readStdinText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let byteCount = 0;
   for await (const chunk of stdin) {
@@ -201,10 +201,10 @@ async function readText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
  * Parses the arguments of a tool, as written on the command line.
  * @throws SettingsError if the text is not a JSON object
  */
-function parseArguments(text: string): object {
+function parseToolArguments(argumentsText: string): object {
   let parsedArguments: unknown;
   try {
-    parsedArguments = JSON.parse(text.trim() || '{}');
+    parsedArguments = JSON.parse(argumentsText.trim() || '{}');
   } catch (error) {
     throw new SettingsError([
       `the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${argumentsAdvice}`,
@@ -221,7 +221,7 @@ const argumentsAdvice = `Write - to send one object to standard input, or write 
  * Returns a function that loads the picture or the file in a tool result. Returns undefined if the result contains
  * neither.
  */
-function findFileContent(
+function findFileContentReader(
   { content, structuredContent: { uri, file } = {} }: ToolResult,
   { catalog, credentials }: App,
 ) {

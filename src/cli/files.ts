@@ -7,7 +7,7 @@ import { getExportsFolder } from '../storage/exports.ts';
 import { listStoredFiles, type StoredFile } from '../storage/folder.ts';
 
 /** Prints what is stored in the data folder, then deletes this data. Exported files stay. Returns the exit code. */
-export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
+export async function clearFiles({ files }: Config, printText: (text: string) => void): Promise<number> {
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
   const folder = resolve(files);
@@ -15,19 +15,21 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   const storedFiles = [...accounts, ...keys];
   const descriptions = [formatCount(accounts.length, 'dataset')];
   if (keys.length > 0) descriptions.push(`answers and spending of ${formatCount(keys.length, 'key')}`);
-  print(`${folder} stores ${descriptions.join(', and ')}${storedFiles.length > 0 ? ':' : '.'}\n`);
+  printText(`${folder} stores ${descriptions.join(', and ')}${storedFiles.length > 0 ? ':' : '.'}\n`);
   for (const account of accounts)
-    print(`  ${formatService(account)}: ${formatContents(account)}, ${formatSize(account)}\n`);
+    printText(`  ${formatService(account)}: ${formatContents(account)}, ${formatSize(account)}\n`);
   for (const key of keys)
-    print(`  ${formatService(key)}: cached answers, cursors and spending of a key, ${formatSize(key)}\n`);
+    printText(`  ${formatService(key)}: cached answers, cursors and spending of a key, ${formatSize(key)}\n`);
   for (const { path } of storedFiles) {
     await deleteStoreFile(path);
-    print(`Deleted ${path}\n`);
+    printText(`Deleted ${path}\n`);
   }
   const exportsFolder = getExportsFolder(folder);
   const exportedFiles = (await readdir(exportsFolder).catch(ignoreErrorCodes('ENOENT'))) ?? [];
   if (exportedFiles.length > 0)
-    print(`${exportsFolder} contains ${formatCount(exportedFiles.length, 'exported file')}. Delete them yourself.\n`);
+    printText(
+      `${exportsFolder} contains ${formatCount(exportedFiles.length, 'exported file')}. Delete them yourself.\n`,
+    );
   return 0;
 }
 

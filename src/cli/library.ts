@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { openPictureFetch } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
-import { isLoopback } from '../config/setting-values.ts';
+import { isLoopbackHost } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
   createKey,
@@ -96,15 +96,15 @@ async function importAndReport(
   const { stdin, writeToStderr, printReport, isTerminal } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
-  const question = checkQuestion(flags);
-  const progressMeter = isTerminal ? createProgressMeter(writeToStderr) : undefined;
+  const question = checkQuestionName(flags);
+  const progressLine = isTerminal ? createProgressLine(writeToStderr) : undefined;
   const importResult = await importFiles(target, files, {
-    ...{ stdin, format, question, isComplete, onProgress: progressMeter?.show },
+    ...{ stdin, format, question, isComplete, onProgress: progressLine?.show },
   })
     .catch((error) => {
       throw toReadableError(error);
     })
-    .finally(() => progressMeter?.clear());
+    .finally(() => progressLine?.clear());
   for (const report of importResult.files)
     printReport(hasImportProblem(report) ? 'error' : 'info', formatImportReport(report));
   if (importResult.otherFiles.length > 0) printReport('info', formatSkippedFiles(importResult.otherFiles));
@@ -131,7 +131,7 @@ const hasImportProblem = ({ skipped, problems }: ImportedFile): boolean => skipp
  * Returns the name passed with `--question`: the name of a saved search whose results are in the imported files.
  * @throws SettingsError if the name is invalid, or missing with `--complete`
  */
-function checkQuestion({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
+function checkQuestionName({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
   const questionName = question?.trim();
   if (complete && questionName === undefined)
     throw new SettingsError(['--complete needs --question with the name of the question']);
@@ -145,20 +145,20 @@ const maxListedFiles = 10;
 /**
  * Formats the report line about files without records, e.g. `skipped, because they contain no records: a.txt, b.txt`.
  */
-function formatSkippedFiles(names: readonly string[]): string {
-  const unlistedCount = names.length - maxListedFiles;
+function formatSkippedFiles(fileNames: readonly string[]): string {
+  const unlistedCount = fileNames.length - maxListedFiles;
   const unlistedText = unlistedCount > 0 ? ` and ${unlistedCount.toLocaleString('en-US')} more` : '';
-  return `skipped, because they contain no records: ${names.slice(0, maxListedFiles).join(', ')}${unlistedText}`;
+  return `skipped, because they contain no records: ${fileNames.slice(0, maxListedFiles).join(', ')}${unlistedText}`;
 }
 
 /**
  * Formats the report line of an import with `--complete` about a question (a saved search), e.g. `question socks: 12
  * ads listed, 3 gone`. An ad is gone if an earlier import of the question contains the ad, but this import does not.
  */
-function formatQuestionResult(name: string, { questionResult, incompleteReason }: ImportFilesResult): string {
+function formatQuestionResult(questionName: string, { questionResult, incompleteReason }: ImportFilesResult): string {
   if (!questionResult)
-    return `question ${name}: no ad was marked as gone, because ${incompleteReason}; import all files of the download again`;
-  return `question ${name}: ${formatCount(questionResult.listed, 'ad')} listed, ${questionResult.gone.toLocaleString('en-US')} gone`;
+    return `question ${questionName}: no ad was marked as gone, because ${incompleteReason}; import all files of the download again`;
+  return `question ${questionName}: ${formatCount(questionResult.listed, 'ad')} listed, ${questionResult.gone.toLocaleString('en-US')} gone`;
 }
 
 /** The minimum time between two updates of the progress line, in milliseconds. */
@@ -170,7 +170,7 @@ const progressIntervalMs = 200;
 const storingTimeFactor = 2;
 
 /** Creates a progress line, i.e. a line of the terminal that shows the progress of an import. */
-function createProgressMeter(writeToStderr: (text: string) => void) {
+function createProgressLine(writeToStderr: (text: string) => void) {
   const startedAt = performance.now();
   let storingStartedAt: number | undefined;
   let lastShownAt = -Infinity;
@@ -211,15 +211,16 @@ export function formatProgress(progress: ImportProgress, elapsedMs: number): str
   return `import  ${formatMegabytes(readBytes)}${totalText} read, ${formatCount(readRecords, 'record')}${remainingText}`;
 }
 
-const formatDuration = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);
+const formatDuration = (durationMs: number) =>
+  durationMs < 90_000 ? `${Math.ceil(durationMs / 1000)} s` : `${Math.round(durationMs / 60_000)} min`;
 
 /**
  * Checks the value of `--format`.
  * @throws SettingsError that lists all formats if the format does not exist
  */
-function checkFormatName(format: string | undefined): void {
+function checkFormatName(formatName: string | undefined): void {
   const formatNames = listFormats().map(({ name }) => name);
-  if (format === undefined || formatNames.includes(format)) return;
+  if (formatName === undefined || formatNames.includes(formatName)) return;
   throw new SettingsError([`--format takes one of ${formatNames.join(', ')}; "library formats" describes them`]);
 }
 
@@ -295,7 +296,7 @@ async function serveUntilStopped(
   // The HTML pages require no API key. Instead, their path contains random characters that only the terminal shows.
   // Allowing all requests from local IP addresses would not be safe, because a local proxy may forward requests of
   // other machines.
-  const pagesPath = isLoopback(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
+  const pagesPath = isLoopbackHost(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const servedLibrary = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
@@ -331,7 +332,8 @@ function checkKeyOptions(options: KeyOptions): KeyOptions {
 }
 
 /** Converts an option name to its flag, e.g. `hourlyLimit` to `--hourly-limit`. */
-const formatFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const formatFlag = (optionName: string): string =>
+  `--${optionName.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /**
  * Formats the path of the served database and the number of records in the database. A user who has started the server
@@ -434,4 +436,4 @@ function formatKeys(keys: KeyInfo[]): string {
     .join('\n');
 }
 
-const formatDay = (time: number) => new Date(time).toISOString().slice(0, 10);
+const formatDay = (timeMs: number) => new Date(timeMs).toISOString().slice(0, 10);

@@ -369,8 +369,8 @@ const maxProblemLength = 400;
  * Formats a problem with the command line as one line. Commander writes `error: …`, and sometimes a second line such as
  * `(Did you mean …?)`. Control characters from the command line are escaped.
  */
-function formatProblem(text: string): string {
-  const [problem = '', suggestion] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
+function formatProblem(commanderMessage: string): string {
+  const [problem = '', suggestion] = commanderMessage.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
   const problemLine = [problem.replace(/^error: /, '').slice(0, maxProblemLength), suggestion]
     .filter(Boolean)
     .join(' ');

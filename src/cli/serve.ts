@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allToolNames, openApp, monotonicNow as processMonotonicNow, version } from '../app.ts';
-import { isLoopback } from '../config/setting-values.ts';
+import { isLoopbackHost } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
   type CallEvent,
   createCallLogger,
   createFailureWarnings,
   createLog,
-  createRareWarning,
+  createRateLimitedWarning,
   isLogged,
   type OnCall,
   trackServiceState,
@@ -53,8 +53,8 @@ export async function serveHttp(
   const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
   const getClientAddress = createGetClientAddress(trustedProxy);
   // Do not warn if the operator has turned off the limit of key attempts, because a proxy then limits them.
-  const limitsAttempts = config.refusalsPerMinute > 0;
-  if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined && limitsAttempts)
+  const isAttemptLimitEnabled = config.refusalsPerMinute > 0;
+  if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined && isAttemptLimitEnabled)
     log.warn(
       'AD_LIBRARY_TRUSTED_PROXY is not set, so all callers behind a proxy count as one address; set it to the address of the proxy, or to none if there is no proxy',
     );
@@ -129,7 +129,7 @@ export async function serveHttp(
   // A connection without traffic may be waiting for a slow call, so the idle time limit must be longer than a call may
   // take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
-  const warnOfRefusal = createRareWarning(
+  const warnOfRefusal = createRateLimitedWarning(
     log,
     monotonicNow,
     'connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY',
@@ -173,6 +173,6 @@ const failingProbeMs = 3000;
  */
 function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
-  const mediaHost = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
+  const mediaHost = isLoopbackHost(host) ? host : (allowedHosts?.[0] ?? host);
   return `http://${formatUrlHost(mediaHost)}:${port}/media`;
 }

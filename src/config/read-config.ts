@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { type LogFormat, logFormats } from '../logging/log.ts';
-import { isLoopback } from './setting-values.ts';
+import { isLoopbackHost } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
 /**
@@ -48,7 +48,7 @@ export function readConfig(
   { tools, command = '' }: ReadOptions = {},
 ): Config {
   const problems = new Map<SettingName, string>();
-  const hasFlag = (name: SettingName) => normalizeText(flags[name]) !== undefined && 'flag' in settings[name];
+  const hasFlag = (name: SettingName) => normalizeSettingText(flags[name]) !== undefined && 'flag' in settings[name];
   const addProblem = (name: SettingName, problem: string) => {
     const { variable, flag, title } = settings[name] as Setting;
     if (hasFlag(name)) problems.set(name, `${flag} ${problem}`);
@@ -58,7 +58,7 @@ export function readConfig(
   const values = Object.entries(settings).map(([key, setting]: [string, Setting]) => {
     const name = key as SettingName;
     try {
-      return [name, setting.parse(normalizeText(flags[name]) ?? readSettingText(setting, environment))];
+      return [name, setting.parse(normalizeSettingText(flags[name]) ?? readSettingText(setting, environment))];
     } catch (error) {
       addProblem(name, (error as Error).message);
       return [name, setting.parse(undefined)];
@@ -82,7 +82,7 @@ export function readLogFormat(environment: NodeJS.ProcessEnv, argv: readonly str
     if (word === flag) return [argv[index + 1]];
     return word.startsWith(`${flag}=`) ? [word.slice(flag.length + 1)] : [];
   });
-  const texts = [...flagValues.reverse(), environment[variable]].map(normalizeText);
+  const texts = [...flagValues.reverse(), environment[variable]].map(normalizeSettingText);
   return texts.map((text) => logFormats.find((format) => format === text)).find((format) => format !== undefined);
 }
 
@@ -117,7 +117,7 @@ function* findCombinationProblems(
     const listedTools = unknownTools.slice(0, maxListedTools).join(', ') + ellipsis;
     yield ['tools', `lists unknown tools: ${listedTools}. Tools: ${tools?.join(', ')}`];
   }
-  if (listeningCommands.includes(command) && !isLoopback(host) && !allowedHosts && !(isHttp && publicUrl)) {
+  if (listeningCommands.includes(command) && !isLoopbackHost(host) && !allowedHosts && !(isHttp && publicUrl)) {
     yield ['allowedHosts', `must list the host names that requests use, because ${host} is not a loopback address`];
   }
   if (isHttp && baseUrl === undefined && !demo) {
@@ -147,8 +147,8 @@ const fileSuffix = '_FILE';
  * variable with the suffix `_FILE`.
  */
 function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
-  const variableText = normalizeText(environment[variable]);
-  const filePath = inFile && normalizeText(environment[variable + fileSuffix]);
+  const variableText = normalizeSettingText(environment[variable]);
+  const filePath = inFile && normalizeSettingText(environment[variable + fileSuffix]);
   if (!filePath) return variableText;
   if (variableText !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
   const where = `${filePath}, the file of ${variable}${fileSuffix}`;
@@ -166,14 +166,14 @@ function readSettingText({ variable, inFile }: Setting, environment: NodeJS.Proc
  * Trims the text of a setting. Returns undefined if the text is empty or an unexpanded placeholder such as
  * `${user_config.api_key}`. An MCP host passes such a text if the user leaves a field of its settings form empty.
  */
-function normalizeText(text: string | undefined): string | undefined {
-  const trimmedText = text?.trim();
+function normalizeSettingText(settingText: string | undefined): string | undefined {
+  const trimmedText = settingText?.trim();
   return trimmedText === '' || (trimmedText !== undefined && /^\$\{[^}]*\}$/.test(trimmedText))
     ? undefined
     : trimmedText;
 }
 
-const prefix = 'AD_LIBRARY_';
+const variablePrefix = 'AD_LIBRARY_';
 
 /**
  * Returns a warning for each environment variable that starts with `AD_LIBRARY_` but is not a setting, because users
@@ -181,16 +181,16 @@ const prefix = 'AD_LIBRARY_';
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const knownNames = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
-    const shortName = variable.slice(prefix.length);
+    const shortName = variable.slice(variablePrefix.length);
     return inFile ? [shortName, shortName + fileSuffix] : [shortName];
   });
   const names = Object.keys(environment).flatMap((name) =>
-    name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
+    name.startsWith(variablePrefix) ? [name.slice(variablePrefix.length)] : [],
   );
   return names.flatMap((name) => {
     if (knownNames.includes(name)) return [];
     const [nearest = ''] = sortBySimilarity(name, knownNames);
-    const hint = isSimilar(name, nearest) ? `; did you mean ${prefix}${nearest}?` : '';
-    return [`${prefix}${name} is not a setting and has no effect${hint}`];
+    const hint = isSimilar(name, nearest) ? `; did you mean ${variablePrefix}${nearest}?` : '';
+    return [`${variablePrefix}${name} is not a setting and has no effect${hint}`];
   });
 }

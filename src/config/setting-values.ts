@@ -9,7 +9,7 @@ import { parseSearchFilters, type SearchFilters } from '../api/search-filters.ts
  *
  * Parsers are plain functions, because creating Zod schemas would delay every start.
  */
-export type Parser<Value> = (text: string) => Value;
+export type SettingParser<Value> = (settingText: string) => Value;
 
 const throwProblem = (problem: string): never => {
   throw new Error(problem);
@@ -17,33 +17,33 @@ const throwProblem = (problem: string): never => {
 
 /** Wraps a parser so that the setting is optional. If the setting is missing, its value is undefined. */
 export const makeOptional =
-  <Value>(parse: Parser<Value>) =>
-  (text: string | undefined): Value | undefined =>
-    text === undefined ? undefined : parse(text);
+  <Value>(parse: SettingParser<Value>) =>
+  (settingText: string | undefined): Value | undefined =>
+    settingText === undefined ? undefined : parse(settingText);
 
 /** Wraps a parser so that the setting has a default value, which is used if the setting is missing. */
 export const addDefaultValue =
-  <Value>(parse: Parser<Value>, defaultValue: NoInfer<Value>) =>
-  (text: string | undefined): Value =>
-    text === undefined ? defaultValue : parse(text);
+  <Value>(parse: SettingParser<Value>, defaultValue: NoInfer<Value>) =>
+  (settingText: string | undefined): Value =>
+    settingText === undefined ? defaultValue : parse(settingText);
 
 /** A parser that accepts any text and returns it unchanged, e.g. for a folder name. */
-export const parseText: Parser<string> = (text) => text;
+export const parseAnyText: SettingParser<string> = (settingText) => settingText;
 
 /**
  * Parses an API key, which consists of printable ASCII characters without spaces. A key in quotation marks is rejected,
  * because Docker's `--env-file` and systemd pass on quotation marks that a shell would remove.
  */
-export const parseApiKey: Parser<string> = (text) =>
-  /^[\x21-\x7e]+$/.test(text) && !/^(["']).*\1$/.test(text)
-    ? text
+export const parseApiKey: SettingParser<string> = (settingText) =>
+  /^[\x21-\x7e]+$/.test(settingText) && !/^(["']).*\1$/.test(settingText)
+    ? settingText
     : throwProblem('must be the key as shown in the developer portal, without spaces or quotation marks');
 
 const trueWords = ['true', '1', 'yes', 'on'];
 const falseWords = ['false', '0', 'no', 'off'];
 /** Parses a boolean, e.g. `true`, `0`, `yes` or `OFF`. Case does not matter. */
-export const parseOnOff: Parser<boolean> = (text) => {
-  const word = text.toLowerCase();
+export const parseBoolean: SettingParser<boolean> = (settingText) => {
+  const word = settingText.toLowerCase();
   return trueWords.includes(word) || (falseWords.includes(word) ? false : throwProblem('must be true or false'));
 };
 
@@ -52,31 +52,31 @@ export const parseOnOff: Parser<boolean> = (text) => {
  * `problem`.
  */
 export const createWordParser =
-  <const Word extends string>(words: readonly Word[], problem: string): Parser<Word> =>
-  (text) =>
-    words.find((word) => word === text) ?? throwProblem(problem);
+  <const Word extends string>(words: readonly Word[], problem: string): SettingParser<Word> =>
+  (settingText) =>
+    words.find((word) => word === settingText) ?? throwProblem(problem);
 
 /** Creates a parser that accepts whole numbers from `min` to `max`, inclusive. */
 export const createWholeNumberParser =
-  (min: number, max: number): Parser<number> =>
-  (text) => {
-    const wholeNumber = Number(text);
+  (min: number, max: number): SettingParser<number> =>
+  (settingText) => {
+    const wholeNumber = Number(settingText);
     const isValid = Number.isInteger(wholeNumber) && wholeNumber >= min && wholeNumber <= max;
     return isValid ? wholeNumber : throwProblem(`must be a whole number from ${min} to ${max}`);
   };
 
 /** Parses an encryption secret, which must have at least 32 characters. */
-export const parseSecret: Parser<string> = (text) =>
-  [...text].length >= 32
-    ? text
+export const parseSecret: SettingParser<string> = (settingText) =>
+  [...settingText].length >= 32
+    ? settingText
     : throwProblem('must have at least 32 characters; make one with: openssl rand -base64 32');
 
 /**
  * Parses a comma-separated list of names. A list without any name, such as `,`, is rejected because it must be a
  * mistake.
  */
-export const parseNames: Parser<string[]> = (text) => {
-  const names = text
+export const parseNames: SettingParser<string[]> = (settingText) => {
+  const names = settingText
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
@@ -87,16 +87,16 @@ export const parseNames: Parser<string[]> = (text) => {
 const removeBrackets = (host: string) => host.replace(/^\[(.*)\]$/, '$1');
 
 /** Parses the host name or IP address on which a server listens. Brackets around an IPv6 address are removed. */
-export const parseListenHost: Parser<string> = (text) => {
-  const host = removeBrackets(text);
+export const parseListenHost: SettingParser<string> = (settingText) => {
+  const host = removeBrackets(settingText);
   const isHostName = /^[a-z\d_-]+(\.[a-z\d_-]+)*\.?$/i.test(host) && !/^[\d.]+$/.test(host);
   if (isHostName || isIP(host) !== 0) return host;
   return throwProblem('must be a host name or an IP address, without scheme or port, such as 127.0.0.1');
 };
 
 /** Parses a comma-separated list of host names without ports. */
-export const parseHostNames: Parser<string[]> = (text) => {
-  const hostNames = parseNames(text);
+export const parseHostNames: SettingParser<string[]> = (settingText) => {
+  const hostNames = parseNames(settingText);
   const wrongNames = hostNames.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
   if (wrongNames.length > 0)
     throwProblem(`must contain only host names, without scheme or port: ${wrongNames.join(', ')}`);
@@ -107,17 +107,17 @@ export const parseHostNames: Parser<string[]> = (text) => {
  * Returns true for `localhost` and for loopback addresses such as `127.0.0.1`. Connections to such a host never leave
  * this machine.
  */
-export const isLoopback = (host: string) =>
+export const isLoopbackHost = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
 /** Parses a URL. Every request to the URL includes the API key, so only loopback URLs may use http. */
-function parseUrl(text: string): URL {
+function parseUrl(settingText: string): URL {
   // Reject whitespace. The URL parser removes line breaks and tabs, so the result would differ from the text that the
   // user sees.
-  const parsedUrl = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  const parsedUrl = !/\s/.test(settingText) && URL.canParse(settingText) ? new URL(settingText) : undefined;
   if (parsedUrl === undefined || !/^https?:$/.test(parsedUrl.protocol))
     return throwProblem('must be an address such as https://api.example.com');
-  if (parsedUrl.protocol === 'http:' && !isLoopback(parsedUrl.hostname))
+  if (parsedUrl.protocol === 'http:' && !isLoopbackHost(parsedUrl.hostname))
     return throwProblem('must begin with https:// (http:// is only allowed for this machine)');
   if (parsedUrl.username || parsedUrl.password || parsedUrl.search || parsedUrl.hash)
     return throwProblem('must not contain a user, query or fragment');
@@ -125,12 +125,13 @@ function parseUrl(text: string): URL {
 }
 
 /** Parses and normalizes a base URL. For example, `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
-export const parseBaseUrl: Parser<string> = (text) => parseUrl(text).href.replace(/(?<!\/)\/+$/, '');
+export const parseBaseUrl: SettingParser<string> = (settingText) =>
+  parseUrl(settingText).href.replace(/(?<!\/)\/+$/, '');
 
 /** Parses an origin, e.g. `https://ads.example.com`. A path is not allowed, because the server defines all paths. */
-export const parseOrigin: Parser<string> = (text) => {
-  const url = parseUrl(text);
-  if (url.pathname === '/' && !text.endsWith('/')) return url.origin;
+export const parseOrigin: SettingParser<string> = (settingText) => {
+  const url = parseUrl(settingText);
+  if (url.pathname === '/' && !settingText.endsWith('/')) return url.origin;
   return throwProblem('must end with the host or its port, such as https://ads.example.com');
 };
 
@@ -138,7 +139,7 @@ export const parseOrigin: Parser<string> = (text) => {
  * A range of IP addresses, e.g. `10.0.0.0/8`. If `prefixLength` is the full length of an address, the range contains
  * only one address.
  */
-export interface Network {
+export interface IpAddressRange {
   address: string;
   /** The number of leading bits that all addresses in the range share. */
   prefixLength: number;
@@ -146,8 +147,8 @@ export interface Network {
 }
 
 /** Parses an IP address or a range of addresses, e.g. `10.0.0.0/8`. */
-const parseNetwork: Parser<Network> = (text) => {
-  const [, address = '', prefixText] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
+const parseIpAddressRange: SettingParser<IpAddressRange> = (settingText) => {
+  const [, address = '', prefixText] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(settingText) ?? [];
   const family = isIP(address);
   const maxPrefixLength = family === 4 ? 32 : 128;
   const prefixLength = Number(prefixText ?? maxPrefixLength);
@@ -157,32 +158,32 @@ const parseNetwork: Parser<Network> = (text) => {
 };
 
 /** Parses the IP address or the address range of the trusted proxy. The word `none` means that there is no proxy. */
-export const parseTrustedProxy: Parser<Network | 'none'> = (text) =>
-  text.trim().toLowerCase() === 'none' ? 'none' : parseNetwork(text);
+export const parseTrustedProxy: SettingParser<IpAddressRange | 'none'> = (settingText) =>
+  settingText.trim().toLowerCase() === 'none' ? 'none' : parseIpAddressRange(settingText);
 
 const maxFileBytes = 1024 * 1024;
 const maxProblems = 5;
 
-function readFilters(file: string): SearchFilters {
-  const stats = statSync(file);
+function readFilters(filePath: string): SearchFilters {
+  const stats = statSync(filePath);
   if (!stats.isFile()) throw new Error('it is not a file');
   if (stats.size > maxFileBytes) throw new Error(`it has ${stats.size} bytes, but at most ${maxFileBytes} are allowed`);
-  return parseSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
+  return parseSearchFilters(JSON.parse(readFileSync(filePath, 'utf8')));
 }
 
 /**
  * Reads the JSON file that describes the filter keys of the service. The value of the setting is the parsed
  * description, not the file name.
  */
-export const readFiltersFile: Parser<SearchFilters> = (file) => {
+export const readFiltersFile: SettingParser<SearchFilters> = (filePath) => {
   try {
-    return readFilters(file);
+    return readFilters(filePath);
   } catch (error) {
     const problem =
       error instanceof z.ZodError
         ? z.prettifyError(new z.ZodError(error.issues.slice(0, maxProblems)))
         : (error as Error).message;
-    return throwProblem(`names ${file}, which cannot be used: ${problem}`);
+    return throwProblem(`names ${filePath}, which cannot be used: ${problem}`);
   }
 };
 
@@ -201,8 +202,8 @@ export interface ListedHost {
 }
 
 /** Parses the hosts from which pictures may be fetched: `none`, or a list of `public`, `host` and `host:port`. */
-export const parseMediaHosts: Parser<MediaHosts> = (text) => {
-  const hostNames = parseNames(text).map((name) => name.toLowerCase());
+export const parseMediaHosts: SettingParser<MediaHosts> = (settingText) => {
+  const hostNames = parseNames(settingText).map((name) => name.toLowerCase());
   const hosts = hostNames.filter((name) => name !== 'public' && name !== 'none');
   const wrongHosts = hosts.filter((name) => parseListedHost(name) === undefined);
   if (wrongHosts.length > 0)
@@ -214,8 +215,8 @@ export const parseMediaHosts: Parser<MediaHosts> = (text) => {
 };
 
 /** Parses `host` or `host:port`. Returns the host as it appears in URLs, i.e. with brackets around an IPv6 address. */
-function parseListedHost(name: string): ListedHost | undefined {
-  const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(name) ?? [];
+function parseListedHost(hostAndPort: string): ListedHost | undefined {
+  const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(hostAndPort) ?? [];
   const hostUrl = `http://${host}:${port ?? ''}`;
   if (host === '' || !URL.canParse(hostUrl) || Number(port) === 0) return undefined;
   return { host: new URL(hostUrl).hostname, ...(port !== undefined && { port: Number(port) }) };
@@ -228,8 +229,8 @@ const storeUrlProblem =
  * Parses the URL of the store (Redis or PostgreSQL) that replicas share. The error message does not repeat the URL,
  * because it may contain a password.
  */
-export const parseStoreUrl = (text: string) =>
-  (/\s/.test(text) || !URL.canParse(text) ? undefined : parseStoreConnection(new URL(text))) ??
+export const parseStoreUrl = (settingText: string) =>
+  (/\s/.test(settingText) || !URL.canParse(settingText) ? undefined : parseStoreConnection(new URL(settingText))) ??
   throwProblem(storeUrlProblem);
 
 function parseStoreConnection({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
@@ -249,12 +250,12 @@ function parseStoreConnection({ protocol, username, password, hostname, port, pa
       ...(database && { database: Number(database) }),
     };
   }
-  const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
-  if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
+  const [sslModeMatch, sslMode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
+  if (!/^postgres(?:ql)?:$/.test(protocol) || sslModeMatch === undefined || !user || !database) return undefined;
   // Unless the URL sets another mode, connections to other machines use TLS and verify the server's certificate.
   // Connections to this machine are unencrypted.
-  const isUnencrypted = mode === 'disable' || (mode === undefined && isLoopback(host));
-  const ssl = isUnencrypted ? (false as const) : { rejectUnauthorized: mode !== 'require' };
+  const isUnencrypted = sslMode === 'disable' || (sslMode === undefined && isLoopbackHost(host));
+  const ssl = isUnencrypted ? (false as const) : { rejectUnauthorized: sslMode !== 'require' };
   return {
     engine: 'postgres' as const,
     host,
@@ -266,9 +267,9 @@ function parseStoreConnection({ protocol, username, password, hostname, port, pa
   };
 }
 
-function decodeUrlPart(text: string): string | undefined {
+function decodeUrlPart(encodedText: string): string | undefined {
   try {
-    return decodeURIComponent(text);
+    return decodeURIComponent(encodedText);
   } catch {
     return undefined;
   }

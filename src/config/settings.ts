@@ -4,17 +4,17 @@ import {
   createWholeNumberParser,
   createWordParser,
   makeOptional,
+  parseAnyText,
   parseApiKey,
   parseBaseUrl,
+  parseBoolean,
   parseHostNames,
   parseListenHost,
   parseMediaHosts,
   parseNames,
-  parseOnOff,
   parseOrigin,
   parseSecret,
   parseStoreUrl,
-  parseText,
   parseTrustedProxy,
   readFiltersFile,
 } from './setting-values.ts';
@@ -26,7 +26,7 @@ interface SettingDefinition {
    * function returns the default value.
    * @throws Error whose message continues the name of the setting, e.g. `must be true or false`
    */
-  parse(text: string | undefined): unknown;
+  parse(settingText: string | undefined): unknown;
   /** True if the value is a secret. Secrets have no flag, because flags are visible in process lists. */
   secret?: true;
   /**
@@ -96,7 +96,7 @@ export const settings = addNames({
   },
   demo: {
     title: 'Demo data',
-    parse: addDefaultValue(parseOnOff, false),
+    parse: addDefaultValue(parseBoolean, false),
     help: 'Serve generated demo data; needs no key and no address, and costs nothing',
   },
   host: {
@@ -125,7 +125,7 @@ export const settings = addNames({
   },
   metrics: {
     onlyFor: 'http',
-    parse: addDefaultValue(parseOnOff, false),
+    parse: addDefaultValue(parseBoolean, false),
     help: 'Serve Prometheus metrics at GET /metrics (http only)',
   },
   callsAtOnce: {
@@ -213,7 +213,7 @@ export const settings = addNames({
   },
   readOnly: {
     title: 'Read only',
-    parse: addDefaultValue(parseOnOff, false),
+    parse: addDefaultValue(parseBoolean, false),
     help: 'Leave out add_collection_item, the tool that writes to the service',
   },
   timeoutMs: {
@@ -233,7 +233,7 @@ export const settings = addNames({
   },
   database: {
     onlyFor: 'library',
-    parse: makeOptional(parseText),
+    parse: makeOptional(parseAnyText),
     valueName: 'file',
     help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
   },
@@ -242,7 +242,7 @@ export const settings = addNames({
     title: 'Folder for files',
     // Treat a text with a placeholder as a missing setting. Some hosts pass the default value of their settings form
     // without replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
-    parse: (text) => (text?.includes('${') ? undefined : makeOptional(parseText)(text)),
+    parse: (settingText) => (settingText?.includes('${') ? undefined : makeOptional(parseAnyText)(settingText)),
     valueName: 'folder',
     help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
   },

@@ -3,7 +3,7 @@ import type { ApiCall, Connection, ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { explainRefusal } from './credit-text.ts';
 import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from './ledger.ts';
-import { computeRequestBounds, getOverallMaxPrice, isExactPrice, isPaid, type Prices } from './prices.ts';
+import { computeRequestPriceBounds, getOverallMaxPrice, isExactPrice, isPaidOperation, type Prices } from './prices.ts';
 import { estimateUnreportedCost } from './settlement.ts';
 
 /** A credit limit, and the account in which the ledger records how much of the limit is spent. */
@@ -25,7 +25,7 @@ export const isBudget = (limit: SpendingLimit): limit is Budget => limit.budget 
  * Returns the id of the account that records the spending of a sign-in connection, e.g. `connection 7f3a`. The prefix
  * ensures that this id never equals the account id of an API key.
  */
-export const getConnectionAccount = ({ id }: Connection) => `connection ${id}`;
+export const getConnectionAccountId = ({ id }: Connection) => `connection ${id}`;
 
 /** Reads the prices that the service has charged to a tenant (API key) so far. */
 export type ReadPrices = (tenantId: string) => Promise<Prices>;
@@ -45,7 +45,8 @@ export async function reserveCredits(
     return await waitForAdmission(call, budget, readPrices);
   } catch (error) {
     const isStoreUnavailable = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
-    if (!isStoreUnavailable || isPaid(call.request.operation, await readPrices(call.owner.tenantId))) throw error;
+    if (!isStoreUnavailable || isPaidOperation(call.request.operation, await readPrices(call.owner.tenantId)))
+      throw error;
     return undefined;
   }
 }
@@ -68,7 +69,7 @@ async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPr
       const problem = explainRefusal({ account, budget, prices, request });
       throw createBudgetError(limit, {
         problem,
-        isTransient: isAffordable(computeRequestBounds(prices, request).atLeast, budget - spent - uncertain),
+        isTransient: isAffordable(computeRequestPriceBounds(prices, request).atLeast, budget - spent - uncertain),
       });
     }
     await ledger.waitForChange(accountId, admission.version, signal).catch((error) => {
@@ -88,9 +89,9 @@ const unknownPriceQueue = 'paid';
  * they run one at a time, so that at most one of them can exceed the budget.
  */
 function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: number): ReserveRequest {
-  const bounds = computeRequestBounds(prices, request);
+  const bounds = computeRequestPriceBounds(prices, request);
   const { atLeast, atMost } = bounds;
-  const isPaidCall = isPaid(request.operation, prices);
+  const isPaidCall = isPaidOperation(request.operation, prices);
   return {
     budget,
     credits: isPaidCall && Number.isFinite(atMost) ? atMost : atLeast,

@@ -61,14 +61,14 @@ interface CallBudgetOptions {
 export function openCallBudget({
   callLimit,
   limits,
-  readPrices: prices,
+  readPrices: loadPrices,
   trustsFreeOperations,
 }: CallBudgetOptions): CallBudget {
   return {
     maxCredits: callLimit.budget,
     readUsedCredits: async () => sumUsedCredits(await callLimit.ledger.read(callLimit.accountId)),
     async choosePageSize({ operation, maxSize }) {
-      const page = { operation: operations[operation], prices: await prices(), trustsFreeOperations };
+      const page = { operation: operations[operation], prices: await loadPrices(), trustsFreeOperations };
       let size = maxSize;
       for (const limit of [callLimit, ...limits].filter(isBudget)) {
         const account = await limit.ledger.read(limit.accountId);
@@ -82,7 +82,7 @@ export function openCallBudget({
       return size;
     },
     async estimateCost({ operation, totalItems, pageSize, isTotalKnown }) {
-      const knownPrices = await prices();
+      const knownPrices = await loadPrices();
       const [fullPages, lastPageItems] = [Math.floor(totalItems / pageSize), totalItems % pageSize];
       const fullPage = computePriceBounds(knownPrices, operations[operation], pageSize);
       const lastPage = computePriceBounds(knownPrices, operations[operation], lastPageItems || pageSize);
@@ -95,7 +95,7 @@ export function openCallBudget({
         return combine((full, last) => fullPages * full + (lastPageItems === 0 ? 0 : last));
       return { atLeast: combine(Math.min).atLeast, atMost: combine(Math.max).atMost };
     },
-    isFree: async (operation) => getMaxPrice(await prices(), operation) === 0,
+    isFree: async (operation) => getMaxPrice(await loadPrices(), operation) === 0,
   };
 }
 
@@ -103,7 +103,7 @@ export function openCallBudget({
  * Returns true for page sizes that may be requested even if their price is unknown, e.g. 10. Services often charge per
  * group of 5 or 10 items, so a page of 7 items would cost as much as a page of 10.
  */
-const isRoundPageSize = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
+const isRoundPageSize = (pageSize: number) => pageSize % 10 === 0 || pageSize === 5 || pageSize <= 2;
 
 /** The input of `findLargestPageSize`: the largest page size to try, and the maximum cost of the page in credits. */
 interface PageToFit {
@@ -130,5 +130,5 @@ function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOp
 }
 
 /** Returns an error message which says that the remaining credits may not cover another page. */
-const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
-  `${formatRounded(spent)} of ${formatRounded(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;
+const explainSmallRemainder = (maxCredits: number, usedCredits: number, day?: string) =>
+  `${formatRounded(usedCredits)} of ${formatRounded(maxCredits)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

@@ -5,10 +5,10 @@ import { formatRounded } from '../views/numbers.ts';
 import { type CreditAccount, isAffordable } from './ledger.ts';
 import {
   computePriceBounds,
-  computeRequestBounds,
+  computeRequestPriceBounds,
   isExactPrice,
   isListRequest,
-  isPaid,
+  isPaidOperation,
   listCharges,
   type Prices,
 } from './prices.ts';
@@ -85,7 +85,7 @@ export function buildSpending(
  * credits.
  */
 const listPricedOperations = ({ prices }: CreditAccount) =>
-  [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
+  [...prices].filter(([operation]) => isPaidOperation(operations[operation as OperationName], prices));
 
 /**
  * Formats the spending of an API key for a model, e.g. `this server since it started: 12 charged in 5 paid calls`,
@@ -144,14 +144,14 @@ export function explainRefusal({ account, budget, prices, request }: RefusedCall
     uncertain > 0 && `${formatRounded(uncertain)} counted for calls whose charge is unknown`,
     reservedAtLeast > 0 && `${formatRounded(reservedAtLeast)} reserved for calls in progress`,
   ];
-  const bounds = computeRequestBounds(prices, request);
+  const bounds = computeRequestPriceBounds(prices, request);
   const cost = isExactPrice(bounds)
     ? `this call is expected to cost ${bounds.atMost}`
     : prices.has(request.operation.name)
       ? `this call is expected to cost ${bounds.atLeast} or more`
       : 'the price of this call is not known yet';
-  const remaining = budget - spent - uncertain - reservedAtLeast;
-  return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${spendingTexts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
+  const remainingCredits = budget - spent - uncertain - reservedAtLeast;
+  return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${spendingTexts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remainingCredits)}`;
 }
 
 /** The highest `limit` that an error message suggests, even if the call had a higher `limit` or none. */

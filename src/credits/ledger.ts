@@ -120,7 +120,7 @@ export interface CreditLedger {
    * Returns the account from which the cost of a call is estimated. If the store cannot be reached, the returned
    * account may be outdated.
    */
-  estimate(accountId: string): Promise<CreditAccount>;
+  readPossiblyOutdated(accountId: string): Promise<CreditAccount>;
   /**
    * Reserves credits if the budget allows the call to start now. Otherwise tells the caller to wait, or refuses the
    * call.

@@ -1,16 +1,16 @@
 import type { ApiCall, CallOwner, CreditLimit, SendCall, ServiceResponse } from '../api/call.ts';
 import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { type Budget, getConnectionAccount, isBudget, reserveCredits, type SpendingLimit } from './budget.ts';
+import { type Budget, getConnectionAccountId, isBudget, reserveCredits, type SpendingLimit } from './budget.ts';
 import { type CallBudget, openCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
 import type { CreditLedger, FullUsageWindow, FullUsageWindows, Lease } from './ledger.ts';
-import { isPaid } from './prices.ts';
+import { isPaidOperation } from './prices.ts';
 import {
   buildSettlement,
   computeCharge,
-  emptySettlement,
   estimateUnreportedCost,
+  freeSettlement,
   type Outcome,
   readReportedCharge,
 } from './settlement.ts';
@@ -49,10 +49,10 @@ export type Meter = ReturnType<typeof openMeter>;
  * Creates the meter, which sends calls to the service and records their cost. The meter keeps API keys, sign-in
  * connections and tool calls within their credit limits, even if many calls run at once.
  */
-export function openMeter(service: SendCall, options: MeterOptions) {
+export function openMeter(sendCall: SendCall, options: MeterOptions) {
   const { ledger, budget, createCallLedger } = options;
   const callLimits = new WeakMap<CreditLimit, Budget>();
-  const readPrices = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
+  const readPrices = async (tenantId: string) => (await ledger.readPossiblyOutdated(tenantId)).prices;
 
   /**
    * Returns the credit limits that apply to every call of a caller: first the limit of the sign-in connection, if there
@@ -62,7 +62,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     const serverLimit: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
     if (connection?.budget === undefined) return [serverLimit];
     return [
-      { ledger, accountId: getConnectionAccount(connection), budget: connection.budget, scope: 'connection' },
+      { ledger, accountId: getConnectionAccountId(connection), budget: connection.budget, scope: 'connection' },
       serverLimit,
     ];
   };
@@ -88,12 +88,13 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     }
     const keyLease = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
     call.progress.isPaid =
-      operation.requiresCredits || (keyLease?.isPaid ?? isPaid(operation, await readPrices(call.owner.tenantId)));
+      operation.requiresCredits ||
+      (keyLease?.isPaid ?? isPaidOperation(operation, await readPrices(call.owner.tenantId)));
     return { call, reservations };
   }
 
   const releaseReservation = async ({ limit, lease }: Reservation) => {
-    if (lease) await limit.ledger.settle(limit.accountId, emptySettlement, lease);
+    if (lease) await limit.ledger.settle(limit.accountId, freeSettlement, lease);
   };
 
   /**
@@ -105,9 +106,13 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     const finishedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
     const isChargeReported = readReportedCharge(finishedCall) !== undefined;
     const prices = isChargeReported ? noPrices : await readPrices(tenantId);
-    const computeChargeIn = async (account: string, limit: Pick<SpendingLimit, 'ledger' | 'budget'>) =>
+    const computeChargeIn = async (accountId: string, limit: Pick<SpendingLimit, 'ledger' | 'budget'>) =>
       computeCharge(
-        { account: isChargeReported ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
+        {
+          account: isChargeReported ? undefined : await limit.ledger.readPossiblyOutdated(accountId),
+          budget: limit.budget,
+          prices,
+        },
         finishedCall,
       );
     // Update the account of the API key first, because calls that wait for another account read the new price from the
@@ -132,7 +137,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     const startedCall = await startCall(call);
     let response: ServiceResponse;
     try {
-      response = await service(call);
+      response = await sendCall(call);
     } catch (error) {
       await settleCall(startedCall, { error });
       throw error;
@@ -157,9 +162,9 @@ export function openMeter(service: SendCall, options: MeterOptions) {
           await usage.recordUsageLimit(call.owner.tenantId, (response.value as ParsedCreditStatus).usageLimit);
         return response;
       }
-      const window: FullUsageWindow | undefined = await usage.admit(call);
+      const usageWindow: FullUsageWindow | undefined = await usage.admit(call);
       return sendMetered(call).catch(async (error) => {
-        throw await usage.explain(error, call, window);
+        throw await usage.explain(error, call, usageWindow);
       });
     },
     /**
@@ -172,12 +177,12 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     ): Promise<ServiceResponse> {
       if (!operation.requiresCredits)
         return pendingResponse.catch(async (error) => {
-          throw isPaid(operation, await readPrices(tenantId)) ? markAsPaid(error) : error;
+          throw isPaidOperation(operation, await readPrices(tenantId)) ? markAsPaid(error) : error;
         });
       const response = await pendingResponse;
       const { receipt } = response;
       if (!receipt.cached) return response;
-      const { remaining = receipt.remaining } = await ledger.estimate(tenantId);
+      const { remaining = receipt.remaining } = await ledger.readPossiblyOutdated(tenantId);
       return { ...response, receipt: { ...receipt, remaining } };
     },
     readPrices: readPrices,
@@ -185,7 +190,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       const account = await ledger.read(tenantId);
       if (connection?.budget === undefined) return buildSpending(account, budget);
       const connectionLimit = {
-        account: await ledger.read(getConnectionAccount(connection)),
+        account: await ledger.read(getConnectionAccountId(connection)),
         budget: connection.budget,
       };
       return buildSpending(account, budget, connectionLimit);
@@ -195,7 +200,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
      * Otherwise the ledger would forget the spending 30 days after the last paid call.
      */
     async extendSpendingRetention(connection: { id: string }) {
-      await ledger.settle(getConnectionAccount(connection), { ...emptySettlement, extendsRetention: true });
+      await ledger.settle(getConnectionAccountId(connection), { ...freeSettlement, extendsRetention: true });
     },
     /**
      * Creates the credit limit that applies to all API calls of one tool call. The limits of the connection and of the
@@ -229,7 +234,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       // If there is a budget, the ledger already counts the reservation of the dead process as spent.
       if (budget !== undefined) return;
       const uncertain = estimateUnreportedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
-      await ledger.settle(call.owner.tenantId, { ...emptySettlement, id: `lost:${claimId}`, uncertain });
+      await ledger.settle(call.owner.tenantId, { ...freeSettlement, id: `lost:${claimId}`, uncertain });
     },
   };
 }

@@ -48,7 +48,7 @@ interface PriceRule {
  * The maximum number of page sizes for which a price table stores charges. Callers choose the page sizes, so without
  * this limit the table could grow indefinitely.
  */
-const maxStoredSizes = 32;
+const maxStoredPageSizes = 32;
 
 /**
  * The parts of a response from which the server learns a price. `value` is the parsed body, which contains the items.
@@ -91,7 +91,7 @@ export function learnPrice(
   if (mergedPrice === previousPrice && defaultPageSize === knownTable?.defaultPageSize) return prices;
   if (size === undefined) table.unsized = mergedPrice;
   else table.bySize = new Map([...table.bySize, [size, mergedPrice]]);
-  if (table.bySize.size > maxStoredSizes) evictPageSize(table);
+  if (table.bySize.size > maxStoredPageSizes) evictPageSize(table);
   return new Map([...prices, [operation.name, table]]);
 }
 
@@ -117,13 +117,13 @@ export interface PriceBounds {
 }
 
 /** The price bounds of a call that is known to cost nothing. */
-export const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
+export const freePriceBounds: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /** Returns true if the price is known exactly, i.e. both bounds are equal. */
 export const isExactPrice = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
 
 /** Computes the lowest and the highest possible cost of a call from earlier charges of its operation. */
-export const computeRequestBounds = (prices: Prices, request: PricedRequest): PriceBounds =>
+export const computeRequestPriceBounds = (prices: Prices, request: PricedRequest): PriceBounds =>
   computePriceBounds(prices, request.operation, getPageSize(request, prices.get(request.operation.name)));
 
 /**
@@ -139,7 +139,7 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
     return {
       atLeast: priceTable.unsized?.maxCharged ?? minPrice,
       // The page may have any size, so the upper bound is the cost of the largest page.
-      atMost: Math.max(getMaxCharge(priceTable), computeHighestCost(priceTable, maxPageSize)),
+      atMost: Math.max(getMaxCharge(priceTable), computeMaxPageCost(priceTable, maxPageSize)),
     };
   const sizePrice = priceTable.bySize.get(size);
   if (sizePrice?.items === size) return { atLeast: sizePrice.maxCharged, atMost: sizePrice.maxCharged };
@@ -147,10 +147,10 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   const smallerPageCharges = [...priceTable.bySize]
     .filter(([pageSize]) => pageSize <= size)
     .map(([, { maxCharged }]) => maxCharged);
-  const [lowByRules = 0, highByRules] = computeRuleBounds(priceTable, size);
+  const [lowByRules = 0, highByRules] = computeRulePriceBounds(priceTable, size);
   const atLeast = Math.max(...smallerPageCharges, smallerPageCharges.length > 0 ? 0 : minPrice, lowByRules);
   if (highByRules === atLeast) return { atLeast, atMost: atLeast };
-  const atMost = computeHighestCost(priceTable, size);
+  const atMost = computeMaxPageCost(priceTable, size);
   return { atLeast: isNearlyEqual(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
 }
 
@@ -159,27 +159,27 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
  * with the same items, and at most as much as a larger page. If all earlier pages were free, the cost of a larger page
  * has no upper bound.
  */
-function computeHighestCost({ bySize, unsized }: PriceTable, size: number): number {
+function computeMaxPageCost({ bySize, unsized }: PriceTable, pageSize: number): number {
   const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
   const paidPrices = pricesWithItems.filter(({ maxCharged }) => maxCharged > 0);
-  if (paidPrices.length === 0) return pricesWithItems.some(({ items }) => items >= size) ? 0 : Infinity;
-  return Math.min(...paidPrices.map(({ maxCharged, items }) => maxCharged * Math.ceil(size / items)));
+  if (paidPrices.length === 0) return pricesWithItems.some(({ items }) => items >= pageSize) ? 0 : Infinity;
+  return Math.min(...paidPrices.map(({ maxCharged, items }) => maxCharged * Math.ceil(pageSize / items)));
 }
 
 /**
  * The group sizes, in items, of the pricing rules that the server considers. A rule charges a fixed price for each full
  * or partial group of items, e.g. 2 credits per 10 items.
  */
-const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
+const candidateGroupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /**
  * Computes the lowest and the highest cost of a page under all pricing rules that match the charges so far. Returns an
  * empty tuple if no rule matches, or if all earlier full pages were smaller and free.
  */
-function computeRuleBounds(table: PriceTable, size: number): [low?: number, high?: number] {
-  const fullPages = listFullPages(table);
-  if (fullPages.every((page) => page.charged === 0 && page.size < size)) return [];
-  const rulePrices = findFittingRules(fullPages).map((rule) => computeRulePrice(rule, size));
+function computeRulePriceBounds(priceTable: PriceTable, pageSize: number): [low?: number, high?: number] {
+  const fullPages = listFullPageCharges(priceTable);
+  if (fullPages.every((page) => page.charged === 0 && page.size < pageSize)) return [];
+  const rulePrices = findMatchingRules(fullPages).map((rule) => computeRulePrice(rule, pageSize));
   return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
 }
 
@@ -193,7 +193,7 @@ interface FullPageCharge {
  * Lists the charges of full pages. Returns an empty list if there is only one full page, because every pricing rule
  * matches a single charge.
  */
-function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
+function listFullPageCharges({ bySize }: PriceTable): FullPageCharge[] {
   const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
   return fullPages.length < 2 ? [] : fullPages;
 }
@@ -202,11 +202,11 @@ function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
  * Returns the pricing rules that match all charges. Excludes rules with fractional credits if all charges are whole
  * numbers.
  */
-function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
+function findMatchingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   const [firstCharge] = charges;
   if (firstCharge === undefined) return [];
   const areWholeNumbers = charges.every(({ charged }) => Number.isInteger(charged));
-  const groupRules = groupSizes.map((perItems) => ({
+  const groupRules = candidateGroupSizes.map((perItems) => ({
     credits: firstCharge.charged / Math.ceil(firstCharge.size / perItems),
     perItems,
   }));
@@ -218,10 +218,10 @@ function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
 }
 
 /** Computes the price of a page with `itemCount` items under a pricing rule, in credits, rounded to six decimals. */
-const computeRulePrice = ({ credits, perItems }: PriceRule, size: number): number =>
-  Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
+const computeRulePrice = ({ credits, perItems }: PriceRule, itemCount: number): number =>
+  Math.round((perItems === undefined ? 1 : Math.ceil(itemCount / perItems)) * credits * 1e6) / 1e6;
 
-const isNearlyEqual = (left: number, right: number) => Math.abs(left - right) < 1e-6;
+const isNearlyEqual = (credits: number, otherCredits: number) => Math.abs(credits - otherCredits) < 1e-6;
 
 /**
  * Removes one page size from a price table that has too many. Keeps the page size with the highest charge, because this
@@ -242,9 +242,9 @@ const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cur
  * A call with a cursor but without `limit` uses the page size of the first call for the same list. This page size is
  * unknown here, so the function returns the largest page size in the table.
  */
-function getPageSize(request: PricedRequest, table?: PriceTable): number | undefined {
+function getPageSize(request: PricedRequest, priceTable?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
-  const { bySize = new Map<number, SizePrice>(), defaultPageSize = request.operation.defaultLimit } = table ?? {};
+  const { bySize = new Map<number, SizePrice>(), defaultPageSize = request.operation.defaultLimit } = priceTable ?? {};
   if (hasLimit(request)) {
     const limit = request.body?.limit ?? request.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;
@@ -274,16 +274,16 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
 }
 
 /** Returns the highest charge so far for a call to the operation, or undefined if no charge is known. */
-export function getMaxPrice(prices: Prices, operation: string): number | undefined {
-  const table = prices.get(operation);
-  return table && getMaxCharge(table);
+export function getMaxPrice(prices: Prices, operationName: string): number | undefined {
+  const priceTable = prices.get(operationName);
+  return priceTable && getMaxCharge(priceTable);
 }
 
 /**
  * Returns true if calls to an operation may cost credits. An operation that is free according to the API document
  * counts as paid as soon as a call to it has cost credits.
  */
-export const isPaid = ({ requiresCredits, name }: Operation, prices: Prices): boolean =>
+export const isPaidOperation = ({ requiresCredits, name }: Operation, prices: Prices): boolean =>
   requiresCredits || (getMaxPrice(prices, name) ?? 0) > 0;
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>

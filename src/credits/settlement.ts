@@ -2,7 +2,7 @@ import type { ServiceRequest, ServiceResponse } from '../api/call.ts';
 import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditAccount, Settlement } from './ledger.ts';
-import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
+import { computeRequestPriceBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
 /** The outcome of a call to the service: its response, or the error with which the call failed. */
 export type Outcome = { response: ServiceResponse } | { error: unknown };
@@ -16,7 +16,7 @@ interface FinishedCall {
 }
 
 /** The settlement (the cost to record) of a call that cost nothing. */
-export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
+export const freeSettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
 
 /** Returns the charge that the service reported for a call, in credits, or undefined if the charge is unknown. */
 export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | undefined {
@@ -89,7 +89,7 @@ export function computeCharge(
  * upper bound.
  */
 export function estimateUnreportedCost(prices: Prices, request: ServiceRequest): number | undefined {
-  const { atMost } = computeRequestBounds(prices, request);
+  const { atMost } = computeRequestPriceBounds(prices, request);
   const cost = Math.max(atMost, getMaxPrice(prices, request.operation.name) ?? 0);
   return Number.isFinite(cost) ? cost : undefined;
 }

@@ -8,7 +8,7 @@ import { operations } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
 import type { ReadPrices } from './budget.ts';
 import type { FullUsageWindow, FullUsageWindows } from './ledger.ts';
-import { computeRequestBounds } from './prices.ts';
+import { computeRequestPriceBounds } from './prices.ts';
 
 /**
  * Requests `GET /v1/credits`, e.g. to explain why another call failed. Resolves to undefined if no response arrives in
@@ -17,9 +17,9 @@ import { computeRequestBounds } from './prices.ts';
 export type ReadCredits = (send: SendCall, call: ApiCall) => Promise<ParsedCreditStatus | undefined>;
 
 /** The maximum time to wait for the response to `GET /v1/credits`, in milliseconds. */
-const maxWaitMs = 2000;
+const maxCreditsWaitMs = 2000;
 /** The maximum time to wait for the response to `GET /v1/credits`, as a fraction of a call's time limit. */
-const maxWaitFraction = 0.25;
+const maxCreditsWaitFraction = 0.25;
 /**
  * How long the server sends no `GET /v1/credits` for an API key after such a request has timed out, in milliseconds.
  */
@@ -38,7 +38,7 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     ttlResolution: 0,
     perf: { now },
   });
-  const waitLimitMs = Math.min(maxWaitMs, maxWaitFraction * timeoutMs);
+  const waitLimitMs = Math.min(maxCreditsWaitMs, maxCreditsWaitFraction * timeoutMs);
   const request = createRequestWithoutArguments(operations.getCredits);
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
@@ -77,7 +77,9 @@ export function trackUsageWindows(
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || isRefused);
     return windows.set(
       tenantId,
-      isFull ? { usageLimit, remaining: computeRemaining(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
+      isFull
+        ? { usageLimit, remaining: computeRemainingCredits(usageLimit), checkedAt: now(), id: randomUUID() }
+        : undefined,
     );
   };
 
@@ -97,10 +99,10 @@ export function trackUsageWindows(
    * Returns true if the usage window (an hourly or daily credit limit) has no remaining credits, or fewer than the
    * lowest expected cost of the call.
    */
-  const isTooFull = async (usageWindow: FullUsageWindow, call: ApiCall): Promise<boolean> => {
+  const isCallOverLimit = async (usageWindow: FullUsageWindow, call: ApiCall): Promise<boolean> => {
     return (
       usageWindow.remaining <= 0 ||
-      computeRequestBounds(await readPrices(call.owner.tenantId), call.request).atLeast > usageWindow.remaining
+      computeRequestPriceBounds(await readPrices(call.owner.tenantId), call.request).atLeast > usageWindow.remaining
     );
   };
 
@@ -114,23 +116,23 @@ export function trackUsageWindows(
     async admit(call: ApiCall): Promise<FullUsageWindow | undefined> {
       const { tenantId } = call.owner;
       const usageWindow = await windows.get(tenantId);
-      if (usageWindow === undefined || !(await isTooFull(usageWindow, call))) return usageWindow;
+      if (usageWindow === undefined || !(await isCallOverLimit(usageWindow, call))) return usageWindow;
       if (now() - usageWindow.checkedAt < recheckAfterMs) throw createUsageLimitError(usageWindow.usageLimit);
       // Store the time of the check before sending the request, so that concurrent calls do not send further requests.
       await windows.set(tenantId, { ...usageWindow, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
-      if (recheckedWindow && (await isTooFull(recheckedWindow, call)))
+      if (recheckedWindow && (await isCallOverLimit(recheckedWindow, call)))
         throw createUsageLimitError(recheckedWindow.usageLimit);
       return recheckedWindow;
     },
     /** Adds the usage limits to a 429 error, or the credit balance to a 402 error. Returns other errors unchanged. */
-    async explain(error: unknown, call: ApiCall, windowBefore: FullUsageWindow | undefined): Promise<unknown> {
+    async explain(error: unknown, call: ApiCall, previousWindow: FullUsageWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // If another call has updated the usage limits since this call was sent, reuse them instead of sending a request.
       const newerWindow = await windows.get(call.owner.tenantId);
-      if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== windowBefore?.id) {
+      if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== previousWindow?.id) {
         return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
       }
       const status = await readCreditsOnce(call);
@@ -144,7 +146,7 @@ export function trackUsageWindows(
 }
 
 /** Computes the remaining credits in the hourly or the daily window, whichever has fewer. */
-function computeRemaining({
+function computeRemainingCredits({
   isLimitReached,
   hourlyCredits,
   hourlyLimit,
@@ -152,8 +154,12 @@ function computeRemaining({
   dailyLimit,
 }: ParsedUsageLimit): number {
   if (isLimitReached) return 0;
-  const remaining = (used: number | undefined, max: number | undefined) => (max ?? Infinity) - (used ?? 0);
-  return Math.max(0, Math.min(remaining(hourlyCredits, hourlyLimit), remaining(dailyCredits, dailyLimit)));
+  const computeUnusedCredits = (usedCredits: number | undefined, maxCredits: number | undefined) =>
+    (maxCredits ?? Infinity) - (usedCredits ?? 0);
+  return Math.max(
+    0,
+    Math.min(computeUnusedCredits(hourlyCredits, hourlyLimit), computeUnusedCredits(dailyCredits, dailyLimit)),
+  );
 }
 
 /** Creates the error for a call that would exceed the hourly or daily usage limit. */

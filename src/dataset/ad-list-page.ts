@@ -16,14 +16,14 @@ export interface PagePosition {
 }
 
 /** Returns the name of the API operation that lists the ads of a search or of a collection. */
-export const getListOperation = ({ collectionId }: GatheringQuestion) =>
+export const getListOperationName = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
 /** Builds the path, query and body of the API request for one page of a search or of a collection. */
 export function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
-  const position = { limit, ...(cursor !== null && { cursor }) };
-  if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
-  return { path: { collectionId }, query: { itemType: 'ads', ...position } };
+  const pageArguments = { limit, ...(cursor !== null && { cursor }) };
+  if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...pageArguments } };
+  return { path: { collectionId }, query: { itemType: 'ads', ...pageArguments } };
 }
 
 /**

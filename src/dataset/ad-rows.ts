@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
-import { countMedia, isTemplate, readCardField, readCardLink } from '../views/ad-media.ts';
+import { countMedia, hasPlaceholder, readCardField, readCardLink } from '../views/ad-media.ts';
 import { parseTime } from '../views/dates.ts';
 import { computeRunningTime } from '../views/days-running.ts';
 import { dayMs } from '../views/durations.ts';
@@ -11,12 +11,12 @@ import { groupBy } from '../views/group-by.ts';
 import { findLandingDomain, parseLandingPage } from '../views/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts';
 import { sanitize } from '../views/safe-text.ts';
-import { type Fields, isObject, readObjects } from '../views/view.ts';
+import { isObject, readObjects, type UntypedFields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import { computeActiveWhenLastRead, findLastGatherings, findLastSeenRanges } from './last-seen.ts';
 import { findListingOrder, type ListingOrder, type OrderValues, readOrderValues } from './listing-order.ts';
 import {
-  compareArrival,
+  compareByArrival,
   findPictureState,
   type GroupedPicture,
   groupPictures,
@@ -42,7 +42,7 @@ import { VariantIndex } from './variants.ts';
  * Facts about an ad that are computed once for each version of the dataset. Summaries, launch counts and notes on
  * missing data use these cached facts, because building the whole table row of an ad would be slower.
  */
-export interface KnownAdFacts {
+export interface AdFacts {
   pageId: string | null;
   pageName: string | null;
   language: string | null;
@@ -68,13 +68,13 @@ type ChartedField = (typeof chartedFields)[number];
  * than one day after the ad was read, because such a date must be wrong. A wrong date would become the last day of the
  * search, and all other ads would look ended.
  */
-function readLastSeenTime({ lastSeenAt }: Fields, readAt: number): number | null {
+function readLastSeenTime({ lastSeenAt }: UntypedFields, readAt: number): number | null {
   const lastSeenTime = parseTime(lastSeenAt);
   return lastSeenTime === undefined || lastSeenTime > readAt + dayMs ? null : lastSeenTime;
 }
 
 /** Values that are read from the JSON of an ad. They are cached, because parsing the JSON is slow. */
-interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
+interface ParsedAd extends Pick<AdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   textHash: string;
   perceptualHash: string | undefined;
   /**
@@ -95,9 +95,9 @@ interface PageVariants {
 }
 
 /** Facts about all ads in one version of a tenant's dataset. A tenant is the owner of an API key. */
-interface KnownFacts {
+interface DatasetFacts {
   version: string;
-  factsById: ReadonlyMap<string, KnownAdFacts>;
+  factsById: ReadonlyMap<string, AdFacts>;
   variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
@@ -168,7 +168,7 @@ export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 export class AdRowReader {
   readonly #sharedCaches: SharedCaches;
   readonly #now: () => number;
-  #knownFacts: Promise<KnownFacts | undefined> = Promise.resolve(undefined);
+  #knownFacts: Promise<DatasetFacts | undefined> = Promise.resolve(undefined);
   #groupedPictures: { version: string; groups: ReadonlyMap<string, GroupedPicture> } | undefined;
 
   #gatheringFacts: { version: string; facts: Promise<GatheringFacts> } | undefined;
@@ -200,12 +200,12 @@ export class AdRowReader {
     const yieldToEventLoop = createEventLoopYielder();
     const selectedAds = ids === undefined ? ads : ads.filter(({ id }) => ids.has(normalizeAdId(id)));
     for (let start = 0; start < selectedAds.length; start += adsPerBatch) {
-      yield selectedAds.slice(start, start + adsPerBatch).map((item) => {
-        const key = normalizeAdId(item.id);
+      yield selectedAds.slice(start, start + adsPerBatch).map((storedAd) => {
+        const key = normalizeAdId(storedAd.id);
         const lastSeenTo = lastSeenRanges.get(lastGatheringByAd.get(key)?.id ?? '')?.lastSeenTo;
         const pictureAttempt = { now, perceptualHash: perceptualHashes.get(key) };
         return buildStoredAdRows(
-          item,
+          storedAd,
           { ...adFacts.get(key), ...pictures.get(key), lastSeenTo, pictureAttempt },
           includeJson,
         );
@@ -228,13 +228,13 @@ export class AdRowReader {
    * of imported ads), which includes the hash in the picture URL.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
-    const storedHashes = ads.flatMap((item) => {
-      const { perceptualHash } = this.#parseAd(item);
-      return perceptualHash === undefined ? [] : [[normalizeAdId(item.id), perceptualHash] as const];
+    const libraryHashes = ads.flatMap((storedAd) => {
+      const { perceptualHash } = this.#parseAd(storedAd);
+      return perceptualHash === undefined ? [] : [[normalizeAdId(storedAd.id), perceptualHash] as const];
     });
     // The hashes from a local library come last, so that they replace `failedPicture`. The library may have stored a
     // picture after an attempt to fetch it had failed.
-    return new Map<string, unknown>([...pictures, ...storedHashes]);
+    return new Map<string, unknown>([...pictures, ...libraryHashes]);
   }
 
   /**
@@ -265,7 +265,7 @@ export class AdRowReader {
   }
 
   async #computeGatheringFacts({ ads, gatherings }: AdContents): Promise<GatheringFacts> {
-    const parsedAdsByJson = new Map(ads.map((item) => [normalizeAdId(item.id), this.#parseAd(item)]));
+    const parsedAdsByJson = new Map(ads.map((storedAd) => [normalizeAdId(storedAd.id), this.#parseAd(storedAd)]));
     const incompleteGatherings = gatherings.filter(({ complete, parts }) => !complete && parts.length === 0);
     const listOrderValues = ({ adIds }: Gathering) =>
       [...adIds].flatMap((id) => [parsedAdsByJson.get(id)?.orderValues ?? []]);
@@ -286,21 +286,21 @@ export class AdRowReader {
    * reuses the facts that the previous call computed.
    */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
-    const nextFacts = this.#knownFacts.then((previousFacts) =>
+    const currentFacts = this.#knownFacts.then((previousFacts) =>
       previousFacts?.version === contents.version ? previousFacts : this.#buildFacts(contents, previousFacts),
     );
-    this.#knownFacts = nextFacts.catch(() => undefined);
-    return (await nextFacts).factsById;
+    this.#knownFacts = currentFacts.catch(() => undefined);
+    return (await currentFacts).factsById;
   }
 
   async #buildFacts(
     { version, ads }: Pick<AdContents, 'version' | 'ads'>,
-    previousFacts?: KnownFacts,
-  ): Promise<KnownFacts> {
+    previousFacts?: DatasetFacts,
+  ): Promise<DatasetFacts> {
     const detectLanguage = await loadLanguageDetector();
     const languages = new Map<StoredItem, string | null>();
     const yieldToEventLoop = createEventLoopYielder();
-    const adsByArrival = ads.toSorted(compareArrival);
+    const adsByArrival = ads.toSorted(compareByArrival);
     for (const [index, item] of adsByArrival.entries()) {
       languages.set(item, this.#detectLanguage(item, this.#parseAd(item).textHash, detectLanguage));
       if (index % adsPerBatch === 0) await yieldToEventLoop();
@@ -313,7 +313,7 @@ export class AdRowReader {
       variantsByPage.set(pageId, page);
       for (const [index, item] of items.entries()) variants.set(item, page.variantIds[index] ?? null);
     }
-    const factsById = ads.map((item): [string, KnownAdFacts] => {
+    const factsById = ads.map((item): [string, AdFacts] => {
       const { pageId, pageName, lastSeenAt, chartedFields } = this.#parseAd(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
       return [
@@ -351,7 +351,7 @@ export class AdRowReader {
   }
 }
 
-const listChartedFields = (ad: Fields): ChartedField[] =>
+const listChartedFields = (ad: UntypedFields): ChartedField[] =>
   chartedFields.filter((field) => {
     if (field === 'country') return readDistinctTexts(ad.countries).length > 0;
     return field === 'startedAt' ? parseTime(ad.startedAt) !== undefined : toTextCell(ad[field]) !== null;
@@ -366,14 +366,14 @@ async function extendVariants(
   previousVariants: PageVariants | undefined,
   yieldToEventLoop: () => Promise<void>,
 ): Promise<PageVariants> {
-  const areOnlyAdded = previousVariants?.adHashes.every((adHash, index) => adHash === hashedAds[index]?.adHash);
+  const wereAdsOnlyAppended = previousVariants?.adHashes.every((adHash, index) => adHash === hashedAds[index]?.adHash);
   const pageVariants =
-    previousVariants && areOnlyAdded
+    previousVariants && wereAdsOnlyAppended
       ? previousVariants
       : { adHashes: [], variantIds: [], variantIndex: new VariantIndex() };
   for (const { item, adHash } of hashedAds.slice(pageVariants.adHashes.length)) {
     pageVariants.variantIds.push(
-      pageVariants.variantIndex.add(item.id, selectVariantText(extractAdTexts(parseItem(item)))),
+      pageVariants.variantIndex.addAd(item.id, selectVariantText(extractAdTexts(parseItem(item)))),
     );
     pageVariants.adHashes.push(adHash);
     if (pageVariants.adHashes.length % adsPerBatch === 0) await yieldToEventLoop();
@@ -382,14 +382,14 @@ async function extendVariants(
 }
 
 /** Builds the table rows of a stored ad from its JSON. */
-function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, includeJson: boolean): AdRows {
-  const adJson = decoder.decode(item.json);
-  const { at: gatheredAt, firstAt: firstGatheredAt } = item;
+function buildStoredAdRows(storedAd: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, includeJson: boolean): AdRows {
+  const adJson = decoder.decode(storedAd.json);
+  const { at: gatheredAt, firstAt: firstGatheredAt } = storedAd;
   return buildAdRows(JSON.parse(adJson), { ...facts, gatheredAt, firstGatheredAt, json: includeJson ? adJson : '' });
 }
 
 /** Values in the table row of an ad that do not come from the JSON of the ad, such as its time of arrival. */
-interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'> & GroupedPicture> {
+interface AdRowFacts extends Partial<Pick<AdFacts, 'language' | 'variantId'> & GroupedPicture> {
   /**
    * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. The columns `daysRunning` and
    * `active` describe the ad at this time.
@@ -423,7 +423,7 @@ export interface AdRows {
  * defines.
  */
 export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
-  const fields = ad as Fields;
+  const fields = ad as UntypedFields;
   const id = toIdCell(fields.id) ?? '';
   const adTexts = extractAdTexts(fields);
   const cardLinks = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
@@ -446,7 +446,7 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
  * placeholders such as `{{product.name}}`, because the ad network replaces the placeholders with other words.
  */
 export function extractLanguageText(ad: object): string | null {
-  return joinAdTexts(dropTextsWithPlaceholders(extractAdTexts(ad as Fields)));
+  return joinAdTexts(dropTextsWithPlaceholders(extractAdTexts(ad as UntypedFields)));
 }
 
 const dropTextsWithPlaceholders = ({ headline, body, cards }: AdTexts): AdTexts => ({
@@ -458,31 +458,31 @@ const dropTextsWithPlaceholders = ({ headline, body, cards }: AdTexts): AdTexts 
   })),
 });
 
-const dropTextWithPlaceholder = (text: string | null) => (isTemplate(text) ? null : text);
+const dropTextWithPlaceholder = (text: string | null) => (hasPlaceholder(text) ? null : text);
 
 /**
  * Returns true if any text of an ad contains a placeholder such as `{{product.name}}`. The ad network replaces
  * placeholders, so people saw a different text.
  */
-const hasTextWithPlaceholder = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
-  [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
+const hasTextWithPlaceholder = ({ linkDescription }: UntypedFields, { headline, body, cards }: AdTexts): boolean =>
+  [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(hasPlaceholder);
 
 const readApiCells = createCellReader(adFields);
 
-const buildApiColumns = (ad: Fields, id: string) =>
+const buildApiColumns = (ad: UntypedFields, id: string) =>
   Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readApiCells(ad));
 
 /**
  * Returns the name of the ad's advertiser page. Removes spaces around the name, so that an advertiser is not counted as
  * two different advertisers.
  */
-function readPageName(ad: Fields): string | null {
+function readPageName(ad: UntypedFields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
   return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
 /** Builds the columns of the table `ads` that this server computes from API fields, e.g. `daysRunning`. */
-function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
+function buildDerivedColumns(ad: UntypedFields, texts: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,
     firstGatheredAt = gatheredAt,
@@ -524,7 +524,7 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
 type AdTexts = ReturnType<typeof extractAdTexts>;
 
 /** Returns the texts of an ad: its headline, its body, and the title and body of each card. Missing texts are null. */
-export const extractAdTexts = (ad: Fields) => ({
+export const extractAdTexts = (ad: UntypedFields) => ({
   headline: toTextCell(ad.headline),
   body: toTextCell(ad.body),
   cards: readObjects(ad.cards).map((card) => ({
@@ -546,7 +546,7 @@ function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
  */
 function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
-    if (!text || isTemplate(text)) continue;
+    if (!text || hasPlaceholder(text)) continue;
     const line = text
       .trim()
       .split(/\r?\n|\r/, 1)[0]

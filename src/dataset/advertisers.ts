@@ -1,6 +1,6 @@
-import type { KnownAdFacts } from './ad-rows.ts';
+import type { AdFacts } from './ad-rows.ts';
 
-type AdvertiserFields = Pick<KnownAdFacts, 'pageId' | 'pageName'>;
+type AdvertiserFields = Pick<AdFacts, 'pageId' | 'pageName'>;
 
 /**
  * Creates a function that returns a key for the advertiser of an ad, e.g. `page 12345` or `name acme`. The key is null

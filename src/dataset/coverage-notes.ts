@@ -72,15 +72,15 @@ export function formatIncompleteGathering(incompleteGathering: IncompleteGatheri
     hasUnreadPart,
     earlierCompleteDay,
   } = incompleteGathering;
-  const total = formatReadCount(incompleteGathering);
+  const readCountText = formatReadCount(incompleteGathering);
   const removedText = evictedCount > 0 ? `${formatNumber(evictedCount)} of them were removed to make room.` : undefined;
-  if (hasReadLastPage) return [`Read ${total}.`, removedText].filter(Boolean).join(' ');
+  if (hasReadLastPage) return [`Read ${readCountText}.`, removedText].filter(Boolean).join(' ');
   const { orderPhrase, missingAdsSentence } =
     readCount === 0 || hasUnreadPart ? emptyOrderTexts : describeListingOrder(listingOrder);
   const earlier = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;
   const parts = incompletePartTexts.length > 0 ? `Not complete: ${incompletePartTexts.join('; ')}.` : undefined;
   return [
-    `Read ${total}${orderPhrase}.`,
+    `Read ${readCountText}${orderPhrase}.`,
     earlier ?? missingAdsSentence,
     parts,
     removedText,
@@ -92,11 +92,11 @@ export function formatIncompleteGathering(incompleteGathering: IncompleteGatheri
 
 /** Formats how many of the matching ads were read, e.g. `4,000 of 5,437 ads`. */
 function formatReadCount({ readCount, matchingCount, matchingCountText, repeatedCount }: IncompleteGathering): string {
-  const total = matchingCount === null ? matchingCountText : formatCount(matchingCount, 'ad');
-  if (total === undefined) return `${formatCount(readCount, 'ad')} of an unknown number`;
+  const totalText = matchingCount === null ? matchingCountText : formatCount(matchingCount, 'ad');
+  if (totalText === undefined) return `${formatCount(readCount, 'ad')} of an unknown number`;
   const repeatsText =
     repeatedCount > 0 ? ` (which counts ${formatCount(repeatedCount, 'ad')} of several parts again)` : '';
-  return `${formatNumber(readCount)} of ${total}${repeatsText}`;
+  return `${formatNumber(readCount)} of ${totalText}${repeatsText}`;
 }
 
 const emptyOrderTexts = { orderPhrase: '', missingAdsSentence: undefined };
@@ -164,17 +164,17 @@ export const quoteAdvertiserName = ({ pageName, pageId }: Pick<OneDayAdvertiser,
  * @param options `hasNames`: false to state only the number of advertisers, e.g. for a chart, because its font may lack
  * letters of their names
  */
-export function formatOneDayAdvertisers(
+export function formatOneDayAdvertisersNote(
   advertisers: readonly OneDayAdvertiser[],
   { hasNames }: { hasNames: boolean },
 ): string | undefined {
-  const [first] = advertisers;
-  if (first === undefined) return undefined;
+  const [firstAdvertiser] = advertisers;
+  if (firstAdvertiser === undefined) return undefined;
   const days = [...new Set(advertisers.map(({ day }) => day))];
   const explanation =
     'Their days running are their age on that day. Ads that ended earlier may be missing, so counts by start count survivors.';
   if (!hasNames) {
-    const dayPhrase = days.length === 1 ? `on ${first.day}` : 'on one day each';
+    const dayPhrase = days.length === 1 ? `on ${firstAdvertiser.day}` : 'on one day each';
     return `Nearly all ads of ${formatCount(advertisers.length, 'advertiser')} were last seen ${dayPhrase}. ${explanation}`;
   }
   const namedAdvertisers = advertisers
@@ -192,7 +192,7 @@ export function formatOneDayAdvertisers(
 }
 
 /** The share of ads with a value for a field, below which a note reports the field as incomplete. */
-const minKnownShare = 0.95;
+const minShareWithValue = 0.95;
 const maxNamedFields = 5;
 /** Minimum number of ads that an advertiser must have to be mentioned in a note about an incomplete field. */
 const minAdsOfMentionedAdvertiser = 10;
@@ -200,7 +200,7 @@ const minAdsOfMentionedAdvertiser = 10;
  * An advertiser is mentioned in a note about an incomplete field if a value is at most half as common among its ads as
  * among all ads.
  */
-const maxRelativeShareOfMentionedAdvertiser = 0.5;
+const maxRelativeShareWithValue = 0.5;
 const maxMentionedAdvertisers = 2;
 
 /**
@@ -234,12 +234,12 @@ export function formatFieldGaps(
   const totalAds = namedAdvertiserKeys
     ? sumCounts(readFields.adsByAdvertiser, namedAdvertiserKeys)
     : readFields.totalAds;
-  const gaps = readFields.fields
+  const fieldGaps = readFields.fields
     .map((field) => {
       const adsWithValue = namedAdvertiserKeys
         ? totalAds - sumCounts(field.missingByAdvertiser, namedAdvertiserKeys)
         : field.adsWithValue;
-      const hasGap = adsWithValue < minKnownShare * totalAds;
+      const hasGap = adsWithValue < minShareWithValue * totalAds;
       const candidates = hasGap
         ? (namedAdvertiserKeys ?? readFields.adsByAdvertiser.keys())
         : (advertiserKeysInRows ?? []);
@@ -251,15 +251,15 @@ export function formatFieldGaps(
     })
     .filter(({ hasGap, mentionedAdvertisers }) => hasGap || mentionedAdvertisers.length > 0)
     .sort((left, right) => left.adsWithValue - right.adsWithValue || (left.name < right.name ? -1 : 1));
-  if (gaps.length === 0) return undefined;
-  const fieldTexts = gaps.slice(0, maxNamedFields).map(({ name, adsWithValue, mentionedAdvertisers }) => {
+  if (fieldGaps.length === 0) return undefined;
+  const fieldTexts = fieldGaps.slice(0, maxNamedFields).map(({ name, adsWithValue, mentionedAdvertisers }) => {
     const mentionedTexts = mentionedAdvertisers.map(
       ({ key, ads, missing }) =>
         `${formatNumber(ads - missing)} of ${formatNumber(ads)} of ${getAdvertiserName?.(key)}`,
     );
     return `${name} (${[formatNumber(adsWithValue), mentionedTexts.join(', ')].filter(Boolean).join('; ')})`;
   });
-  const omittedCount = gaps.length - fieldTexts.length;
+  const omittedCount = fieldGaps.length - fieldTexts.length;
   const fieldList = joinNames([...fieldTexts, ...(omittedCount > 0 ? [formatCount(omittedCount, 'more field')] : [])]);
   return `Known for some of the ${formatCount(totalAds, 'ad')}${namedAdvertiserKeys ? formatAdvertiserList([...namedAdvertiserKeys], getAdvertiserName) : ''} only: ${fieldList}.`;
 }
@@ -273,7 +273,7 @@ const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string
  */
 function findAdvertisersToMention(
   advertiserKeys: readonly string[],
-  knownShare: number,
+  shareWithValue: number,
   { missingByAdvertiser }: ReadField,
   { adsByAdvertiser }: ReadFields,
 ) {
@@ -281,8 +281,7 @@ function findAdvertisersToMention(
     .map((key) => ({ key, ads: adsByAdvertiser.get(key) ?? 0, missing: missingByAdvertiser.get(key) ?? 0 }))
     .filter(
       ({ ads, missing }) =>
-        ads >= minAdsOfMentionedAdvertiser &&
-        (ads - missing) / ads <= maxRelativeShareOfMentionedAdvertiser * knownShare,
+        ads >= minAdsOfMentionedAdvertiser && (ads - missing) / ads <= maxRelativeShareWithValue * shareWithValue,
     )
     .sort((left, right) => right.missing - left.missing || (left.key < right.key ? -1 : 1))
     .slice(0, maxMentionedAdvertisers);

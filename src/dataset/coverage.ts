@@ -7,21 +7,21 @@ import { groupBy } from '../views/group-by.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { quote } from '../views/safe-text.ts';
 import { sanitizeId, truncateLine } from '../views/tokens.ts';
-import { chartedFields, type KnownAdFacts } from './ad-rows.ts';
+import { type AdFacts, chartedFields } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import {
   type FieldGapAdvertisers,
   formatFieldGaps,
   formatIncompleteGathering,
-  formatOneDayAdvertisers,
+  formatOneDayAdvertisersNote,
   hasRunningTimeColumn,
   type IncompleteGathering,
   quoteAdvertiserName,
   type RemainingPrice,
 } from './coverage-notes.ts';
 import {
+  countAdRepetitions,
   countAdsOutsideGatherings,
-  countRepeatedAds,
   countUnlistedAds,
   findPreviousCompleteGathering,
   formatFoundInParts,
@@ -121,7 +121,7 @@ export const FileCoverageView = z
 export interface CoverageInput {
   contents: DatasetContents;
   /** Facts about all ads of the dataset, by ad id in lower case. */
-  adFacts: ReadonlyMap<string, KnownAdFacts>;
+  adFacts: ReadonlyMap<string, AdFacts>;
   /** The columns and rows of the query result. If undefined, the coverage describes the whole dataset. */
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
@@ -159,7 +159,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
   const advertisers = collectAdvertisers(input);
   const { namedAdvertisers, omittedCount } = findUncoveredAdvertisers(input, advertisers);
   const notes = [
-    formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
+    formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.readFieldsByStatement ?? []).map((readFields) =>
       formatFieldGaps(readFields, {
         ...selectFieldGapAdvertisers(readFields, advertisers),
@@ -253,7 +253,7 @@ export function listCaptionNotes(input: CoverageInput): string[] {
     newestGathering &&
       formatIncompleteGathering({ ...describeIncompleteGathering(newestGathering, input), incompletePartTexts: [] }),
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
-    formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
+    formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
     ...(input.readFieldsByStatement ?? []).map((readFields) =>
       formatFieldGaps(readFields, selectFieldGapAdvertisers(readFields, advertisers)),
     ),
@@ -273,7 +273,7 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
   const ads = [...input.adFacts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
   return {
     missing: complete ? undefined : formatIncompleteGathering(describeIncompleteGathering(gathering, input)),
-    oneDay: formatOneDayAdvertisers([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
+    oneDay: formatOneDayAdvertisersNote([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
     fieldGaps: formatFieldGaps(countChartedFields(ads), collectAdvertisers(input)),
   };
 }
@@ -282,9 +282,9 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
  * Counts how many ads have a value for each field that the board (the interactive view of ads) shows in charts and
  * filters.
  */
-function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
+function countChartedFields(ads: readonly AdFacts[]): ReadFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
-  const countByAdvertiser = (countedAds: readonly KnownAdFacts[]) => {
+  const countByAdvertiser = (countedAds: readonly AdFacts[]) => {
     const adsByKey = groupBy(countedAds, findAdvertiserKey);
     return new Map(
       [...adsByKey].flatMap(([key, adsOfAdvertiser]) => (key === null ? [] : [[key, adsOfAdvertiser.length]])),
@@ -313,7 +313,7 @@ function describeIncompleteGathering(
     readCount: adIds.size,
     matchingCount: found,
     matchingCountText: formatFoundInParts(gathering),
-    repeatedCount: countRepeatedAds(gathering),
+    repeatedCount: countAdRepetitions(gathering),
     evictedCount: missing,
     hasReadLastPage: ended,
     isRepeatingPages: state.stuck || readParts.some((part) => part.state.stuck),
@@ -396,7 +396,7 @@ function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput
   };
 }
 
-interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
+interface Advertiser extends Pick<AdFacts, 'pageId' | 'pageName'> {
   adCount: number;
   /** Number of the advertiser's ads that belong to no completely read search. */
   uncoveredCount: number;

@@ -1,4 +1,4 @@
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { formatColumnTitle } from '../views/column-title.ts';
 import { dayMs } from '../views/durations.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
@@ -77,7 +77,9 @@ export async function writeExport(
   const writeBytes = async (bytes: Uint8Array) => {
     writtenBytes += bytes.length;
     if (writtenBytes > target.maxBytes) {
-      throw invalidRequest(`The export would have more than ${target.maxBytes} bytes. Select fewer columns or rows.`);
+      throw createInvalidRequestError(
+        `The export would have more than ${target.maxBytes} bytes. Select fewer columns or rows.`,
+      );
     }
     await target.writeBytes(bytes);
   };
@@ -117,8 +119,8 @@ async function* countRows(
   { columns, rows, readFields, isAboutAds }: SqlExport,
   counts: ExportCounts,
 ): SqlExport['rows'] {
-  const idColumn = columns.findIndex((name) => name === 'id' || name === 'adId');
-  const distinctIds: ExportCounts['distinctIds'] = idColumn < 0 ? undefined : new Set();
+  const idColumnIndex = columns.findIndex((name) => name === 'id' || name === 'adId');
+  const distinctIds: ExportCounts['distinctIds'] = idColumnIndex < 0 ? undefined : new Set();
   Object.assign(counts, {
     columns,
     readFields,
@@ -130,7 +132,7 @@ async function* countRows(
   for await (const batch of rows) {
     counts.firstRows.push(...batch.slice(0, maxFirstRows - counts.firstRows.length));
     counts.rowCount += batch.length;
-    for (const row of batch) counts.distinctIds?.add(row[idColumn] ?? null);
+    for (const row of batch) counts.distinctIds?.add(row[idColumnIndex] ?? null);
     yield batch;
   }
 }
@@ -165,7 +167,7 @@ const byteOrderMark = '\ufeff';
 async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEventLoop): Promise<string> {
   const formulaPattern = row.some((cell) => typeof cell === 'string' && functionCallPattern.test(cell))
     ? embeddedFormulaPattern
-    : embeddedFormulaExceptListPattern;
+    : embeddedFormulaExceptListItemPattern;
   const cells: string[] = [];
   for (const cell of row)
     cells.push(
@@ -187,11 +189,11 @@ async function formatCsvText(
   formulaPattern: RegExp,
   yieldToEventLoop: YieldToEventLoop,
 ): Promise<string> {
-  if (isDate(cell)) return formatDate(cell);
+  if (isDate(cell)) return formatIsoDateForSpreadsheet(cell);
   const escapedParts: string[] = [];
   for (const textPart of splitAtSeparators(cell)) {
     escapedParts.push(textPart.replace(formulaPattern, "$&'").replaceAll('"', '""'));
-    if (textPart.length > maxShortTextChars) await yieldToEventLoop();
+    if (textPart.length > maxCharsWithoutYield) await yieldToEventLoop();
   }
   const text = `${formulaStartPattern.test(cell) ? "'" : ''}${escapedParts.join('')}`;
   return quotedTextPattern.test(cell) ? `"${text}"` : text;
@@ -201,12 +203,12 @@ async function formatCsvText(
  * The approximate number of characters that are escaped at a time in a long text. Escaping them takes a few
  * milliseconds.
  */
-const charsPerTextPart = 32_768;
+const charsPerEscapedPart = 32_768;
 /**
  * The length of a text, in characters, above which the event loop gets a turn after the text was escaped, so that other
  * calls can run.
  */
-const maxShortTextChars = 1000;
+const maxCharsWithoutYield = 1000;
 
 /**
  * Splits a long text before list separators such as `;`. Never splits a match of `formulaPattern`, because a match
@@ -215,8 +217,8 @@ const maxShortTextChars = 1000;
 function* splitAtSeparators(text: string): Generator<string> {
   const separatorPattern = /[;|\t\r\n]/g;
   let start = 0;
-  while (text.length - start > charsPerTextPart) {
-    separatorPattern.lastIndex = start + charsPerTextPart;
+  while (text.length - start > charsPerEscapedPart) {
+    separatorPattern.lastIndex = start + charsPerEscapedPart;
     const end = separatorPattern.exec(text)?.index ?? text.length;
     yield text.slice(start, end);
     start = end;
@@ -225,7 +227,8 @@ function* splitAtSeparators(text: string): Generator<string> {
 }
 
 /** Formats an ISO date for people and spreadsheet applications, e.g. `2026-06-14 12:30:05`. */
-const formatDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
+const formatIsoDateForSpreadsheet = (isoDate: string) =>
+  isoDate.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
 /**
  * Matches texts that must be quoted in CSV, because they contain a quotation mark, a line break, or a list separator of
@@ -248,7 +251,7 @@ const embeddedFormulaPattern = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/
  * Like `embeddedFormulaPattern`, but does not match `+` and `-` before a space, because these signs usually mark list
  * items.
  */
-const embeddedFormulaExceptListPattern = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
+const embeddedFormulaExceptListItemPattern = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
 const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly Cell[]) =>
   `${JSON.stringify(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])))}\n`;
@@ -330,12 +333,12 @@ async function writeWorkbook(
   buildMethodRows: () => SheetCell[][],
   writeBytes: WriteBytes,
 ): Promise<void> {
-  const { openWorkbook } = await import('./workbook.ts');
+  const { createWorkbookWriter: openWorkbook } = await import('./workbook.ts');
   const workbook = openWorkbook(writeBytes);
   for (const { counts, run } of countedStatements) {
     const { columns, rowCount } = await run(readColumnTypes);
     if (rowCount > maxSheetRows)
-      throw invalidRequest(
+      throw createInvalidRequestError(
         `A sheet of Excel holds ${maxSheetRows} rows below its header, and the statement gives ${rowCount}. Select fewer rows, or export them as csv or parquet.`,
       );
     await run(({ rows }) => workbook.addSheet(buildSheet(columns, rows, counts)));
@@ -348,7 +351,7 @@ async function writeWorkbook(
 export const methodSheetName = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
-function buildSheet(columns: TypedColumn[], batches: SqlExport['rows'], counts: ExportCounts): Sheet {
+function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], counts: ExportCounts): Sheet {
   counts.truncatedCells = 0;
   const toSheetCell = (cell: Cell, { type }: TypedColumn) => {
     if (cell === null || (typeof cell === 'number' && isExactInExcel(cell))) return cell;
@@ -358,7 +361,7 @@ function buildSheet(columns: TypedColumn[], batches: SqlExport['rows'], counts: 
     return text.slice(0, maxSheetCellChars);
   };
   async function* rows() {
-    for await (const batch of batches)
+    for await (const batch of rowBatches)
       yield batch.map((row) => columns.map((column, index) => toSheetCell(row[index] ?? null, column)));
   }
   return {
@@ -377,12 +380,16 @@ const isExactInExcel = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
 /** Maximum number of cells in a Parquet row group. Row groups are small, because writing one blocks the event loop. */
-const maxGroupCells = 40_000;
+const maxRowGroupCells = 40_000;
 /** Maximum number of characters in a Parquet row group. */
-const maxGroupChars = 2_000_000;
+const maxRowGroupChars = 2_000_000;
 
 /** Writes rows to a Parquet file, one row group at a time. */
-async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], writeBytes: WriteBytes): Promise<void> {
+async function writeParquet(
+  columns: TypedColumn[],
+  rowBatches: SqlExport['rows'],
+  writeBytes: WriteBytes,
+): Promise<void> {
   const { ByteWriter, ParquetWriter, schemaFromColumnData } = await import('hyparquet-writer');
   const types = columns.map(({ type }) => parquetTypes[type]);
   const buildColumnData = (rows: readonly Cell[][]) =>
@@ -407,11 +414,11 @@ async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], 
     groupChars = 0;
     await flush();
   };
-  for await (const batch of batches) {
+  for await (const batch of rowBatches) {
     for (const row of batch) {
       rowGroup.push(row);
       groupChars += countCellChars(row);
-      if (rowGroup.length * columns.length >= maxGroupCells || groupChars >= maxGroupChars) await writeGroup();
+      if (rowGroup.length * columns.length >= maxRowGroupCells || groupChars >= maxRowGroupChars) await writeGroup();
     }
   }
   await writeGroup();
@@ -433,5 +440,5 @@ function toParquetCell(cell: Cell, type: ColumnType): string | number | bigint |
   if (type === 'date' && isDate(cell)) return new Date(cell);
   if (type === 'integer' && Number.isSafeInteger(cell)) return BigInt(cell);
   if (type === 'number' && typeof cell === 'number') return cell;
-  throw invalidRequest('The statement gives different rows each time it runs. Leave out random().');
+  throw createInvalidRequestError('The statement gives different rows each time it runs. Leave out random().');
 }

@@ -18,7 +18,7 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 import {
   type AdListResponse,
   buildPageRequest,
-  getListOperation,
+  getListOperationName,
   getResponseTime,
   type PagePosition,
   readAdIdsAndTotal,
@@ -31,12 +31,12 @@ import {
   openGathering,
   removeDuplicateParts,
 } from './gatherings.ts';
-import { determineMaxPageSize, smallerPageSizes } from './page-size.ts';
+import { determineMaxPageSize, fallbackPageSizes } from './page-size.ts';
 import {
   classifyFailure,
   createRepeatedPagesError,
   isCallAbandoned,
-  isRejectedRequest,
+  isRequestRejection,
   type StopInfo,
   type StopSignals,
 } from './stops.ts';
@@ -143,10 +143,10 @@ export async function withOpenedGathering<Result>(
   const request = { ...limits, question: removeDuplicateParts(question) };
   const releaseLock = await context.acquireLock(getQuestionKey(request.question));
   try {
-    const openCurrent = () => openCurrentGathering(request, contentsBefore, context);
-    const openedGathering = await openCurrent();
+    const openLatestGathering = () => openCurrentGathering(request, contentsBefore, context);
+    const openedGathering = await openLatestGathering();
     return await useGathering(openedGathering, () =>
-      GatheringReader.readMissingPages(request, openedGathering, openCurrent, context),
+      GatheringReader.readMissingPages(request, openedGathering, openLatestGathering, context),
     );
   } finally {
     releaseLock();
@@ -196,7 +196,7 @@ function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: Dat
  * The number of ads after which further pages of a search are not cached. The dataset contains these ads anyway, and a
  * second copy in the cache would use too much memory.
  */
-const maxCachedAds = 1000;
+const maxAdsToCache = 1000;
 /**
  * Maximum number of ad ids to read for one search. If the search is split into parts (smaller searches), an ad counts
  * once for each part that lists it. Up to this number, the dataset evicts no ids of a search that is being read.
@@ -211,7 +211,7 @@ const maxPagesWithoutNewAds = 3;
  * The minimum remaining time for requesting another page, as a multiple of the time that the slowest page has taken so
  * far.
  */
-const slowestPageFactor = 1.5;
+const minRemainingTimeFactor = 1.5;
 /** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
 const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
 
@@ -378,11 +378,11 @@ class GatheringReader {
   async #readPart(part: PartProgress): Promise<StopInfo> {
     if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
     const knownTotal = part.state.found === null ? await this.#findTotal(part) : undefined;
-    const seenCursors = new Set([part.state.cursor]);
+    const usedCursors = new Set([part.state.cursor]);
     let isTotalPlausible = true;
     for (;;) {
-      const limitStop = this.#findReachedLimit();
-      if (limitStop) return limitStop;
+      const reachedLimit = this.#findReachedLimit();
+      if (reachedLimit) return reachedLimit;
       const totalAds = part.state.found ?? knownTotal?.totalAds;
       // Some services charge for the requested number of ads, not for the returned number. Therefore never request more
       // ads than remain, which saves credits on the last page.
@@ -392,7 +392,7 @@ class GatheringReader {
         await this.#readPage(part, remainingAds);
       } catch (error) {
         const stopInfo = classifyFailure(error, this.#context);
-        return stopInfo.error && isRejectedRequest(stopInfo.error)
+        return stopInfo.error && isRequestRejection(stopInfo.error)
           ? this.#endPart(part, stopInfo.error, 'rejected')
           : stopInfo;
       }
@@ -404,9 +404,9 @@ class GatheringReader {
       const { state } = part;
       if (state.ended) return { reason: 'end' };
       isTotalPlausible &&= totalAds === undefined || state.listed < totalAds;
-      if (seenCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
+      if (usedCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
-      seenCursors.add(state.cursor);
+      usedCursors.add(state.cursor);
     }
   }
 
@@ -435,19 +435,19 @@ class GatheringReader {
    */
   async #readPage(part: PartProgress, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
-    const operation = getListOperation(part.question);
+    const operation = getListOperationName(part.question);
     const pageSizes = this.#pageSizes;
-    const getLargestSize = () => Math.min(pageSizes.maxToTry, this.#maxAds - this.#adIds.size);
-    const largestPage = buildPageRequest(part.question, { limit: getLargestSize(), cursor });
+    const getMaxAllowedPageSize = () => Math.min(pageSizes.maxToTry, this.#maxAds - this.#adIds.size);
+    const largestPage = buildPageRequest(part.question, { limit: getMaxAllowedPageSize(), cursor });
     const isLargestPageCached =
-      remainingAds < getLargestSize() &&
+      remainingAds < getMaxAllowedPageSize() &&
       !part.fresh &&
       (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
-    let maxPageSize = isLargestPageCached ? getLargestSize() : remainingAds;
+    let maxPageSize = isLargestPageCached ? getMaxAllowedPageSize() : remainingAds;
     for (;;) {
       const limit = await this.#callBudget.choosePageSize({
         operation,
-        maxSize: Math.min(getLargestSize(), maxPageSize),
+        maxSize: Math.min(getMaxAllowedPageSize(), maxPageSize),
       });
       const startedAt = this.#context.clock();
       try {
@@ -457,7 +457,7 @@ class GatheringReader {
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
-        const smallerSize = smallerPageSizes.find((size) => size < limit);
+        const smallerSize = fallbackPageSizes.find((size) => size < limit);
         // The service may have refused the page size because it was too small, so try the largest page size once.
         if (limit === maxPageSize && limit < pageSizes.maxToTry) maxPageSize = Infinity;
         else if (smallerSize === undefined || limit <= pageSizes.maxAccepted) throw error;
@@ -470,10 +470,10 @@ class GatheringReader {
 
   /** Requests a page of ads and stores it, even if the caller disconnects before the response arrives. */
   async #requestPage(part: PartProgress, position: PagePosition): Promise<void> {
-    let storingPage: Promise<void> | undefined;
+    let pageStorage: Promise<void> | undefined;
     const storePageOnce = (response: AdListResponse) => {
-      storingPage ??= this.#storePage(part, response);
-      return storingPage;
+      pageStorage ??= this.#storePage(part, response);
+      return pageStorage;
     };
     // The service charges for every page that it sends, so store the page even if the caller has disconnected.
     const onSending = (pendingResponse: Promise<ServiceResponse>) => {
@@ -484,8 +484,8 @@ class GatheringReader {
       part.chargeableRequests.push(chargeableRequest);
       return chargeableRequest;
     };
-    const operation = getListOperation(part.question);
-    const skipsCaching = this.#adIds.size >= maxCachedAds;
+    const operation = getListOperationName(part.question);
+    const skipsCaching = this.#adIds.size >= maxAdsToCache;
     const callOptions = { fresh: part.fresh, skipsCaching, creditLimit: this.#callBudget, onSending };
     const response = await this.#context.api[operation]({
       ...buildPageRequest(part.question, position),
@@ -547,10 +547,10 @@ class GatheringReader {
    * only part is stored instead. A split search is first stored after its first page, because a search without pages
    * must not replace an earlier result.
    */
-  async #saveSplitGathering(change: Partial<GatheringState>): Promise<void> {
+  async #saveSplitGathering(changedFields: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
     const { gathering } = this.#openedGathering;
-    this.#openedGathering.gathering = { ...gathering, ...change, step: gathering.step + 1 };
+    this.#openedGathering.gathering = { ...gathering, ...changedFields, step: gathering.step + 1 };
     await this.#dataset.saveGathering({ ...this.#openedGathering.gathering, adIds: [] });
   }
 
@@ -578,7 +578,7 @@ class GatheringReader {
     if (this.#listedCount >= maxAdsInParts) return { reason: 'maxAds', maxAdsInParts };
     if (isDraining()) return { reason: 'shutdown' };
     const remainingMs = deadline - clock() - reservedSummaryMs.fixed - reservedSummaryMs.perAd * this.#adIds.size;
-    return remainingMs < slowestPageFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
+    return remainingMs < minRemainingTimeFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 
   #reportProgress(totalAds: number | null): void {
@@ -607,5 +607,5 @@ export async function findKnownTotal(question: GatheringQuestion, contents: Data
     : cachedTotal;
 }
 
-const addCharge = (sum: number | null, charged: number | null): number | null =>
-  sum === null || charged === null ? null : sum + charged;
+const addCharge = (previousCharge: number | null, addedCharge: number | null): number | null =>
+  previousCharge === null || addedCharge === null ? null : previousCharge + addedCharge;

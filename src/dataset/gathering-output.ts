@@ -10,7 +10,7 @@ import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
   compareGatherings,
-  countRepeatedAds,
+  countAdRepetitions,
   countUnlistedAds,
   findPreviousCompleteGathering,
   formatFoundInParts,
@@ -124,7 +124,7 @@ const maxListedGoneIds = 40;
  * Builds the structured result of a tool call that read ads.
  * @param options `contentsBefore`: snapshot of the dataset from the beginning of the call
  */
-export async function buildGatherOutput(
+export async function buildGatheringResult(
   gathering: Gathering,
   {
     contents,
@@ -137,7 +137,7 @@ export async function buildGatherOutput(
   const [foundInParts, unlisted, repeats] = [
     formatFoundInParts(gathering),
     countUnlistedAds(gathering),
-    countRepeatedAds(gathering),
+    countAdRepetitions(gathering),
   ];
   const itemsReadByCall = contents.ads.filter(({ id }) => idsReadByCall.has(normalizeAdId(id)));
   const earlierItems = new Map(contentsBefore.ads.map((item) => [normalizeAdId(item.id), item]));

@@ -23,7 +23,7 @@ export function formatEstimate({ ads, pages, credits, atLeast, atMost }: Estimat
  * Formats the result of the tool `gather_ads` as text for a model: how many ads were read, a summary of these ads, and
  * how to continue.
  */
-export function formatGathering(output: GatherOutput): string {
+export function formatGatherOutput(output: GatherOutput): string {
   const { estimate, summary, gathering, added, updated, problem, next, note, read, complete } = output;
   if (gathering === null) return joinLines([summary, next]);
   return joinLines([
@@ -63,8 +63,8 @@ function formatHeadline(output: GatherOutput): string {
   return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; ${stateText}.${missingText}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
 }
 
-const formatUnlistedAds = (ads: number) =>
-  `The service counts ${formatCount(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
+const formatUnlistedAds = (adCount: number) =>
+  `The service counts ${formatCount(adCount, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
@@ -82,7 +82,7 @@ export const readAgainHint = 'To read them again, call with fresh: true, which i
  * Formats a note that the dataset has no space for more ads of this search. Returns undefined if this is not why the
  * call stopped.
  */
-export function formatDatasetLimit(
+export function formatDatasetLimitNote(
   { maxAds = Infinity, maxAdsInParts }: StopInfo,
   request: { maxAds: number },
 ): string | undefined {
@@ -93,7 +93,7 @@ export function formatDatasetLimit(
 
 /** Builds the result fields that explain why the call stopped and how to continue. */
 export function buildStopFields({ reason, error, deadEndReason }: StopInfo, { explainError }: ErrorContext) {
-  const next = deadEndReason ? startOverHint : nextSteps[reason];
+  const next = deadEndReason ? startOverHint : nextStepInstructions[reason];
   const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isLimitOfCall ? explainError(error) : { kind: undefined, text: undefined };
   return {
@@ -113,7 +113,7 @@ export interface ErrorContext {
 }
 
 /** For each reason why a call stopped, an instruction for the caller on how to continue. */
-const nextSteps: Record<StopInfo['reason'], string | undefined> = {
+const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
   maxAds: 'To continue, call again with a larger maxAds. Ads that were already read are not charged again.',

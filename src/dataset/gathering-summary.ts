@@ -18,7 +18,14 @@ export interface RowContext {
  * Values that replace the long texts of an ad by null. A summary does not need these texts, and the texts of all ads of
  * a search would take too much memory.
  */
-const omittedTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
+const nullsForLongTexts = {
+  headline: null,
+  body: null,
+  linkDescription: null,
+  offerLink: null,
+  text: null,
+  json: null,
+};
 
 /** The table rows from which a summary is computed. */
 interface GatheredRows {
@@ -39,7 +46,7 @@ export async function readGatheredRows(
   const countryRows: Row<'ad_countries'>[] = [];
   for await (const adRowsBatch of getAdRowReader().readRows(contents, { includeJson: false, ids }))
     for (const { ad, countries } of adRowsBatch) {
-      ads.push({ ...ad, ...omittedTexts });
+      ads.push({ ...ad, ...nullsForLongTexts });
       countryRows.push(...countries);
     }
   return { ads, countries: countryRows };
@@ -124,13 +131,13 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
   // Omit this text if no ad has an unknown state, because it would only repeat the number of running ads.
-  const runningText =
+  const runningWhenLastReadText =
     unknownCount > 0 && runningWhenLastReadCount > 0
       ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`
       : '';
   const placeholderCount = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
   return [
-    `${formatCount(ads.length, 'ad')}: ${formatNumber(runningCount)} still running, ${formatNumber(endedCount)} ended, ${formatNumber(unknownCount)} unknown${lastSeenDays ? `, ${formatLastSeenDays(lastSeenDays)}` : ''}${runningText}.`,
+    `${formatCount(ads.length, 'ad')}: ${formatNumber(runningCount)} still running, ${formatNumber(endedCount)} ended, ${formatNumber(unknownCount)} unknown${lastSeenDays ? `, ${formatLastSeenDays(lastSeenDays)}` : ''}${runningWhenLastReadText}.`,
     formatValueCounts('Advertisers', listAdvertisers(ads), 10, quote),
     formatValueCounts('Formats', listCodes('displayFormat'), 8, quoteUnlessConstant),
     formatValueCounts('Calls to action', listCodes('ctaType'), 8, quoteUnlessConstant),
@@ -177,14 +184,14 @@ function formatPictureStates(ads: GatheredRows['ads']): string[] {
   const countsByState = new Map(
     pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]),
   );
-  const triedCount = sumNumbers([...countsByState.values()]);
-  if (triedCount === (countsByState.get('available') ?? 0)) return [];
+  const checkedCount = sumNumbers([...countsByState.values()]);
+  if (checkedCount === (countsByState.get('available') ?? 0)) return [];
   const stateTexts = [...countsByState].flatMap(([state, adCount]) =>
     adCount > 0 ? `${state} ${formatNumber(adCount)}` : [],
   );
-  const untriedCount = ads.length - triedCount;
+  const uncheckedCount = ads.length - checkedCount;
   return [
-    `Pictures: ${[...stateTexts, ...(untriedCount > 0 ? [`not tried ${formatNumber(untriedCount)}`] : [])].join(', ')}`,
+    `Pictures: ${[...stateTexts, ...(uncheckedCount > 0 ? [`not tried ${formatNumber(uncheckedCount)}`] : [])].join(', ')}`,
   ];
 }
 
@@ -222,11 +229,11 @@ function listAdvertisers(ads: GatheredRows['ads']): CountedValue[] {
  */
 function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): CountedValue[] {
   const adIds = new Set(ads.map(({ id }) => id));
-  const knownCountries = countries.filter(({ id }) => id !== null && adIds.has(id));
-  const unknownCount = adIds.size - new Set(knownCountries.map(({ id }) => id)).size;
+  const countryRowsOfAds = countries.filter(({ id }) => id !== null && adIds.has(id));
+  const adsWithoutCountryCount = adIds.size - new Set(countryRowsOfAds.map(({ id }) => id)).size;
   return [
-    ...knownCountries.map(({ country }) => toCountedCode(country)),
-    ...Array.from({ length: unknownCount }, () => null),
+    ...countryRowsOfAds.map(({ country }) => toCountedCode(country)),
+    ...Array.from({ length: adsWithoutCountryCount }, () => null),
   ];
 }
 
@@ -256,7 +263,7 @@ function formatValueCounts(
       Math.round(share * Math.min(maxShownValues, valueCounts.length)),
     );
     const otherValues = valueCounts.filter((value) => !shownValues.includes(value));
-    const parts = [
+    const valueTexts = [
       // The values are shortened only after counting, because different values may have the same beginning.
       ...shownValues.map(([value, ads]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(ads)}`),
       ...(otherValues.length > 0
@@ -264,7 +271,7 @@ function formatValueCounts(
         : []),
       ...(missingCount > 0 ? [`none ${formatNumber(missingCount)}`] : []),
     ];
-    return `${label} (${formatNumber(valueCounts.length)}): ${parts.join(', ') || 'none'}`;
+    return `${label} (${formatNumber(valueCounts.length)}): ${valueTexts.join(', ') || 'none'}`;
   };
 }
 

@@ -96,7 +96,7 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
   // A new gathering must sort after all other gatherings, even after gatherings of processes whose clocks are ahead.
   const sequenceNumber = contents.gatherings.reduce(
-    (sequenceNumberSoFar, gathering) => Math.max(sequenceNumberSoFar, gathering.sequenceNumber + 1),
+    (nextSequenceNumber, gathering) => Math.max(nextSequenceNumber, gathering.sequenceNumber + 1),
     now,
   );
   const state = newestGathering ? newestGathering.state : createGathering(question, now, sequenceNumber, fresh);
@@ -241,7 +241,7 @@ export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads
  * Adds up the credits that the service charged for all gatherings (the stored ads of each search). The sum is exact if
  * the service reported every charge and no gathering was evicted.
  */
-export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
+export function sumGatheringCharges({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
   const charges = gatherings.map(({ charged }) => charged);
   const isExact = evicted.gatherings === 0 && !charges.includes(null);
   return { credits: roundCredits(sumNumbers(charges.map((charged) => charged ?? 0))), isExact };
@@ -251,7 +251,7 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
  * Returns the gatherings (stored results) that contain the ad ids: for a split search, its parts (smaller searches),
  * and otherwise the gathering itself.
  */
-const listGatheringsWithIds = (gathering: Gathering): readonly Gathering[] =>
+const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
@@ -268,13 +268,13 @@ export function formatFoundInParts({ found, parts, storedParts }: Gathering): st
  * Returns how many ads of the total `found` are repetitions, because the ads match several parts (smaller searches) of
  * a split search.
  */
-export const countRepeatedAds = ({ storedParts, adIds }: Gathering): number =>
+export const countAdRepetitions = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumNumbers(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
 /** Returns how many ads the service counted but did not list. Returns 0 unless all pages were read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
   gathering.ended
-    ? sumNumbers(listGatheringsWithIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
+    ? sumNumbers(listGatheringsWithAdIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
     : 0;
 
 /**
@@ -284,7 +284,7 @@ export const countUnlistedAds = (gathering: Gathering): number =>
 export const hasAllAdIds = (gathering: Gathering): boolean =>
   gathering.ended &&
   gathering.storedParts.length === new Set(gathering.parts).size &&
-  listGatheringsWithIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
+  listGatheringsWithAdIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
  * Returns, for each ad in a gathering (the stored ads of one search), the sequence number of the latest API response
@@ -292,7 +292,7 @@ export const hasAllAdIds = (gathering: Gathering): boolean =>
  */
 export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
   const responseNumbers = new Map<string, number>();
-  for (const { adIds, responseSequenceNumber } of listGatheringsWithIds(gathering))
+  for (const { adIds, responseSequenceNumber } of listGatheringsWithAdIds(gathering))
     for (const id of adIds) responseNumbers.set(id, Math.max(responseSequenceNumber, responseNumbers.get(id) ?? 0));
   return responseNumbers;
 }
@@ -429,9 +429,9 @@ export function compareGatherings(
   };
 }
 
-function addCounterChanges(counters: CounterChanges, before: CounterValues, now: CounterValues): void {
+function addCounterChanges(counters: CounterChanges, earlierValues: CounterValues, currentValues: CounterValues): void {
   for (const name of counterNames) {
-    const difference = (now[name] ?? Number.NaN) - (before[name] ?? Number.NaN);
+    const difference = (currentValues[name] ?? Number.NaN) - (earlierValues[name] ?? Number.NaN);
     if (difference === 0 || Number.isNaN(difference)) continue;
     const { rose, fell } = counters[name] ?? { rose: 0, fell: 0 };
     counters[name] = difference > 0 ? { rose: rose + 1, fell } : { rose, fell: fell + 1 };

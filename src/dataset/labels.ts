@@ -29,13 +29,13 @@ export const maxLabelValueChars = 200;
  * Normalizes a name, so that names that look the same are equal. The result is a single line in Unicode form NFC
  * without invisible characters.
  */
-export const normalizeLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
+export const normalizeName = (name: string): string => sanitizeLine(name).normalize('NFC');
 
 /**
  * Returns the record id of a label, which consists of the ad id, a line break and the name of the label. An ad
  * therefore has at most one label of each name. Names contain no line breaks.
  */
-export const buildLabelRecordId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
+export const buildLabelRecordId = (adId: string, labelName: string): string => `${normalizeAdId(adId)}\n${labelName}`;
 /** Schema of a stored label. `at` is the time at which the label was set, in milliseconds since the Unix epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
 export const buildStoredLabel = (value: string | null, labelledAt: number): z.output<typeof StoredLabel> => ({

@@ -20,23 +20,23 @@ export interface LastSeenRange {
  */
 export async function findLastSeenRanges(
   gatherings: readonly Gathering[],
-  getLastSeenAt: (id: string) => number | null | undefined,
+  getLastSeenTime: (id: string) => number | null | undefined,
 ): Promise<ReadonlyMap<string, LastSeenRange>> {
   const lastSeenRanges = new Map<string, LastSeenRange>();
   const yieldToEventLoop = createEventLoopYielder();
   for (const { id, adIds, state } of gatherings) {
     let [earliest, latest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (const adId of adIds) {
-      const seenAt = getLastSeenAt(adId);
-      if (typeof seenAt !== 'number') continue;
-      const time = Math.min(seenAt, state.gatheredAt);
+      const lastSeenTime = getLastSeenTime(adId);
+      if (typeof lastSeenTime !== 'number') continue;
+      const time = Math.min(lastSeenTime, state.gatheredAt);
       earliest = Math.min(earliest, time);
       latest = Math.max(latest, time);
     }
-    const isKnown = earliest <= latest;
+    const hasDates = earliest <= latest;
     lastSeenRanges.set(id, {
-      lastSeenFrom: isKnown ? formatIsoTime(earliest) : null,
-      lastSeenTo: isKnown ? formatIsoTime(latest) : null,
+      lastSeenFrom: hasDates ? formatIsoTime(earliest) : null,
+      lastSeenTo: hasDates ? formatIsoTime(latest) : null,
     });
     await yieldToEventLoop();
   }
@@ -52,14 +52,14 @@ export async function findLastGatherings({
   gatherings,
 }: Pick<DatasetContents, 'gatherings'>): Promise<ReadonlyMap<string, Gathering>> {
   const partIds = new Set(gatherings.flatMap((gathering) => gathering.parts));
-  const newestFirst = gatherings
+  const gatheringsNewestFirst = gatherings
     .filter(({ id }) => !partIds.has(id))
     .sort(
       (left, right) => right.state.gatheredAt - left.state.gatheredAt || right.sequenceNumber - left.sequenceNumber,
     );
   const lastGatheringByAd = new Map<string, Gathering>();
   const yieldToEventLoop = createEventLoopYielder();
-  for (const gathering of newestFirst) {
+  for (const gathering of gatheringsNewestFirst) {
     for (const adId of gathering.adIds) if (!lastGatheringByAd.has(adId)) lastGatheringByAd.set(adId, gathering);
     await yieldToEventLoop();
   }

@@ -1,6 +1,6 @@
 import { parseTime } from '../views/dates.ts';
 import { computeRunningTime } from '../views/days-running.ts';
-import { type Fields, readNumber } from '../views/view.ts';
+import { readNumber, type UntypedFields } from '../views/view.ts';
 import { formatIsoTime } from './tables.ts';
 
 /** The sort order of a list of ads, e.g. by `startedAt`, newest first. */
@@ -59,7 +59,7 @@ export type OrderValues = readonly (number | null)[];
  * Reads the values of an ad for the fields in `orderFields`.
  * @param readAt time at which the ad was read, in milliseconds since the Unix epoch
  */
-export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
+export const readOrderValues = (ad: UntypedFields, readAt: number): OrderValues =>
   orderFields.map((field) => {
     if (field === 'daysRunning') return computeRunningTime(ad, readAt).daysRunning ?? null;
     return (dateFields.has(field) ? parseTime(ad[field]) : readNumber(ad[field])) ?? null;
@@ -69,7 +69,7 @@ export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
  * The minimum share of ads with a value for a field. If fewer ads have a value, the list does not count as sorted by
  * this field.
  */
-const minKnownShare = 0.8;
+const minShareWithValue = 0.8;
 /**
  * The maximum share of neighboring ads that may be out of order in a sorted list, because values can change after an ad
  * was listed.
@@ -93,20 +93,20 @@ export function findListingOrder(
   { sort, order }: RequestedOrder = {},
 ): ListingOrder | undefined {
   const requestedField = orderFields.find((field) => field === sort);
-  const requestedOrder = requestedField && describeListing(valuesOfListedAds, requestedField);
-  if (requestedOrder && hasRequestedDirection(requestedOrder, order))
-    return buildListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
+  const requestedListing = requestedField && describeListing(valuesOfListedAds, requestedField);
+  if (requestedListing && hasRequestedDirection(requestedListing, order))
+    return buildListingOrder({ ...requestedListing, isDescending: requestedListing.isDescending ?? order !== 'asc' });
   // The search requests no known order, so ads without a value may be anywhere in the list. Therefore
   // `hasListedAllValues` is false.
   for (const field of orderFields) {
-    const describedListing = describeListing(valuesOfListedAds, field);
-    if (!describedListing || describedListing.values.length < minKnownShare * valuesOfListedAds.length) continue;
-    if (measureOrderEvidence(describedListing.values) >= minOrderEvidence)
-      return buildListingOrder({ ...describedListing, hasListedAllValues: false });
+    const sortedListing = describeListing(valuesOfListedAds, field);
+    if (!sortedListing || sortedListing.values.length < minShareWithValue * valuesOfListedAds.length) continue;
+    if (measureOrderEvidence(sortedListing.values) >= minOrderEvidence)
+      return buildListingOrder({ ...sortedListing, hasListedAllValues: false });
   }
 }
 
-interface DescribedListing {
+interface SortedListing {
   field: OrderField;
   /** The values of all ads that have a value for the field, in the order of the list. Never empty. */
   values: readonly number[];
@@ -116,13 +116,13 @@ interface DescribedListing {
 }
 
 /** Describes how a list of ads is sorted by a field. Returns undefined if the list is not sorted by this field. */
-function describeListing(valuesOfListedAds: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
+function describeListing(valuesOfListedAds: readonly OrderValues[], field: OrderField): SortedListing | undefined {
   const fieldIndex = orderFields.indexOf(field);
   const values = valuesOfListedAds.flatMap((orderValues) => orderValues[fieldIndex] ?? []);
   const hasValue = (orderValues: OrderValues | undefined) => (orderValues?.[fieldIndex] ?? null) !== null;
   const hasListedAllValues =
     !hasValue(valuesOfListedAds.at(-1)) && valuesOfListedAds.slice(0, values.length).every(hasValue);
-  const [risingSteps, fallingSteps] = countSteps(values);
+  const [risingSteps, fallingSteps] = countRisesAndFalls(values);
   const maxInversions = Math.floor(maxInversionShare * (values.length - 1));
   if (values.length === 0 || Math.min(risingSteps, fallingSteps) > maxInversions) return undefined;
   const isDescending = risingSteps === fallingSteps ? undefined : risingSteps < fallingSteps;
@@ -133,10 +133,10 @@ function describeListing(valuesOfListedAds: readonly OrderValues[], field: Order
  * Returns true if a list is sorted in the requested direction, or if no direction is requested. Any value except `asc`
  * means descending, as in a local library (a server of imported ads).
  */
-const hasRequestedDirection = ({ isDescending }: DescribedListing, requestedDirection: unknown): boolean =>
+const hasRequestedDirection = ({ isDescending }: SortedListing, requestedDirection: unknown): boolean =>
   isDescending === undefined || requestedDirection === undefined || isDescending === (requestedDirection !== 'asc');
 
-function buildListingOrder({ field, values, isDescending = true, hasListedAllValues }: DescribedListing): ListingOrder {
+function buildListingOrder({ field, values, isDescending = true, hasListedAllValues }: SortedListing): ListingOrder {
   const [minValue, maxValue] = findRange(values).map((value) =>
     dateFields.has(field) ? formatIsoTime(value).slice(0, 10) : value,
   );
@@ -144,7 +144,7 @@ function buildListingOrder({ field, values, isDescending = true, hasListedAllVal
 }
 
 /** Counts how often a value is larger than the previous value, and how often a value is smaller. */
-function countSteps(values: readonly number[]): [rising: number, falling: number] {
+function countRisesAndFalls(values: readonly number[]): [rising: number, falling: number] {
   let [risingSteps, fallingSteps] = [0, 0];
   for (const [index, value] of values.entries()) {
     const previousValue = values[index - 1] ?? value;

@@ -3,7 +3,7 @@ import { formatCount } from '../views/numbers.ts';
 import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
 import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } from './gatherings.ts';
-import { describeComputedColumns, formatIsoTime } from './tables.ts';
+import { formatIsoTime, listComputedColumns } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
 /** The data from which the method note of an export is built. The note explains how the exported ads were collected. */
@@ -65,7 +65,7 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
       bulletPoints: [
         '"Found" is the number of matching ads that the service stated. "Read" is the number of different ads that were read. For a question in parts, "found" is the sum over the parts, so an ad in several parts is counted several times. An incomplete gathering contains the ads that the service listed first. It is not a random sample.',
         'Each ad is in its newest version. If a later response lacks a field, the earlier value of the field is kept.',
-        ...describeComputedColumns().flatMap(({ name, meaning }) =>
+        ...listComputedColumns().flatMap(({ name, meaning }) =>
           meaning === undefined ? [] : `\`${name}\`: ${meaning}.`,
         ),
         '`duplicates`: number of copies of the ad, including the ad itself. Dates are in UTC. A date without an offset counts as UTC.',

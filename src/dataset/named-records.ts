@@ -1,8 +1,8 @@
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { quote } from '../views/safe-text.ts';
 import { quoteUntrusted } from '../views/tokens.ts';
-import { normalizeLabel } from './labels.ts';
+import { normalizeName } from './labels.ts';
 
 /**
  * Returns the stored records (e.g. watches) with the given names, without duplicates.
@@ -13,16 +13,16 @@ import { normalizeLabel } from './labels.ts';
 export function findRecordsByName<NamedRecord extends { name: string }>(
   recordNoun: string,
   records: readonly NamedRecord[],
-  names: readonly string[],
+  requestedNames: readonly string[],
 ): NamedRecord[] {
   const storedNames = records.map(({ name }) => name);
-  return [...new Set(names.map(normalizeLabel))].map((name) => {
+  return [...new Set(requestedNames.map(normalizeName))].map((name) => {
     const record = records.find((storedRecord) => storedRecord.name === name);
     if (record) return record;
     const [nearestName = ''] = sortBySimilarity(name, storedNames);
     const hint = isSimilar(name, nearestName)
       ? `Did you mean ${quote(nearestName)}?`
       : `Existing: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
-    throw invalidRequest(`There is no ${recordNoun} ${quoteUntrusted(name, 30)}. ${hint}`);
+    throw createInvalidRequestError(`There is no ${recordNoun} ${quoteUntrusted(name, 30)}. ${hint}`);
   });
 }

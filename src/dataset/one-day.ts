@@ -7,7 +7,7 @@ import { formatIsoTime } from './tables.ts';
  * An ad with the time at which it was last seen running and the time at which it was read, both in milliseconds since
  * the Unix epoch.
  */
-interface SeenAd {
+interface ObservedAd {
   pageId: string | null;
   pageName: string | null;
   lastSeenAt: number | null;
@@ -42,7 +42,7 @@ const minAdsOnDay = 10;
  * Recent days do not count. If a service observes ads continuously, running ads are last seen on the day of reading.
  * @returns the advertisers by key, with the largest number of ads first
  */
-export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<string, OneDayAdvertiser> {
+export function findOneDayAdvertisers(ads: readonly ObservedAd[]): ReadonlyMap<string, OneDayAdvertiser> {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const advertisers = new Map<
     string,
@@ -77,7 +77,7 @@ type AdCountsByDay = Map<number, number>;
  * Returns the day on which an ad was last seen running, in days since the Unix epoch. Returns undefined unless the ad
  * was read more than two days later.
  */
-function findLastSeenDay({ lastSeenAt, readAt }: SeenAd): number | undefined {
+function findLastSeenDay({ lastSeenAt, readAt }: ObservedAd): number | undefined {
   if (lastSeenAt === null) return undefined;
   const day = Math.floor(lastSeenAt / dayMs);
   return Math.floor(readAt / dayMs) - day > maxDaysSinceSeen ? day : undefined;

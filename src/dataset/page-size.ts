@@ -6,13 +6,16 @@ import type { GatheringQuestion } from './gatherings.ts';
  * Returns the maximum number of ads per page. A service may describe a maximum for its filter `limit`, but the API
  * document sets an upper bound.
  */
-export function determineMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
+export function determineMaxPageSize(
+  { collectionId }: GatheringQuestion,
+  searchFilters: readonly SearchFilter[],
+): number {
   if (collectionId !== undefined) return maxPageSize;
-  const describedMax = filters.find(({ key }) => key === 'limit')?.maximum ?? maxPageSize;
-  return Math.max(1, Math.min(maxPageSize, Math.floor(describedMax)));
+  const serviceMaxPageSize = searchFilters.find(({ key }) => key === 'limit')?.maximum ?? maxPageSize;
+  return Math.max(1, Math.min(maxPageSize, Math.floor(serviceMaxPageSize)));
 }
 
 /**
  * The page sizes to try, in this order, after the service has refused a larger page. A refused request costs nothing.
  */
-export const smallerPageSizes = [50, 20, 10];
+export const fallbackPageSizes = [50, 20, 10];

@@ -2,7 +2,7 @@ import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import type { StoredItem } from '../storage/item-versions.ts';
 import { maxRecords, type UserRecords } from '../storage/user-records.ts';
 import { type AdPicture, selectPicture } from '../views/ad-media.ts';
-import type { Fields } from '../views/view.ts';
+import type { UntypedFields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
 /**
@@ -32,8 +32,9 @@ const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 const maxDifferingBits = 8;
 
 /** Compares two ads by the order in which they first arrived in the dataset. */
-export const compareArrival = (left: StoredItem, right: StoredItem): number =>
-  left.firstSequenceNumber - right.firstSequenceNumber || (normalizeAdId(left.id) < normalizeAdId(right.id) ? -1 : 1);
+export const compareByArrival = (firstAd: StoredItem, secondAd: StoredItem): number =>
+  firstAd.firstSequenceNumber - secondAd.firstSequenceNumber ||
+  (normalizeAdId(firstAd.id) < normalizeAdId(secondAd.id) ? -1 : 1);
 
 /**
  * Groups ads whose pictures look nearly the same. Processes ads in the order of their arrival, so that every process
@@ -47,7 +48,7 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
   const adsWithHash = ads.filter(({ id }) => perceptualHashes.has(normalizeAdId(id)));
   const firstPictures = { ids: [] as string[], halves: new Int32Array(2 * adsWithHash.length) };
   const yieldToEventLoop = createEventLoopYielder();
-  for (const { id } of adsWithHash.sort(compareArrival)) {
+  for (const { id } of adsWithHash.sort(compareByArrival)) {
     await yieldToEventLoop();
     const [, firstHalf = '', secondHalf = '', plainMark] =
       perceptualHashPattern.exec(String(perceptualHashes.get(normalizeAdId(id)))) ?? [];
@@ -83,15 +84,16 @@ function findNearestGroup(
   let fewestDifferingBits = maxDifferingBits + 1;
   for (let index = 0; index < groupIds.length; index++) {
     const differingBits =
-      countBits((halves[2 * index] as number) ^ firstHalf) + countBits((halves[2 * index + 1] as number) ^ secondHalf);
+      countSetBits((halves[2 * index] as number) ^ firstHalf) +
+      countSetBits((halves[2 * index + 1] as number) ^ secondHalf);
     if (differingBits < fewestDifferingBits) [nearestId, fewestDifferingBits] = [groupIds[index], differingBits];
   }
   return nearestId;
 }
 
 /** Counts the bits with the value 1 in a 32-bit number. */
-function countBits(bits: number): number {
-  const pairCounts = bits - ((bits >>> 1) & 0x55555555);
+function countSetBits(bitPattern: number): number {
+  const pairCounts = bitPattern - ((bitPattern >>> 1) & 0x55555555);
   const fourBitCounts = (pairCounts & 0x33333333) + ((pairCounts >>> 2) & 0x33333333);
   return Math.imul((fourBitCounts + (fourBitCounts >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
@@ -124,7 +126,7 @@ export const failedPicture = 'failed';
  * - null: nobody has tried to fetch the picture.
  */
 export function findPictureState(
-  ad: Fields,
+  ad: UntypedFields,
   { now, perceptualHash }: { now: number; perceptualHash: unknown },
 ): 'available' | 'expired' | 'none' | 'failed' | null {
   const picture = selectPicture(ad, { now });
@@ -138,7 +140,7 @@ export function findPictureState(
  * Returns the perceptual hash of an ad's picture if the picture is stored by a local library (a server of imported
  * ads). The URL of such a picture contains the hash.
  */
-export function readPerceptualHash(ad: Fields): string | undefined {
+export function readPerceptualHash(ad: UntypedFields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
   return isPictureOfAd(picture) ? storedPictureUrl.exec(picture.url)?.[1] : undefined;
 }
@@ -160,7 +162,7 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetchedPic
   );
   const newRecords = new Map([...failedIds.map((id): [string, string] => [id, failedPicture]), ...newHashes]);
   if (newRecords.size === 0) return newHashes;
-  const storingRecords = userRecords.update('picture', (storedRecords) => {
+  const recordUpdate = userRecords.update('picture', (storedRecords) => {
     const changedRecords = [...newRecords].filter(([id, record]) => storedRecords.get(id) !== record);
     const surplusCount =
       storedRecords.size + changedRecords.filter(([id]) => !storedRecords.has(id)).length - maxRecords.picture;
@@ -168,6 +170,6 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetchedPic
       surplusCount > 0 ? [...storedRecords.keys()].filter((id) => !newRecords.has(id)).slice(0, surplusCount) : [];
     return { put: changedRecords, remove, result: undefined };
   });
-  await storingRecords.catch(() => {});
+  await recordUpdate.catch(() => {});
   return newHashes;
 }

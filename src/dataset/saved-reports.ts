@@ -51,7 +51,7 @@ export type SavedReport = ReturnType<typeof parseReports>[number];
  * Returns the last run of a report on an earlier day. Skips runs of the same day, because a report is often written
  * twice: first to get its figures, then with texts about them.
  */
-export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): StoredRun | undefined =>
+export const findRunOfEarlierDay = ({ runs }: Pick<SavedReport, 'runs'>, now: number): StoredRun | undefined =>
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /**
@@ -95,7 +95,7 @@ const selectTexts = (row: StoredRow) => new Map(Object.entries(row).filter(([, c
  * Checks that a report can be stored. This function is called before the report is written to a file.
  * @throws AdLibraryError `invalid_request` if the report is too large, or if there are too many reports
  */
-export async function checkReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
+export async function assertReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
   if (JSON.stringify({ title, sections }).length > maxReportChars) throw createTooLargeError('report', maxReportChars);
   const storedReports = await userRecords.read('report');
   assertRecordLimit('report', storedReports.size, storedReports.size + Number(!storedReports.has(name)));

@@ -2,7 +2,7 @@ import { toCanonicalJson } from '../api/json.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { listContentVersions, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pageFields } from '../views/fields.ts';
-import type { Fields } from '../views/view.ts';
+import type { UntypedFields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
 import { getLaunchesKnownUntil, selectCurrentGatherings } from './gatherings.ts';
 import { groupLabelsByAd } from './labels.ts';
@@ -41,7 +41,7 @@ export function openDatasetSql(adRowReaders: AdRowReaders) {
         export: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
-          readRows: (exported: SqlExport) => Promise<Result>,
+          readRows: (sqlExport: SqlExport) => Promise<Result>,
         ) => (await openPool()).export(createTenantSnapshot(contents), query, readRows),
       };
     },
@@ -159,7 +159,7 @@ function buildGatheringRow(
  * and last read, and the JSON of the page.
  */
 export function buildPageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
-  return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, readApiPageCells(page), {
+  return Object.assign({ pageId: toIdCell((page as UntypedFields).pageId) ?? '' }, readApiPageCells(page), {
     firstGatheredAt: formatIsoTime(firstAt),
     gatheredAt: formatIsoTime(at),
     json: toJsonCell(json),

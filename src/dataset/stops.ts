@@ -70,7 +70,7 @@ export function classifyFailure(error: unknown, { signal, isDraining }: StopSign
  * Returns true if the service refused a request because of its arguments, e.g. because the requested page size is too
  * large.
  */
-export const isRejectedRequest = ({ failure: { kind } }: AdLibraryError): boolean =>
+export const isRequestRejection = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
 /** Creates the error for a search whose further pages only repeat ads of earlier pages. */

@@ -1,5 +1,5 @@
 import { parseTime } from '../views/dates.ts';
-import { type ApiField, adFields, type NamesWith, pageFields } from '../views/fields.ts';
+import { type ApiField, adFields, type FieldNamesWith, pageFields } from '../views/fields.ts';
 import { readNumber } from '../views/view.ts';
 
 /**
@@ -7,7 +7,9 @@ import { readNumber } from '../views/view.ts';
  * all other fields.
  */
 type ApiColumnTypes<Fields> = {
-  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
+  [Name in FieldNamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' }
+    ? 'numeric'
+    : 'text';
 };
 
 /** Returns the column type of each API field that is stored in a table column, e.g. `numeric` for a number. */
@@ -97,7 +99,7 @@ export const views = {
  * Explanations of the columns that this server computes. The description of the tool `query_ads` and the method note of
  * exports show these explanations.
  */
-const columnMeanings: { [Name in keyof typeof tables.ads]?: string } = {
+const columnExplanations: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'without tracking parameters',
   utm: 'JSON: source, campaign …',
   daysRunning: 'startedAt to endDate if past, else lastSeenAt',
@@ -142,17 +144,17 @@ export const getColumnNames = (table: TableName): string[] => Object.keys(tables
  * Returns the columns of the table `ads` that this server computes, i.e. that are not API fields, with their
  * explanations.
  */
-export function describeComputedColumns(): { name: string; meaning: string | undefined }[] {
+export function listComputedColumns(): { name: string; meaning: string | undefined }[] {
   const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
-  return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: columnMeanings[name] }));
+  return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: columnExplanations[name] }));
 }
 
 /**
  * Converts the value of an API field to a text cell. Returns null for a blank text or another type, because the service
  * may omit a field or send a type that the API document does not define.
  */
-export const toTextCell = (value: unknown): string | null =>
-  typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
+export const toTextCell = (fieldValue: unknown): string | null =>
+  typeof fieldValue === 'string' && fieldValue.trim() !== '' ? clipText(fieldValue) : null;
 
 /**
  * The maximum length of a text cell, in characters. Real ads have shorter texts. Without this limit, a very long text
@@ -186,23 +188,24 @@ export const toJsonCell = (json: string): string | null => (json.length <= maxJs
 const maxJsonChars = 500_000;
 
 /** Converts an id to a text cell. A numeric id becomes a text. */
-export const toIdCell = (value: unknown): string | null =>
-  typeof value === 'number' && Number.isFinite(value) ? String(value) : toTextCell(value);
+export const toIdCell = (id: unknown): string | null =>
+  typeof id === 'number' && Number.isFinite(id) ? String(id) : toTextCell(id);
 
 /** Converts the value of an API field to a number cell. Returns null unless the value is a finite number. */
-export const toNumberCell = (value: unknown): number | null => readNumber(value) ?? null;
+export const toNumberCell = (fieldValue: unknown): number | null => readNumber(fieldValue) ?? null;
 
 /** Converts a boolean to 0 or 1, because SQLite has no booleans. Returns null for any other type. */
-export const toFlagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
+export const toFlagCell = (fieldValue: unknown): number | null =>
+  typeof fieldValue === 'boolean' ? Number(fieldValue) : null;
 
 /** Converts a date to ISO text, e.g. `2026-06-01T00:00:00.000Z`, because ISO dates sort chronologically as text. */
-export function toDateCell(value: unknown): string | null {
-  const time = parseTime(value);
-  return time === undefined ? null : formatIsoTime(time);
+export function toDateCell(date: unknown): string | null {
+  const timeMs = parseTime(date);
+  return timeMs === undefined ? null : formatIsoTime(timeMs);
 }
 
 /** Formats a time in milliseconds since the Unix epoch as an ISO date and time. */
-export const formatIsoTime = (time: number): string => new Date(time).toISOString();
+export const formatIsoTime = (timeMs: number): string => new Date(timeMs).toISOString();
 
 const maxMonthRows = 240;
 
@@ -217,17 +220,17 @@ export function buildMonthRows(
   firstDate: string,
   knownUntil: { completeUntil: number; partialUntil: number },
 ): Row<'months'>[] {
-  const [start = 0, end = 0] = [new Date(firstDate), new Date(knownUntil.partialUntil)].map(
+  const [startMonth = 0, endMonth = 0] = [new Date(firstDate), new Date(knownUntil.partialUntil)].map(
     (date) => 12 * (date.getUTCFullYear() - 2000) + date.getUTCMonth(),
   );
   const rows: Row<'months'>[] = [];
-  for (let number = Math.max(start, end - maxMonthRows + 1); number <= end; number++) {
-    const [first, last] = [Date.UTC(2000, number), Date.UTC(2000, number + 1) - 1];
-    const unfinished = Number(last >= knownUntil.completeUntil);
+  for (let monthNumber = Math.max(startMonth, endMonth - maxMonthRows + 1); monthNumber <= endMonth; monthNumber++) {
+    const [firstMs, lastMs] = [Date.UTC(2000, monthNumber), Date.UTC(2000, monthNumber + 1) - 1];
+    const unfinished = Number(lastMs >= knownUntil.completeUntil);
     rows.push({
-      month: formatIsoTime(first).slice(0, 7),
-      first: formatIsoTime(first),
-      last: formatIsoTime(last),
+      month: formatIsoTime(firstMs).slice(0, 7),
+      first: formatIsoTime(firstMs),
+      last: formatIsoTime(lastMs),
       unfinished,
     });
   }
@@ -235,17 +238,17 @@ export function buildMonthRows(
 }
 
 /** Returns the distinct texts of a list. Of texts that differ only in case, returns the first. Skips blank texts. */
-export function readDistinctTexts(value: unknown): string[] {
-  if (!Array.isArray(value)) return [];
+export function readDistinctTexts(textList: unknown): string[] {
+  if (!Array.isArray(textList)) return [];
   const texts = new Map<string, string>();
-  for (const text of value)
+  for (const text of textList)
     if (toTextCell(text) !== null && !texts.has(text.toLowerCase())) texts.set(text.toLowerCase(), text);
   return [...texts.values()];
 }
 
 /** Converts a list of texts to a JSON array in a table cell. Returns null if the list contains no text. */
-function toListCell(value: unknown): string | null {
-  const texts = readDistinctTexts(value);
+function toListCell(textList: unknown): string | null {
+  const texts = readDistinctTexts(textList);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
@@ -256,9 +259,9 @@ export function createCellReader<Fields extends Record<string, ApiField>>(
   const cellReaders = Object.entries(fields).flatMap(([name, { type, column }]) =>
     column ? [{ name, toCell: cellConverters[type] }] : [],
   );
-  return (object) => {
+  return (apiObject) => {
     const row: Record<string, unknown> = {};
-    for (const { name, toCell } of cellReaders) row[name] = toCell((object as Record<string, unknown>)[name]);
+    for (const { name, toCell } of cellReaders) row[name] = toCell((apiObject as Record<string, unknown>)[name]);
     return row as ApiCells<Fields>;
   };
 }

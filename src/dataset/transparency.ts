@@ -1,5 +1,5 @@
 import { parseUrl } from '../views/urls.ts';
-import { type Fields, isNumber, readObjects } from '../views/view.ts';
+import { isNumber, readObjects, type UntypedFields } from '../views/view.ts';
 import { type Row, toIdCell, toTextCell } from './tables.ts';
 
 /*
@@ -11,7 +11,7 @@ import { type Row, toIdCell, toTextCell } from './tables.ts';
  * Returns who paid for an ad and who benefits from it. If no entry in `beneficiaryPayers` is current, uses the first
  * entry. `bylines` is the disclaimer of a political ad and names the payer.
  */
-export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: Fields) {
+export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: UntypedFields) {
   const payerEntries = readObjects(beneficiaryPayers);
   const currentEntry = payerEntries.find((entry) => entry.current === true) ?? payerEntries[0];
   return {
@@ -24,7 +24,7 @@ export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: F
  * Returns the URL at which anyone can look up an imported ad in its public ad library. For the Meta Ad Library, the URL
  * is built from the ad's archive id. For other libraries, the imported ad contains the URL.
  */
-export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl }: Fields): string | null {
+export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl }: UntypedFields): string | null {
   const archiveId = toIdCell(adArchiveId) ?? '';
   if ((adLibrary === undefined || adLibrary === 'meta') && /^\d{1,30}$/.test(archiveId))
     return `https://www.facebook.com/ads/library/?id=${archiveId}`;
@@ -53,7 +53,7 @@ const maxReachRows = 5000;
  * Returns how many people an ad reached, by country, age range and gender. If only the total of a country is known, the
  * country has a single row without age and gender. No country has both kinds of rows, so the rows can be summed.
  */
-export function listReach(id: string, ad: Fields): Row<'ad_reach'>[] {
+export function listReach(id: string, ad: UntypedFields): Row<'ad_reach'>[] {
   const rows: Row<'ad_reach'>[] = [];
   for (const { country, age_gender_breakdowns: ageGroups } of readObjects(ad.ageCountryGenderReachBreakdown))
     for (const ageGroup of readObjects(ageGroups))

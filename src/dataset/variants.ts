@@ -24,9 +24,9 @@ export class VariantIndex {
    * Adds an ad and returns the id of its variant, a group of ads with nearly the same text. Returns null for a text
    * without visible characters.
    */
-  add(id: string, adText: string | null): string | null {
+  addAd(adId: string, adText: string | null): string | null {
     const textHash = hash('sha256', adText ?? '', 'base64url');
-    const variantId = this.#variantIdsByTextHash.get(textHash) ?? this.#assignVariant(id, adText ?? '');
+    const variantId = this.#variantIdsByTextHash.get(textHash) ?? this.#assignVariant(adId, adText ?? '');
     if (variantId !== null) this.#variantIdsByTextHash.set(textHash, variantId);
     return variantId;
   }
@@ -110,23 +110,23 @@ const normalizeText = (text: string): string =>
  * Returns the Jaccard similarity of two sorted sets: the size of their intersection, divided by the size of their
  * union.
  */
-function computeSimilarity(left: Uint32Array, right: Uint32Array): number {
+function computeSimilarity(firstHashes: Uint32Array, secondHashes: Uint32Array): number {
   let sharedCount = 0;
-  for (let i = 0, j = 0; i < left.length && j < right.length; ) {
-    const difference = (left[i] ?? 0) - (right[j] ?? 0);
+  for (let i = 0, j = 0; i < firstHashes.length && j < secondHashes.length; ) {
+    const difference = (firstHashes[i] ?? 0) - (secondHashes[j] ?? 0);
     if (difference === 0) sharedCount++;
     if (difference <= 0) i++;
     if (difference >= 0) j++;
   }
-  const unionCount = left.length + right.length - sharedCount;
+  const unionCount = firstHashes.length + secondHashes.length - sharedCount;
   return unionCount === 0 ? 0 : sharedCount / unionCount;
 }
 
-function hashBands(shingles: Uint32Array): number[] {
+function hashBands(shingleHashes: Uint32Array): number[] {
   return Array.from({ length: bandCount }, (_, band) => {
     let hash = band;
     for (let row = 0; row < rowsPerBand; row++)
-      hash = mixHash(hash ^ findSmallestHash(shingles, band * rowsPerBand + row));
+      hash = mixHash(hash ^ findSmallestHash(shingleHashes, band * rowsPerBand + row));
     return hash;
   });
 }
@@ -137,11 +137,11 @@ const mixHash = (hash: number): number => {
 };
 
 /** Mixes each shingle hash with a seed and returns the smallest mixed hash, as in MinHash. */
-function findSmallestHash(shingles: Uint32Array, seed: number): number {
+function findSmallestHash(shingleHashes: Uint32Array, seed: number): number {
   const salt = Math.imul(seed + 1, 0x85ebca6b);
   let smallestHash = 0xffffffff;
-  for (const shingle of shingles) {
-    let mixedHash = Math.imul(shingle ^ salt, 0xc2b2ae35);
+  for (const shingleHash of shingleHashes) {
+    let mixedHash = Math.imul(shingleHash ^ salt, 0xc2b2ae35);
     mixedHash = (mixedHash ^ (mixedHash >>> 15)) >>> 0;
     if (mixedHash < smallestHash) smallestHash = mixedHash;
   }

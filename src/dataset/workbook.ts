@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
 /**
@@ -52,7 +52,7 @@ const styleSheet = wrapXml(
  * Creates a writer for an Excel workbook. `addSheet` writes each sheet while its rows arrive, so that only one chunk of
  * the sheet is in memory.
  */
-export function openWorkbook(writeBytes: WriteBytes) {
+export function createWorkbookWriter(writeBytes: WriteBytes) {
   const zip = createZipWriter(writeBytes);
   const sheetNames: string[] = [];
   return {
@@ -180,10 +180,10 @@ const escapeLookalikePattern = /_(?=x[0-9a-f]{4}_)/gi;
 
 /** Creates a writer for a ZIP file (APPNOTE 6.3). Each entry is compressed and written while its content arrives. */
 function createZipWriter(writeBytes: WriteBytes) {
-  const entries: Buffer[] = [];
+  const directoryRecords: Buffer[] = [];
   let offset = 0;
-  const writeParts = async (...parts: Buffer[]) => {
-    const bytes = Buffer.concat(parts);
+  const writeBuffers = async (...buffers: Buffer[]) => {
+    const bytes = Buffer.concat(buffers);
     offset += bytes.length;
     await writeBytes(bytes);
   };
@@ -194,7 +194,7 @@ function createZipWriter(writeBytes: WriteBytes) {
       // The flags 0x0808 say that the checksum and the sizes follow the content (bit 3) and that names are in UTF-8
       // (bit 11).
       const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
-      await writeParts(
+      await writeBuffers(
         buildRecord(
           'PK\x03\x04',
           ...headerFields,
@@ -214,31 +214,31 @@ function createZipWriter(writeBytes: WriteBytes) {
           entryTotals.crc = crc32(bytes, entryTotals.crc);
           entryTotals.size += bytes.length;
           if (entryTotals.size > maxEntryBytes)
-            throw invalidRequest('A sheet would have more than 4 GB. Select fewer columns or rows.');
+            throw createInvalidRequestError('A sheet would have more than 4 GB. Select fewer columns or rows.');
           yield bytes;
         }
       }
       await pipeline(readBytes, createDeflateRaw(), async (compressedChunks: AsyncIterable<Buffer>) => {
-        for await (const bytes of compressedChunks) await writeParts(bytes);
+        for await (const bytes of compressedChunks) await writeBuffers(bytes);
       });
       const sizeFields = [entryTotals.crc, offset - compressedStart, entryTotals.size].map(toUint32);
-      await writeParts(buildRecord('PK\x07\x08', ...sizeFields));
+      await writeBuffers(buildRecord('PK\x07\x08', ...sizeFields));
       const entryFields = [
         toUint16(name.length),
         ...Array.from({ length: 4 }, () => toUint16(0)),
         toUint32(0),
         toUint32(entryStart),
       ];
-      entries.push(
+      directoryRecords.push(
         Buffer.concat([buildRecord('PK\x01\x02', toUint16(20), ...headerFields, ...sizeFields, ...entryFields), name]),
       );
     },
     async end(): Promise<void> {
       const entryStart = offset;
-      const directory = Buffer.concat(entries);
-      const entryCount = toUint16(entries.length);
-      await writeParts(directory);
-      await writeParts(
+      const directory = Buffer.concat(directoryRecords);
+      const entryCount = toUint16(directoryRecords.length);
+      await writeBuffers(directory);
+      await writeBuffers(
         buildRecord(
           'PK\x05\x06',
           toUint16(0),

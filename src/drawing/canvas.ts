@@ -59,9 +59,9 @@ export class Canvas implements Raster {
    * Blends a row of pixels into the bitmap, starting at `leftColumn`. `coverage` is the share of each pixel that the
    * shape covers, from 0 to 1. If `coverage` is omitted, the shape covers all pixels completely.
    */
-  #blendRow(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
+  #blendRow(leftColumn: number, row: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
-    let targetIndex = (y * width + left) * 4;
+    let targetIndex = (row * width + leftColumn) * 4;
     for (let sourceIndex = 0; sourceIndex < pixels.length; sourceIndex += 4, targetIndex += 4) {
       const coverageShare = coverage === undefined ? 1 : (coverage[sourceIndex / 4] as number);
       if (coverageShare === 0) continue;
@@ -96,7 +96,7 @@ export type GlyphCommand =
  * The number of line segments that replace each curve of a letter. Ten segments look smooth at the font sizes that the
  * server uses.
  */
-const curveSegments = 10;
+const curveSegmentCount = 10;
 
 /** Converts the outline of a glyph (the shape of a letter) to a path. Replaces curves with short line segments. */
 export function buildPath(commands: Iterable<GlyphCommand>): Path {
@@ -119,8 +119,8 @@ const interpolate = ([x, y]: Point, [toX, toY]: Point, ratio: number): Point => 
 ];
 
 const flattenCurve = (start: Point, control: Point, end: Point): Point[] =>
-  Array.from({ length: curveSegments }, (_, index) => {
-    const ratio = (index + 1) / curveSegments;
+  Array.from({ length: curveSegmentCount }, (_, index) => {
+    const ratio = (index + 1) / curveSegmentCount;
     return interpolate(interpolate(start, control, ratio), interpolate(control, end, ratio), ratio);
   });
 
@@ -133,11 +133,11 @@ function buildCircle(x: number, y: number, radius: number): Point[] {
 }
 
 /** Builds the outline of a line with the given width, round ends and round corners. */
-export function buildStroke(line: readonly Point[], width: number): Path {
+export function buildStroke(linePoints: readonly Point[], width: number): Path {
   const radius = width / 2;
-  return line.flatMap(([x, y], index) => {
+  return linePoints.flatMap(([x, y], index) => {
     const endCircle = buildCircle(x, y, radius);
-    const [toX, toY] = line[index + 1] ?? [x, y];
+    const [toX, toY] = linePoints[index + 1] ?? [x, y];
     const length = Math.hypot(toX - x, toY - y);
     if (length === 0) return [endCircle];
     const [acrossX, acrossY] = [(-(toY - y) / length) * radius, ((toX - x) / length) * radius];
@@ -212,14 +212,14 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
     const rowBottom = Math.min(row + 1, bottomY);
     const crossingAtTop = topX + (rowTop - topY) * slope;
     const crossingAtBottom = topX + (rowBottom - topY) * slope;
-    const [left, right] =
+    const [leftX, rightX] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
     // In this row, the edge only partly covers the pixels between these columns.
-    const firstColumn = Math.max(0, Math.floor(left));
-    const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
-    let [previousArea, areaSoFar] = [0, computeAreaLeftOf(firstColumn, left, right)];
+    const firstColumn = Math.max(0, Math.floor(leftX));
+    const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(rightX) + 1));
+    let [previousArea, areaSoFar] = [0, computeAreaRightOfEdge(firstColumn, leftX, rightX)];
     for (let column = firstColumn; column <= lastColumn; column++) {
-      const areaWithColumn = computeAreaLeftOf(column + 1, left, right);
+      const areaWithColumn = computeAreaRightOfEdge(column + 1, leftX, rightX);
       const index = row * width + column;
       coverageChanges[index] =
         (coverageChanges[index] ?? 0) + direction * (rowBottom - rowTop) * (areaWithColumn - areaSoFar - previousArea);
@@ -233,9 +233,9 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
  * Computes the area between a slanted edge and the vertical line at `x` to its right, within a row of height 1. The
  * edge runs from `leftX` at one side of the row to `rightX` at the other side.
  */
-function computeAreaLeftOf(x: number, left: number, right: number): number {
-  if (x <= left) return 0;
-  return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));
+function computeAreaRightOfEdge(x: number, leftX: number, rightX: number): number {
+  if (x <= leftX) return 0;
+  return x >= rightX ? x - (leftX + rightX) / 2 : (x - leftX) ** 2 / (2 * (rightX - leftX));
 }
 
 /**
@@ -243,29 +243,32 @@ function computeAreaLeftOf(x: number, left: number, right: number): number {
  * interpolates between them. Transparent pixels are weighted by their opacity. Only one row is in memory at a time,
  * even for large pictures.
  */
-function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
-  const columnWeights = computeWeights(width, size.width);
-  const rowWeights = computeWeights(height, size.height);
-  const sums = new Float32Array(width * 4);
-  const pixels = new Float32Array(size.width * 4);
+function* resampleRows(
+  { width, height, data }: Raster,
+  targetSize: Pick<Rect, 'width' | 'height'>,
+): Generator<Float32Array> {
+  const columnWeights = computeResampleWeights(width, targetSize.width);
+  const rowWeights = computeResampleWeights(height, targetSize.height);
+  const channelSums = new Float32Array(width * 4);
+  const pixels = new Float32Array(targetSize.width * 4);
   for (const { from, weights } of rowWeights) {
-    sums.fill(0);
+    channelSums.fill(0);
     for (const [row, weight] of weights.entries()) {
       const start = (from + row) * width * 4;
-      for (let index = 0; index < sums.length; index += 4) {
+      for (let index = 0; index < channelSums.length; index += 4) {
         const opacity = data[start + index + 3] ?? 0;
         const opacityWeight = (weight * opacity) / 255;
-        sums[index] = (sums[index] ?? 0) + (data[start + index] ?? 0) * opacityWeight;
-        sums[index + 1] = (sums[index + 1] ?? 0) + (data[start + index + 1] ?? 0) * opacityWeight;
-        sums[index + 2] = (sums[index + 2] ?? 0) + (data[start + index + 2] ?? 0) * opacityWeight;
-        sums[index + 3] = (sums[index + 3] ?? 0) + opacity * weight;
+        channelSums[index] = (channelSums[index] ?? 0) + (data[start + index] ?? 0) * opacityWeight;
+        channelSums[index + 1] = (channelSums[index + 1] ?? 0) + (data[start + index + 1] ?? 0) * opacityWeight;
+        channelSums[index + 2] = (channelSums[index + 2] ?? 0) + (data[start + index + 2] ?? 0) * opacityWeight;
+        channelSums[index + 3] = (channelSums[index + 3] ?? 0) + opacity * weight;
       }
     }
     for (const [column, { from, weights }] of columnWeights.entries())
       for (let channel = 0; channel < 4; channel++) {
         let sum = 0;
         for (let index = 0; index < weights.length; index++)
-          sum += (sums[(from + index) * 4 + channel] ?? 0) * (weights[index] ?? 0);
+          sum += (channelSums[(from + index) * 4 + channel] ?? 0) * (weights[index] ?? 0);
         pixels[column * 4 + channel] = sum;
       }
     yield pixels;
@@ -276,13 +279,13 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
  * Computes how to resample a row or column of pixels to another number of pixels. For each new pixel, returns the index
  * of the first original pixel (`from`) and the weights of the original pixels, which are highest near the center.
  */
-function computeWeights(sourceCount: number, targetCount: number) {
-  const scale = sourceCount / targetCount;
+function computeResampleWeights(sourcePixelCount: number, targetPixelCount: number) {
+  const scale = sourcePixelCount / targetPixelCount;
   const weightRadius = Math.max(1, scale);
-  return Array.from({ length: targetCount }, (_, index) => {
+  return Array.from({ length: targetPixelCount }, (_, index) => {
     const middle = (index + 0.5) * scale - 0.5;
-    const from = Math.min(sourceCount - 1, Math.max(0, Math.ceil(middle - weightRadius)));
-    const to = Math.max(from, Math.min(sourceCount - 1, Math.floor(middle + weightRadius)));
+    const from = Math.min(sourcePixelCount - 1, Math.max(0, Math.ceil(middle - weightRadius)));
+    const to = Math.max(from, Math.min(sourcePixelCount - 1, Math.floor(middle + weightRadius)));
     const weights = Float32Array.from({ length: to - from + 1 }, (_, offset) =>
       Math.max(1e-6, 1 - Math.abs(from + offset - middle) / weightRadius),
     );

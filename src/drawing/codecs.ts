@@ -24,9 +24,11 @@ export const packagedFiles = {
  * Returns the location of a file in an npm package. A server that runs from its TypeScript sources uses the file in
  * `node_modules`. A bundled server uses the copy next to the bundle.
  */
-export function locatePackagedFile(path: string): string | URL {
+export function locatePackagedFile(packagePath: string): string | URL {
   const runsFromSources = import.meta.url.endsWith('.ts');
-  return runsFromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
+  return runsFromSources
+    ? createRequire(import.meta.url).resolve(packagePath)
+    : new URL(basename(packagePath), import.meta.url);
 }
 
 type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
@@ -35,8 +37,8 @@ type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
  * Loads the options for an Emscripten module. The options suppress the module's output, because the module prints
  * warnings about pictures, and standard output is reserved for MCP messages.
  */
-const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
-  wasmBinary: await readFile(locatePackagedFile(packagedFiles[name])),
+const loadModuleOptions = async (fileKey: keyof typeof packagedFiles) => ({
+  wasmBinary: await readFile(locatePackagedFile(packagedFiles[fileKey])),
   print: () => {},
   printErr: () => {},
 });

@@ -95,7 +95,7 @@ export const measureText = (text: string, fontStyle: FontStyle): number =>
   orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, fontStyle), 0);
 
 /** Returns true if the fonts contain at least one letter of the text. Letters that no font contains are not drawn. */
-export const canDraw = (text: string): boolean =>
+export const canDrawText = (text: string): boolean =>
   [...composeLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
 
 /** Draws a text on one line. Letters that no font contains are left out. */
@@ -109,7 +109,7 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
     const scale = size / glyph.unitsPerEm;
     // The y axis of fonts points up, but the y axis of the canvas points down.
     const positionedOutline = glyph.outline.map((line) =>
-      line.map(([px, py]): Point => [px * scale + x, position.y - py * scale]),
+      line.map(([glyphX, glyphY]): Point => [glyphX * scale + x, position.y - glyphY * scale]),
     );
     canvas.fillPath(positionedOutline, color);
     x += glyph.advanceWidth * scale;
@@ -185,7 +185,7 @@ export function orderLettersForDrawing(text: string): string[] {
  * The forms of each Arabic letter, in the order of Unicode: isolated, final, initial and medial. The place of a letter
  * in its word determines the form.
  */
-const arabicForms = new Map<string, string[]>();
+const arabicFormsByLetter = new Map<string, string[]>();
 for (const [firstCode, lastCode] of [
   [0xfb50, 0xfbb1],
   [0xfbd3, 0xfbdc],
@@ -196,7 +196,7 @@ for (const [firstCode, lastCode] of [
   for (let code = firstCode; code <= lastCode; code++) {
     const form = String.fromCharCode(code);
     const letter = form.normalize('NFKC');
-    if (letter !== form) arabicForms.set(letter, [...(arabicForms.get(letter) ?? []), form]);
+    if (letter !== form) arabicFormsByLetter.set(letter, [...(arabicFormsByLetter.get(letter) ?? []), form]);
   }
 
 /**
@@ -204,19 +204,20 @@ for (const [firstCode, lastCode] of [
  * with two forms joins only the preceding one.
  */
 function joinArabicLetters(letters: readonly string[]): string[] {
-  const pairs: string[] = [];
+  const lettersAndLigatures: string[] = [];
   for (let index = 0; index < letters.length; index++) {
     const pair = `${letters[index]}${letters[index + 1] ?? ''}`;
-    const isLigature = pair.length > 1 && arabicForms.has(pair);
-    pairs.push(isLigature ? pair : (letters[index] ?? ''));
+    const isLigature = pair.length > 1 && arabicFormsByLetter.has(pair);
+    lettersAndLigatures.push(isLigature ? pair : (letters[index] ?? ''));
     if (isLigature) index++;
   }
-  const canJoin = (letter = '', forms: 2 | 4) => letter === 'ـ' || (arabicForms.get(letter)?.length ?? 0) >= forms;
-  return pairs.map((letter, index) => {
-    const forms = arabicForms.get(letter);
+  const canJoin = (letter = '', forms: 2 | 4) =>
+    letter === 'ـ' || (arabicFormsByLetter.get(letter)?.length ?? 0) >= forms;
+  return lettersAndLigatures.map((letter, index) => {
+    const forms = arabicFormsByLetter.get(letter);
     if (forms === undefined) return letter;
-    const joinsPrevious = canJoin(letter, 2) && canJoin(pairs[index - 1], 4);
-    const joinsNext = canJoin(letter, 4) && canJoin(pairs[index + 1], 2);
+    const joinsPrevious = canJoin(letter, 2) && canJoin(lettersAndLigatures[index - 1], 4);
+    const joinsNext = canJoin(letter, 4) && canJoin(lettersAndLigatures[index + 1], 2);
     return forms[(joinsPrevious ? 1 : 0) + (joinsNext ? 2 : 0)] ?? letter;
   });
 }

@@ -20,14 +20,14 @@ export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary>
  */
 export function createDemoLibrary(options: DemoOptions) {
   let openedLibrary: ReturnType<typeof openDemoLibrary> | undefined;
-  const open = () => {
+  const openOnce = () => {
     openedLibrary ??= import('./demo/demo.ts').then(({ openDemoLibrary }) => openDemoLibrary(options));
     return openedLibrary;
   };
   return {
     apiKey: demoKey,
-    fetch: async (request: Request) => (await open()).library.fetch(request),
-    callApi: async (request: ApiRequest) => (await open()).library.callApi(request),
+    fetch: async (request: Request) => (await openOnce()).library.fetch(request),
+    callApi: async (request: ApiRequest) => (await openOnce()).library.callApi(request),
     close: async () => (await openedLibrary)?.library.close(),
   };
 }

@@ -15,7 +15,7 @@ type MaskKey = <Value>(value: Value, json?: string) => Value;
  * The masking functions of recently used API keys. They are cached, because creating a function takes about as long as
  * searching a response for the key.
  */
-const cachedMaskers = new LRUCache<string, MaskKey>({ max: 1000 });
+const maskerByKey = new LRUCache<string, MaskKey>({ max: 1000 });
 
 /**
  * Returns a function that replaces an API key with `***` in all texts and field names of a value. It finds the plain
@@ -26,15 +26,15 @@ const cachedMaskers = new LRUCache<string, MaskKey>({ max: 1000 });
  */
 export function createKeyMasker(key = ''): MaskKey {
   if (key.length < minKeyLength) return (value) => value;
-  const masker = cachedMaskers.get(key) ?? createMasker(key);
-  cachedMaskers.set(key, masker);
+  const masker = maskerByKey.get(key) ?? createMasker(key);
+  maskerByKey.set(key, masker);
   return masker;
 }
 
 function createMasker(key: string): MaskKey {
-  const forms = listEncodedForms(key);
-  const hasKey = (text: string) => forms.some((form) => text.includes(form));
-  const replaceKey = (text: string) => forms.reduce((masked, form) => masked.replaceAll(form, maskText), text);
+  const encodedForms = listEncodedForms(key);
+  const hasKey = (text: string) => encodedForms.some((form) => text.includes(form));
+  const replaceKey = (text: string) => encodedForms.reduce((masked, form) => masked.replaceAll(form, maskText), text);
   return (value, json) => {
     // A Unicode escape such as `\u0061` may hide the key in `json`. In this case, search a fresh serialization of the
     // value.

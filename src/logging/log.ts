@@ -24,10 +24,10 @@ type FormatLine = (level: keyof Log, message: string, fields: Record<string, unk
  * Creates a log that writes each event at or above `minLevel` as one line. `writeLine` must not write to standard
  * output, because standard output carries MCP messages.
  */
-function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
-  const createLogMethod = (method: keyof Log): Log[keyof Log] =>
-    isLogged(method, minLevel)
-      ? (message, fields = {}) => write(maskPrefixedKeys(`${formatLine(method, message, fields)}\n`))
+function createFilteredLog(minLevel: LogLevel, writeLine: (line: string) => void, formatLine: FormatLine): Log {
+  const createLogMethod = (level: keyof Log): Log[keyof Log] =>
+    isLogged(level, minLevel)
+      ? (message, fields = {}) => writeLine(maskPrefixedKeys(`${formatLine(level, message, fields)}\n`))
       : () => {};
   return {
     debug: createLogMethod('debug'),
@@ -42,7 +42,7 @@ export const logFormats = ['text', 'json'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
 /** Formats a log event for people, e.g. `ad-library-mcp: warn: message field="value"`. Leaves out undefined fields. */
-const formatText: FormatLine = (level, message, fields) => {
+const formatTextLine: FormatLine = (level, message, fields) => {
   const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
   const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
   return `ad-library-mcp: ${level}: ${message}${details.join('')}`;
@@ -59,10 +59,13 @@ interface LogOptions {
 }
 
 /** Creates a log that writes each event as one line: as text for people, or as JSON for programs that collect logs. */
-export const createLog = (minLevel: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
-  createFilteredLog(minLevel, write, format === 'json' ? createJsonFormat(now) : formatText);
+export const createLog = (
+  minLevel: LogLevel,
+  writeLine: (line: string) => void,
+  { format, now }: LogOptions = {},
+): Log => createFilteredLog(minLevel, writeLine, format === 'json' ? createJsonLineFormatter(now) : formatTextLine);
 
-const createJsonFormat =
+const createJsonLineFormatter =
   (now: LogOptions['now']): FormatLine =>
   (level, msg, fields) =>
     JSON.stringify({
@@ -122,9 +125,9 @@ export const createCallLogger =
 /**
  * The kinds of failures that are not the caller's fault. The log warns the operator of this server about such failures.
  */
-const operatorFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
+const operatorFailureKinds = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
 const isOperatorFailure = ({ kind, isUndocumented }: CallEvent): boolean =>
-  isUndocumented === true || (kind !== undefined && operatorFailures.has(kind));
+  isUndocumented === true || (kind !== undefined && operatorFailureKinds.has(kind));
 /** The minimum time between two warnings with the same message, in milliseconds. */
 const warningIntervalMs = 60_000;
 
@@ -133,7 +136,7 @@ const warningIntervalMs = 60_000;
  * @param monotonicNow returns the time of a clock that is never set back, in milliseconds
  * @returns a function to call at each occurrence; `getFields` receives the number of occurrences since the last warning
  */
-export function createRareWarning(log: Log, monotonicNow: () => number, message: string) {
+export function createRateLimitedWarning(log: Log, monotonicNow: () => number, message: string) {
   let occurrences = 0;
   let warnedAt = Number.NEGATIVE_INFINITY;
   return (getFields: (occurrences: number) => Record<string, unknown>): void => {
@@ -150,12 +153,12 @@ export function createRareWarning(log: Log, monotonicNow: () => number, message:
  * these two warnings is logged at most once a minute.
  */
 export function createFailureWarnings(log: Log, monotonicNow: () => number): OnCall {
-  const warnOfServiceFailure = createRareWarning(
+  const warnOfServiceFailure = createRateLimitedWarning(
     log,
     monotonicNow,
     'the service fails; check AD_LIBRARY_BASE_URL if it has never answered',
   );
-  const warnOfStorage = createRareWarning(
+  const warnOfStorageFailure = createRateLimitedWarning(
     log,
     monotonicNow,
     'the storage of this server fails; check the shared store or the data folder',
@@ -163,7 +166,7 @@ export function createFailureWarnings(log: Log, monotonicNow: () => number): OnC
   return (event) => {
     if (!isOperatorFailure(event)) return;
     const { kind, status, tool, storage } = event;
-    const warn = storage === undefined ? warnOfServiceFailure : warnOfStorage;
+    const warn = storage === undefined ? warnOfServiceFailure : warnOfStorageFailure;
     warn((failures) => ({ kind, storage, status, tool, failures }));
   };
 }
@@ -190,16 +193,16 @@ export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' |
  * Matches control characters and invisible characters, except line feeds, tabs, and a carriage return at the start of a
  * text. Progress messages start with a carriage return to overwrite the previous message.
  */
-const controlCharacters = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+const controlCharacterPattern = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
  * Replaces characters that could control a terminal with JSON escapes, e.g. `\u001b`. JSON text keeps its meaning,
  * because a JSON parser converts the escapes back.
  */
 export const escapeControlCharacters = (text: string): string =>
-  text.replace(controlCharacters, (character) =>
+  text.replace(controlCharacterPattern, (character) =>
     character
       .split('')
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .map((codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`)
       .join(''),
   );

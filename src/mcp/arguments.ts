@@ -14,7 +14,7 @@ export function readArguments<Input extends z.ZodObject>(inputSchema: Input, raw
     ? normalizeArguments(inputSchema, rawArguments)
     : (rawArguments ?? {});
   const unsendableProblems = Object.entries(normalizedArguments).flatMap(([name, value]) =>
-    findUnsendableValue(name, value),
+    describeUnsendableValue(name, value),
   );
   if (unsendableProblems.length > 0) throw createArgumentsError(unsendableProblems.slice(0, 1));
   const parsed = inputSchema.safeParse(normalizedArguments);
@@ -29,55 +29,59 @@ const createArgumentsError = (problems: string[]) =>
  * The maximum nesting depth of arguments. Search filters need fewer levels. A few thousand levels would overflow the
  * stack of a recursive function.
  */
-const maxDepth = 32;
+const maxNestingDepth = 32;
 
 /**
  * Describes a value in an argument that cannot be sent to the service, e.g. an infinite number. Returns an empty list
  * if there is no such value. Loops over the nesting levels, because recursion could overflow the stack.
  */
-function findUnsendableValue(name: string, value: unknown): string[] {
-  let nestedValues = [value];
+function describeUnsendableValue(argumentName: string, argumentValue: unknown): string[] {
+  let nestedValues = [argumentValue];
   for (let depth = 0; nestedValues.length > 0; depth++) {
     if (nestedValues.includes(Number.POSITIVE_INFINITY) || nestedValues.includes(Number.NEGATIVE_INFINITY)) {
-      return [`${quoteId(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
+      return [`${quoteId(argumentName)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
     }
     nestedValues = nestedValues.filter((innerValue) => typeof innerValue === 'object' && innerValue !== null);
-    if (depth >= maxDepth && nestedValues.length > 0) {
-      const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
-      return [`${quoteId(name)}: nested too deeply, ${levels}.`];
+    if (depth >= maxNestingDepth && nestedValues.length > 0) {
+      const levels = `at most ${maxNestingDepth} levels of objects and lists are allowed`;
+      return [`${quoteId(argumentName)}: nested too deeply, ${levels}.`];
     }
     if (nestedValues.some((innerValue) => Object.hasOwn(innerValue as object, '__proto__'))) {
-      return [`${quoteId(name)}: the key __proto__ cannot be sent. Leave it out.`];
+      return [`${quoteId(argumentName)}: the key __proto__ cannot be sent. Leave it out.`];
     }
     nestedValues = nestedValues.flatMap((innerValue) => Object.values(innerValue as object));
   }
   return [];
 }
 
-function normalizeArguments(input: z.ZodObject, rawArguments: Record<string, unknown>): Record<string, unknown> {
+function normalizeArguments(inputSchema: z.ZodObject, rawArguments: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(rawArguments).flatMap(([name, value]): [string, unknown][] => {
-    const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
-    const read = typeof value === 'string' && field !== undefined ? parseTextArgument(field, value) : value;
-    return field instanceof z.ZodOptional && (read === '' || read === null) ? [] : [[name, read]];
+    const fieldSchema = Object.hasOwn(inputSchema.shape, name) ? inputSchema.shape[name] : undefined;
+    const parsedValue =
+      typeof value === 'string' && fieldSchema !== undefined ? parseTextArgument(fieldSchema, value) : value;
+    return fieldSchema instanceof z.ZodOptional && (parsedValue === '' || parsedValue === null)
+      ? []
+      : [[name, parsedValue]];
   });
   return Object.fromEntries(entries);
 }
 
 /** Parses an argument that arrives as a string although its schema expects another type, e.g. `"50"` for 50. */
-function parseTextArgument(fieldSchema: unknown, text: string): unknown {
+function parseTextArgument(fieldSchema: unknown, argumentText: string): unknown {
   const valueSchema = fieldSchema instanceof z.ZodOptional ? fieldSchema.unwrap() : fieldSchema;
-  if (valueSchema instanceof z.ZodString || valueSchema instanceof z.ZodEnum) return text;
-  const value = parseJson(text);
-  return value === undefined ? text : value;
+  if (valueSchema instanceof z.ZodString || valueSchema instanceof z.ZodEnum) return argumentText;
+  const parsedValue = parseJson(argumentText);
+  return parsedValue === undefined ? argumentText : parsedValue;
 }
 
-function describeIssue(issue: z.core.$ZodIssue, names: string[]): string {
+function describeIssue(issue: z.core.$ZodIssue, argumentNames: string[]): string {
   const name = issue.path.join('.') || 'arguments';
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
   // Do not use Zod's message, because it repeats every unknown key. The keys come from the caller and can be numerous,
   // long or malicious.
   const unknownNames = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
-  const argumentsText = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
+  const argumentsText =
+    argumentNames.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${argumentNames.join(', ')}`;
   return `Unknown argument: ${unknownNames.join(', ')}. ${argumentsText}.`;
 }

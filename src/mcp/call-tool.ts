@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createAbortError, withDeadline } from '../api/abort.ts';
 import type { Credentials } from '../api/client.ts';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, createInvalidRequestError } from '../api/errors.ts';
 import { canCostCredits } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import { boardKey } from '../board/payload.ts';
+import { boardMetaKey } from '../board/payload.ts';
 import type { Spending } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
@@ -132,7 +132,7 @@ async function executeCall(
   if (!tool) throw createUnknownToolError(call.name, listToolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
   if (createKeyMasker(call.apiKey)(input) !== input)
-    throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
+    throw createInvalidRequestError('An argument holds the API key. Leave it out: the server sends it with each call.');
   const runningCall = { server, call, tool, form };
   const { isFirstPageOnly } = canCostCredits(tool) ? await confirmCall(runningCall, input) : { isFirstPageOnly: false };
   return withCallDeadline(runningCall, async (signal) => {
@@ -260,7 +260,7 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
     const spending = await context.readSpending().catch(() => undefined);
-    const affordablePrice = spending ? limitToBudget(price, spending) : price;
+    const affordablePrice = spending ? limitPriceToBudgets(price, spending) : price;
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
@@ -283,7 +283,10 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
  * Limits a price to the credits that remain in the budgets of the server and of the sign-in connection. Returns
  * undefined if even the lowest price exceeds these credits.
  */
-function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server }: Spending): PriceBounds | undefined {
+function limitPriceToBudgets(
+  { atLeast, atMost }: PriceBounds,
+  { connection, ...server }: Spending,
+): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((account) =>
     account?.budget === undefined ? Infinity : account.budget - account.charged - (account.uncertain ?? 0),
   );
@@ -317,9 +320,9 @@ type FinishedResult = ToolOutput & { text: string };
  * bytes that the host accepts.
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
-  const result = await tool.run(input, context);
-  const { data, text = tool.render?.(data, input, context) ?? '' } = result;
-  return { ...result, text: clampText(text, { maxTokens: context.resultTokens, maxBytes: context.resultBytes }) };
+  const toolOutput = await tool.run(input, context);
+  const { data, text = tool.render?.(data, input, context) ?? '' } = toolOutput;
+  return { ...toolOutput, text: clampText(text, { maxTokens: context.resultTokens, maxBytes: context.resultBytes }) };
 }
 
 /**
@@ -342,7 +345,7 @@ function buildToolResult(
     return {
       content: [{ type: 'text', text }],
       ...addStructuredContent(receiptFields),
-      _meta: { [boardKey]: { ...data, ...demoFields } },
+      _meta: { [boardMetaKey]: { ...data, ...demoFields } },
     };
   const fullText = joinLines([notice, text, note, line]);
   const shownText = output === 'structured' ? 'The result is in structuredContent.' : fullText;
@@ -355,7 +358,7 @@ function buildToolResult(
   return {
     content: [{ type: 'text', text: shownText }, ...attachments],
     ...addStructuredContent({ ...data, ...receiptFields }),
-    ...(boardData && { _meta: { [boardKey]: boardData } }),
+    ...(boardData && { _meta: { [boardMetaKey]: boardData } }),
   };
 }
 

@@ -4,7 +4,7 @@ import { type Api, type ApiResponse, type Caller, type Credentials, requireApiKe
 import { operations } from '../api/operations.ts';
 import type { CallCache } from '../cache/call-cache.ts';
 import type { Meter } from '../credits/meter.ts';
-import { computePriceBounds, computeRequestBounds } from '../credits/prices.ts';
+import { computePriceBounds, computeRequestPriceBounds } from '../credits/prices.ts';
 import { createAdRowReaders } from '../dataset/ad-rows.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
@@ -32,7 +32,7 @@ interface CallerContextOptions {
  * The time limit, in milliseconds, for asking the service whether it accepts a caller's API key. The caller can read
  * files only if the service accepts the key.
  */
-const maxConfirmMs = 5000;
+const keyCheckTimeoutMs = 5000;
 
 /** The resources that all tool calls of this process share. They are created on the first call. */
 export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close'> & {
@@ -49,9 +49,9 @@ export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close
  * Opens the resources that all callers share, and returns functions that use these resources on behalf of one caller.
  */
 export function createCallerContexts(options: CallerContextOptions) {
-  const { createCallerApi, callCache, keys, meter, state, baseUrl, version, now } = options;
+  const { createCallerApi, callCache, keys: acceptedKeys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);
-  const sql = openDatasetSql(adRows);
+  const datasetSql = openDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {
     /** Returns the part of the tool context that depends on the caller, e.g. the API client with the caller's key. */
@@ -66,7 +66,7 @@ export function createCallerContexts(options: CallerContextOptions) {
           return dataset;
         },
         getAdRowReader: () => adRows.forTenant(tenantId),
-        getDatasetSql: () => sql.forTenant(tenantId),
+        getDatasetSql: () => datasetSql.forTenant(tenantId),
         version,
         getExports: () => state.exports.forTenant(tenantId, startedAt),
         readSpending: () => meter.readSpending({ tenantId, connection }),
@@ -84,7 +84,7 @@ export function createCallerContexts(options: CallerContextOptions) {
     },
     /** Returns the lowest and the highest price that a request can have, according to earlier charges. */
     getRequestPrice: async (tenantId: string, request: ServiceRequest) =>
-      computeRequestBounds(await meter.readPrices(tenantId), request),
+      computeRequestPriceBounds(await meter.readPrices(tenantId), request),
     useOnce: state.useOnce,
     /**
      * Runs a CPU-intensive call when the same caller's other CPU-intensive calls have ended. Yields to the event loop
@@ -101,7 +101,7 @@ export function createCallerContexts(options: CallerContextOptions) {
       const exports = state.exports.forTenant(tenantId);
       const isKeyAccepted = async () => {
         try {
-          const signal = AbortSignal.timeout(maxConfirmMs);
+          const signal = AbortSignal.timeout(keyCheckTimeoutMs);
           await callCache.confirmKey({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           return true;
         } catch {
@@ -112,7 +112,7 @@ export function createCallerContexts(options: CallerContextOptions) {
         ...exports,
         // Use the stored result of the last key check instead of asking the service, because hosts request this list
         // often.
-        list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
+        list: async () => ((await acceptedKeys.has(tenantId)) ? exports.list() : []),
         find: async (uri) => ((await isKeyAccepted()) ? exports.find(uri) : undefined),
       };
     },
@@ -122,6 +122,6 @@ export function createCallerContexts(options: CallerContextOptions) {
      * is renewed, so that earlier spending still counts against the connection's budget.
      */
     extendSpendingRetention: meter.extendSpendingRetention,
-    close: sql.close,
+    close: datasetSql.close,
   };
 }

@@ -2,7 +2,7 @@ import type { Credentials } from '../api/client.ts';
 import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoardResource } from '../board/board-resource.ts';
-import { boardKey } from '../board/payload.ts';
+import { boardMetaKey } from '../board/payload.ts';
 import { joinNonEmpty } from '../views/safe-text.ts';
 import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import type { CallResources } from './caller-context.ts';
@@ -49,8 +49,8 @@ interface CatalogOptions {
 }
 
 export function createCatalog({ server, version, openCallResources, searchFilters }: CatalogOptions) {
-  const names = describedTools.map(({ name }) => name);
-  const prompts = selectPrompts((tool) => server.tools.has(tool), names);
+  const toolNames = describedTools.map(({ name }) => name);
+  const prompts = selectPrompts((tool) => server.tools.has(tool), toolNames);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   /**
@@ -70,17 +70,17 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   // Import the modules for tool calls on the first call, because many sessions only list the tools.
   let openingContext: ReturnType<typeof openContext> | undefined;
   const openContext = async () => {
-    const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
-    const context = { ...server, ...calls, adFilters };
+    const [{ callTool }, callResources] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
+    const context = { ...server, ...callResources, adFilters };
     return {
-      ...calls,
+      ...callResources,
       callTool: async (call: ToolCall) => {
         const form = chooseForm(call);
         const args = await convertFilterTexts(server.tools.get(call.name), call.arguments, searchFilters);
         const result = await callTool(context, { ...call, arguments: args }, form);
         const tool = server.tools.get(call.name);
         if (tool?.createsFile && !result.isError) call.onFileCreated?.();
-        return tool?.onlyForBoard ? result : adaptToHost(result, form);
+        return tool?.onlyForBoard ? result : removeUnusableBoardData(result, form);
       },
     };
   };
@@ -115,10 +115,10 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       const filters = await searchFilters?.();
       if (cachedLists.filters !== filters) cachedLists = { filters, tools: new Map() };
       const { output, showsBoard } = chooseForm(client);
-      const form = `${output === 'text'} ${showsBoard}`;
+      const listKey = `${output === 'text'} ${showsBoard}`;
       const options = { includesOutputSchemas: output !== 'text', withBoard: showsBoard, filters };
-      const tools = cachedLists.tools.get(form) ?? listTools(server.tools.values(), options);
-      cachedLists.tools.set(form, tools);
+      const tools = cachedLists.tools.get(listKey) ?? listTools(server.tools.values(), options);
+      cachedLists.tools.set(listKey, tools);
       return tools;
     },
     prompts: listPrompts(prompts),
@@ -148,9 +148,9 @@ export function createCatalog({ server, version, openCallResources, searchFilter
 }
 
 /** Removes the data for the board (the interactive view of ads) if the host cannot show the board. */
-function adaptToHost(result: ToolResult, { showsBoard }: ResultForm): ToolResult {
+function removeUnusableBoardData(result: ToolResult, { showsBoard }: ResultForm): ToolResult {
   if (showsBoard) return result;
   const { _meta, ...otherFields } = result;
-  const { [boardKey]: _, ...otherMeta } = _meta ?? {};
+  const { [boardMetaKey]: _, ...otherMeta } = _meta ?? {};
   return { ...otherFields, ...(Object.keys(otherMeta).length > 0 && { _meta: otherMeta }) };
 }

@@ -5,7 +5,7 @@ import { type CallOwner, PaymentNeeded, type ServiceRequest } from '../api/call.
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson, toCanonicalJson } from '../api/json.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { freePrice, isExactPrice, type PriceBounds } from '../credits/prices.ts';
+import { freePriceBounds, isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
 import { formatRounded } from '../views/numbers.ts';
@@ -62,14 +62,14 @@ export class FormNeeded extends Error {
  * How long a call waits for the user's answer, in milliseconds. The limit is below 60 seconds, because several hosts
  * end a call after that time.
  */
-const maxAnswerMs = 50_000;
+const answerTimeoutMs = 50_000;
 /**
  * How long the user's answer remains valid, in milliseconds. Applies if the client repeats the call with the answer
  * (protocol revision 2026-07-28).
  */
-const maxStateAgeMs = 5 * 60_000;
+const maxAnswerAgeMs = 5 * 60_000;
 
-const choices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
+const formChoices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
 
 interface SpendRequest {
   tool: Tool;
@@ -108,13 +108,13 @@ export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmO
   const { formPresenter, signals } = options;
   const form = createForm(spendRequest);
   if (formPresenter.timing === 'duringCall') {
-    const answer = await withDeadline({ signals, timeoutMs: maxAnswerMs }, (signal) =>
+    const answer = await withDeadline({ signals, timeoutMs: answerTimeoutMs }, (signal) =>
       formPresenter.show(form, signal),
     ).catch(() => undefined);
     return readConfirmation(spendRequest, answer);
   }
   const { answered } = formPresenter;
-  if (answered === undefined || !(await isValidAnswer(answered.state, spendRequest, options)))
+  if (answered === undefined || !(await isValidState(answered.state, spendRequest, options)))
     throw new FormNeeded(form, writeState(spendRequest, options));
   return readConfirmation(spendRequest, answered.answer);
 }
@@ -122,12 +122,12 @@ export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmO
 function createForm(spendRequest: SpendRequest): ConfirmationForm {
   const { balance, canReadSeveralPages } = spendRequest;
   const balanceText = balance === undefined ? '' : ` You have ${formatRounded(balance)} credits.`;
-  const offered = canReadSeveralPages ? Object.values(choices) : [choices.all, choices.none];
+  const offeredChoices = canReadSeveralPages ? Object.values(formChoices) : [formChoices.all, formChoices.none];
   return {
     message: `${describeCost(spendRequest)}${balanceText}`,
     requestedSchema: {
       type: 'object',
-      properties: { choice: { type: 'string', title: 'Spend the credits?', enum: offered } },
+      properties: { choice: { type: 'string', title: 'Spend the credits?', enum: offeredChoices } },
       required: ['choice'],
     },
   };
@@ -143,9 +143,9 @@ const describeUnknownPrice = ({ atLeast, atMost }: PriceBounds): string =>
   Number.isFinite(atMost) ? formatPrice({ atLeast, atMost }) : 'an unknown number of credits';
 
 function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undefined): Confirmation {
-  const choice = answer?.action === 'accept' ? answer.content?.choice : choices.none;
-  if (choice === choices.all) return { isFirstPageOnly: false };
-  if (choice === choices.firstPage && spendRequest.canReadSeveralPages) return { isFirstPageOnly: true };
+  const choice = answer?.action === 'accept' ? answer.content?.choice : formChoices.none;
+  if (choice === formChoices.all) return { isFirstPageOnly: false };
+  if (choice === formChoices.firstPage && spendRequest.canReadSeveralPages) return { isFirstPageOnly: true };
   throw new AdLibraryError({
     kind: 'credit_budget',
     limit: 'confirmation',
@@ -170,7 +170,7 @@ function writeState(spendRequest: SpendRequest, { now, createId }: ConfirmOption
   const { atMost } = spendRequest.price;
   const state: z.infer<typeof SpendState> = {
     id: createId(),
-    expiresAt: now + maxStateAgeMs,
+    expiresAt: now + maxAnswerAgeMs,
     atMost: Number.isFinite(atMost) ? atMost : null,
     callHash: hashCall(spendRequest),
   };
@@ -197,7 +197,7 @@ const maxStateLength = 1000;
  * Returns true if the signed state belongs to this caller and call, has not expired, covers the current price, and was
  * not used before.
  */
-async function isValidAnswer(
+async function isValidState(
   state: string,
   spendRequest: SpendRequest,
   { now, useOnce }: ConfirmOptions,
@@ -213,7 +213,7 @@ async function isValidAnswer(
   const { id, expiresAt, atMost, callHash } = data;
   const isSameCall = callHash === hashCall(spendRequest);
   if (!isSameCall || now > expiresAt || spendRequest.price.atMost > (atMost ?? Infinity)) return false;
-  return useOnce(tenantId, id, maxStateAgeMs);
+  return useOnce(tenantId, id, maxAnswerAgeMs);
 }
 
 interface EstimateOptions {
@@ -236,7 +236,7 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
   try {
     const { data } = await run(hasCreditLimit ? { ...input, maxCredits: 0 } : input);
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };
-    if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePrice;
+    if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePriceBounds;
     return {
       atLeast: Math.min(estimate.atLeast, creditLimit),
       atMost: Math.min(estimate.atMost ?? Infinity, creditLimit),
@@ -249,7 +249,7 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
     if (!hasCreditLimit) return price;
     // With `maxCredits: 0`, the caller wants an estimate, which can require paid searches. If the price of these
     // searches is unknown, do not ask the user, who could not decide without a price.
-    if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePrice;
+    if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePriceBounds;
     return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit };
   }
 }

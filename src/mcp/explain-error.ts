@@ -38,18 +38,18 @@ export function explainError(
   const { problem, serviceMessage, requestId } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const { retry, next } = findExplanation(failure);
-  const maxPartTokens = Math.min(600, Math.floor(resultTokens / 8));
+  const maxQuoteTokens = Math.min(600, Math.floor(resultTokens / 8));
   const lines = [
     formatHappened(failure),
     problem,
-    serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxPartTokens)}`,
-    formatDetails(failure, maxPartTokens),
+    serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxQuoteTokens)}`,
+    formatDetails(failure, maxQuoteTokens),
     usageLimit && formatWindows(usageLimit),
     formatCharge(failure, wasSent),
     [retryTexts[retry], next, listWorkingTools(failure, offeredTools)].filter(Boolean).join(' '),
     requestId && `Request id: ${quoteId(requestId)}`,
   ];
-  return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure, maxPartTokens) };
+  return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure, maxQuoteTokens) };
 }
 
 type RetryAdvice = 'now' | 'later' | 'never' | 'atACost';
@@ -154,8 +154,8 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
     case 'unexpected_response': {
       const { isTooLarge, baseUrlProblem } = failure;
       // Do not suggest a retry, even if the call was charged, because every request to a wrong base URL fails.
-      if (baseUrlProblem) return { ...generalExplanation, ...explainAddress(baseUrlProblem) };
-      return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeAnswer) });
+      if (baseUrlProblem) return { ...generalExplanation, ...explainBaseUrlProblem(baseUrlProblem) };
+      return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeResponse) });
     }
     default:
       return markCostlyRetry(failure, generalExplanation);
@@ -172,19 +172,19 @@ function explainLimit(exceeded: ExceededLimit) {
   return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.isTransient && budgetReserved) };
 }
 
-function explainAddress(wrongAddress: BaseUrlProblem) {
+function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
   const happened = 'The address of the service (AD_LIBRARY_BASE_URL) is wrong.';
-  if (wrongAddress.reason === 'endsInVersion')
+  if (baseUrlProblem.reason === 'endsInVersion')
     return {
       happened,
       next: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
     };
-  if (wrongAddress.reason === 'unknownPath')
+  if (baseUrlProblem.reason === 'unknownPath')
     return {
       happened,
       next: 'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
     };
-  const { target } = wrongAddress;
+  const { target } = baseUrlProblem;
   const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrusted(target, 100)}`;
   return {
     happened,
@@ -237,7 +237,7 @@ const outOfTime = {
   happened: 'The time for the call was over before it was done.',
   next: 'If it happens again, ask for less or try later.',
 };
-const tooLargeAnswer = {
+const tooLargeResponse = {
   happened: 'The service sent an answer that is too large to be read.',
   next: 'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
 };

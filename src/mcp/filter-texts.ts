@@ -17,15 +17,15 @@ export async function convertFilterTexts(
   const properties = (tool?.inputSchema.properties ?? {}) as object;
   if (!isPlainObject(toolArguments) || !('filters' in properties)) return toolArguments;
   const [filters, split] = [parseJsonText(toolArguments.filters), parseJsonText(toolArguments.split)];
-  const parts = Array.isArray(split) ? split : [];
-  if (![filters, ...parts].some(hasTextValue)) return toolArguments;
+  const splitFilters = Array.isArray(split) ? split : [];
+  if (![filters, ...splitFilters].some(hasTextValue)) return toolArguments;
   const { ads = [], pages = [] } = (await searchFilters?.()) ?? {};
   const describedFilters = tool?.operations.includes('searchPages') ? pages : ads;
   return {
     ...toolArguments,
     ...('filters' in toolArguments && { filters: convertFilters(filters, describedFilters) }),
     ...('split' in properties &&
-      Array.isArray(split) && { split: parts.map((part) => convertFilters(part, describedFilters)) }),
+      Array.isArray(split) && { split: splitFilters.map((part) => convertFilters(part, describedFilters)) }),
   };
 }
 
@@ -44,28 +44,28 @@ const hasTextValue = (filters: unknown): boolean =>
 /**
  * The maximum nesting depth of filters, which can contain other filters. More deeply nested values are not converted.
  */
-const maxDepth = 4;
+const maxFilterDepth = 4;
 
 function convertFilters(filters: unknown, describedFilters: readonly SearchFilter[], depth = 0): unknown {
-  if (!isPlainObject(filters) || depth > maxDepth) return filters;
+  if (!isPlainObject(filters) || depth > maxFilterDepth) return filters;
   const entries = Object.entries(filters).map(([key, value]) => {
     const type = describedFilters.find((filter) => filter.key === key)?.type;
     if (type === 'filters') return [key, convertFilters(value, describedFilters, depth + 1)];
-    return [key, typeof value === 'string' ? convertText(value, type) : value];
+    return [key, typeof value === 'string' ? convertFilterText(value, type) : value];
   });
   return Object.fromEntries(entries);
 }
 
-function convertText(text: string, type: SearchFilter['type']): unknown {
-  const value = parseJson(text);
+function convertFilterText(filterText: string, type: SearchFilter['type']): unknown {
+  const parsedValue = parseJson(filterText);
   const isLossless = (
     {
-      boolean: typeof value === 'boolean',
+      boolean: typeof parsedValue === 'boolean',
       // Convert a number only if no digit is lost. For example, `12345678901234567890` would lose digits.
-      number: typeof value === 'number' && String(value) === text.trim(),
-      integer: Number.isSafeInteger(value) && String(value) === text.trim(),
-      strings: Array.isArray(value) && value.every((item) => typeof item === 'string'),
+      number: typeof parsedValue === 'number' && String(parsedValue) === filterText.trim(),
+      integer: Number.isSafeInteger(parsedValue) && String(parsedValue) === filterText.trim(),
+      strings: Array.isArray(parsedValue) && parsedValue.every((item) => typeof item === 'string'),
     } as Partial<Record<NonNullable<SearchFilter['type']>, boolean>>
   )[type ?? 'string'];
-  return isLossless ? value : text;
+  return isLossless ? parsedValue : filterText;
 }

@@ -88,9 +88,9 @@ function findHost(client = ''): Host | undefined {
 }
 
 /** The name of the extension that clients list in their capabilities if they can show MCP Apps. */
-const boardExtension = 'io.modelcontextprotocol/ui';
+const mcpAppsExtension = 'io.modelcontextprotocol/ui';
 
-interface StatedIdentity {
+interface ClaimedIdentity {
   /** The client name from the `initialize` request, or from the `_meta` field of the current request. */
   name: string | undefined;
   capabilities: object | undefined;
@@ -103,15 +103,15 @@ interface StatedIdentity {
  * nor capabilities. For such requests, the client name is the product in the `User-Agent` header, if this product is a
  * known host.
  */
-export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
+export function identifyClient({ name, capabilities, userAgent }: ClaimedIdentity): ClientIdentity {
   // A product name can contain a slash, e.g. `@cline/core` in `@cline/core/3.0.65`. Try the text before the first
   // slash, then the text before the second slash.
-  const [scope = '', remainder = ''] = userAgent?.split('/') ?? [];
-  const product = [scope, `${scope}/${remainder}`].find(findHost);
+  const [firstSegment = '', secondSegment = ''] = userAgent?.split('/') ?? [];
+  const product = [firstSegment, `${firstSegment}/${secondSegment}`].find(findHost);
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
   return {
     name: name ?? product,
-    announcesBoard: capabilities && boardExtension in { ...experimental, ...extensions },
+    announcesBoard: capabilities && mcpAppsExtension in { ...experimental, ...extensions },
   };
 }
 
@@ -130,15 +130,15 @@ export function chooseResultForm(
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },
 ): ResultForm {
   const host = findHost(name);
-  const form = output === 'auto' ? (host?.output ?? 'both') : output;
-  const limitText = (hostLimit = Number.POSITIVE_INFINITY) => Math.floor(textShares[form] * hostLimit);
-  const isUnknown = name === undefined && announcesBoard === undefined;
+  const outputForm = output === 'auto' ? (host?.output ?? 'both') : output;
+  const computeTextLimit = (hostLimit = Number.POSITIVE_INFINITY) => Math.floor(textShares[outputForm] * hostLimit);
+  const isUnknownClient = name === undefined && announcesBoard === undefined;
   return {
-    output: form,
+    output: outputForm,
     allowsLinks: host?.links === true,
     allowsPictures: host?.pictures !== false,
-    showsBoard: announcesBoard === true || host?.board === true || isUnknown,
-    resultTokens: Math.min(resultTokens, limitText(host?.maxResultTokens)),
-    resultBytes: limitText(host?.maxResultBytes),
+    showsBoard: announcesBoard === true || host?.board === true || isUnknownClient,
+    resultTokens: Math.min(resultTokens, computeTextLimit(host?.maxResultTokens)),
+    resultBytes: computeTextLimit(host?.maxResultBytes),
   };
 }

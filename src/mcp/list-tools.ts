@@ -36,7 +36,7 @@ export function listTools(
   const hasFiltersOf = (tool: DescribedTool, operation: OperationName) =>
     'filters' in (tool.inputSchema.properties as object) && tool.operations.includes(operation);
   const firstAdTool = listedTools.find((tool) => hasFiltersOf(tool, 'searchAds'))?.name;
-  const pageHints = buildHints(
+  const pageHints = buildArgumentHints(
     pages,
     ads.length > 0 && firstAdTool ? `The other rules are as in ${firstAdTool}.` : formatRules(pages, rules),
   );
@@ -46,7 +46,7 @@ export function listTools(
    */
   const getArgumentHints = (tool: DescribedTool) => {
     if (hasFiltersOf(tool, 'searchPages')) return pageHints;
-    if (tool.name === firstAdTool) return buildHints(ads, formatRules(ads, rules));
+    if (tool.name === firstAdTool) return buildArgumentHints(ads, formatRules(ads, rules));
     return hasFiltersOf(tool, 'searchAds') ? { filters: `The same keys as in ${firstAdTool}.` } : undefined;
   };
   return listedTools.map((tool) => ({
@@ -75,9 +75,9 @@ function addHints(schema: ObjectSchema, hints: ArgumentHints | undefined, counta
   if (hints === undefined) return schema;
   const { filters, limit, by, ...otherProperties } = schema.properties as Record<string, object>;
   const describedFilters = { filters: { ...filters, description: hints.filters } };
-  const limited = limit && { limit: { ...limit, ...buildLimitHints(hints.limit) } };
+  const describedLimit = limit && { limit: { ...limit, ...buildLimitHints(hints.limit) } };
   const describedBy = by && { by: { ...by, ...(countableKeys.length > 0 && { enum: countableKeys }) } };
-  return { ...schema, properties: { ...describedFilters, ...limited, ...describedBy, ...otherProperties } };
+  return { ...schema, properties: { ...describedFilters, ...describedLimit, ...describedBy, ...otherProperties } };
 }
 
 const buildLimitHints = (limit: ArgumentHints['limit']) => ({
@@ -93,7 +93,7 @@ interface ArgumentHints {
 const unknownFilters =
   "Filter keys as in the service's documentation. They are sent unchanged. The service may refuse an unknown key, or ignore it and charge for the search.";
 
-function buildHints(describedFilters: readonly SearchFilter[], rules: string): ArgumentHints {
+function buildArgumentHints(describedFilters: readonly SearchFilter[], rules: string): ArgumentHints {
   if (describedFilters.length === 0) return { filters: unknownFilters };
   const filters = describedFilters.filter(({ key }) => key !== 'limit');
   return {
@@ -120,18 +120,18 @@ function formatRules(
 /** Lists the filter keys and their types. Keys of the same type form a group, e.g. `advertiser, bylines (words)`. */
 function formatFilterKeys(filters: readonly SearchFilter[]): string {
   const rangeNamesByKey = findRangeNames(filters);
-  const groups = new Map<string, string[]>();
+  const namesByForm = new Map<string, string[]>();
   for (const filter of filters) {
     const rangeName = rangeNamesByKey.get(filter.key);
     const form =
       rangeName === undefined
         ? describeForm(filter, filters, rangeNamesByKey)
         : `From/To ${describeForm(filter, filters, rangeNamesByKey)}`;
-    const names = groups.get(form) ?? [];
+    const names = namesByForm.get(form) ?? [];
     const name = rangeName ?? filter.key;
-    if (!names.includes(name)) groups.set(form, [...names, name]);
+    if (!names.includes(name)) namesByForm.set(form, [...names, name]);
   }
-  return [...groups].map(([form, names]) => formatGroup(form, names)).join('; ');
+  return [...namesByForm].map(([form, names]) => formatGroup(form, names)).join('; ');
 }
 
 function formatGroup(form: string, [first = '', ...otherKeys]: string[]): string {
@@ -195,18 +195,20 @@ function formatAllowedValues(
   rangeNamesByKey: Map<string, string>,
 ) {
   if (values === undefined) return undefined;
-  const remaining = new Set(values);
-  const lists = filters.filter((filter) => filter.type === 'strings' && filter.key !== key).map((filter) => filter.key);
-  const texts: string[] = [];
-  for (const [names, text] of [
-    [lists, 'any list key'],
+  const remainingValues = new Set(values);
+  const listKeys = filters
+    .filter((filter) => filter.type === 'strings' && filter.key !== key)
+    .map((filter) => filter.key);
+  const phrases: string[] = [];
+  for (const [names, phrase] of [
+    [listKeys, 'any list key'],
     [[...new Set(rangeNamesByKey.values())], 'any name before From/To'],
   ] as const) {
-    if (names.length < minNamesForPhrase || !names.every((name) => remaining.has(name))) continue;
-    texts.push(text);
-    for (const name of names) remaining.delete(name);
+    if (names.length < minNamesForPhrase || !names.every((name) => remainingValues.has(name))) continue;
+    phrases.push(phrase);
+    for (const name of names) remainingValues.delete(name);
   }
-  return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
+  return [...phrases, ...remainingValues, ...(open ? ['or others'] : [])].join(', ');
 }
 
 /**

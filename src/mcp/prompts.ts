@@ -104,10 +104,10 @@ angle: problem first, saves time, saves money, discount, scarcity, deadline, fre
 /**
  * Returns the prompts that this server offers. Leaves out prompts that mention a tool that the server does not offer.
  */
-export const selectPrompts = (isToolOffered: (tool: string) => boolean, tools: readonly string[]): Prompt[] =>
+export const selectPrompts = (isToolOffered: (tool: string) => boolean, toolNames: readonly string[]): Prompt[] =>
   prompts.filter(({ buildText }) => {
     const words = new Set(buildText({}).split(/\W+/));
-    return tools.every((tool) => !words.has(tool) || isToolOffered(tool));
+    return toolNames.every((tool) => !words.has(tool) || isToolOffered(tool));
   });
 
 export interface PromptRequest {

@@ -44,31 +44,32 @@ export function normalizeMessage<Value>(message: Value): Value {
   if (params === null) return messageWithoutParams as Value;
   if (isEmptyList(params)) return { ...message, params: {} };
   if (!isPlainObject(params)) return message;
-  const normalized: Record<string, unknown> = replaceEmptyLists(removeNullEntries(params));
-  if (isPlainObject(normalized._meta)) normalized._meta = normalizeMeta(normalized._meta);
-  if (isPlainObject(normalized.capabilities)) normalized.capabilities = replaceEmptyLists(normalized.capabilities);
-  return { ...message, params: normalized };
+  const normalizedParams: Record<string, unknown> = replaceEmptyLists(removeNullEntries(params));
+  if (isPlainObject(normalizedParams._meta)) normalizedParams._meta = normalizeMeta(normalizedParams._meta);
+  if (isPlainObject(normalizedParams.capabilities))
+    normalizedParams.capabilities = replaceEmptyLists(normalizedParams.capabilities);
+  return { ...message, params: normalizedParams };
 }
 
 function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, unknown> {
   const { progressToken, ...meta } = replaceEmptyLists(removeNullEntries(receivedMeta));
   if (progressToken === undefined) return meta;
   const isFraction = typeof progressToken === 'number' && !Number.isInteger(progressToken);
-  return { ...meta, [isFraction ? fractionTokenKey : 'progressToken']: progressToken };
+  return { ...meta, [isFraction ? fractionalTokenKey : 'progressToken']: progressToken };
 }
 
 /**
  * The `_meta` key to which the server moves a fractional progress token, e.g. 1.5. MCP allows any number as a token,
  * but the schemas of the SDKs accept only integers and would reject the request.
  */
-const fractionTokenKey = 'ad-library/progressToken';
+const fractionalTokenKey = 'ad-library/progressToken';
 
 /**
  * Reads the progress token of a request. Returns undefined if the client does not want progress notifications.
  * @param meta `_meta` of the request, as returned by `normalizeMessage`
  */
 export function readProgressToken(meta: object | undefined): string | number | undefined {
-  const { progressToken, [fractionTokenKey]: fractionToken } = (meta ?? {}) as Record<string, unknown>;
+  const { progressToken, [fractionalTokenKey]: fractionToken } = (meta ?? {}) as Record<string, unknown>;
   if (typeof fractionToken === 'number') return fractionToken;
   return isRequestId(progressToken) ? progressToken : undefined;
 }
@@ -80,7 +81,7 @@ export function readProgressToken(meta: object | undefined): string | number | u
 export function removeProgressToken<Value>(message: Value): Value {
   const receivedMeta = isMessage(message) ? message.params?._meta : undefined;
   if (!isMessage(message) || readProgressToken(receivedMeta) === undefined) return message;
-  const { progressToken: _, [fractionTokenKey]: __, ...meta } = receivedMeta as Record<string, unknown>;
+  const { progressToken: _, [fractionalTokenKey]: __, ...meta } = receivedMeta as Record<string, unknown>;
   return { ...message, params: { ...message.params, _meta: meta } };
 }
 
@@ -144,7 +145,10 @@ type ProgressParams = Progress & { progressToken: string | number };
  * slow client does not delay the call: while one notification is being sent, only the newest report waits.
  * @param meta `_meta` of the request, as returned by `normalizeMessage`
  */
-export function createProgressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
+export function createProgressReporter(
+  meta: object | undefined,
+  sendNotification: (params: ProgressParams) => Promise<void>,
+) {
   const progressToken = readProgressToken(meta);
   if (progressToken === undefined) return undefined;
   let isSending = false;
@@ -153,10 +157,10 @@ export function createProgressReporter(meta: object | undefined, notify: (params
   const sendNextReport = () => {
     isSending = waitingReport !== undefined;
     if (waitingReport === undefined) return;
-    const sending = notify({ progressToken, ...waitingReport });
+    const pendingNotification = sendNotification({ progressToken, ...waitingReport });
     waitingReport = undefined;
     // Ignore failed notifications. If the client has disconnected, the call is aborted through its abort signal anyway.
-    void sending.then(sendNextReport, sendNextReport);
+    void pendingNotification.then(sendNextReport, sendNextReport);
   };
   return {
     report: (progress: Progress) => {

@@ -39,9 +39,9 @@ export class Receipts {
 
   buildCost({ operations, makesSeveralCalls }: Tool): CallCost {
     if (makesSeveralCalls || this.#listSentReceipts().length > 1) return this.#buildTotalCost();
-    const last = this.#receipts.at(-1);
-    const isFree = operations.length === 0 && (last?.charged ?? null) === null;
-    return buildSingleCost(isFree ? unsentReceipt : last);
+    const lastReceipt = this.#receipts.at(-1);
+    const isFree = operations.length === 0 && (lastReceipt?.charged ?? null) === null;
+    return buildSingleCost(isFree ? unsentReceipt : lastReceipt);
   }
 
   /** Returns the sum of the known charges for this tool call, in credits. */
@@ -61,8 +61,9 @@ export class Receipts {
    */
   formatEarlierCharges(failure: Failure | undefined): string {
     const sentReceipts = this.#listSentReceipts();
-    const statesOwnCharge = failure !== undefined && failure.wasSent !== false && !failure.storage;
-    if ((statesOwnCharge && sentReceipts.length === 1) || sentReceipts.every(({ charged }) => charged === 0)) return '';
+    const errorStatesCharge = failure !== undefined && failure.wasSent !== false && !failure.storage;
+    if ((errorStatesCharge && sentReceipts.length === 1) || sentReceipts.every(({ charged }) => charged === 0))
+      return '';
     return this.#buildTotalCost().line;
   }
 

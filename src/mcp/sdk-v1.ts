@@ -102,8 +102,8 @@ function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined):
   return {
     timing: 'duringCall',
     show: (form, signal) =>
-      withDeadline({ signals: inputEnded ? [signal, inputEnded] : [signal], timeoutMs: maxFormMs }, (formSignal) =>
-        server.elicitInput({ ...form }, { signal: formSignal, timeout: maxFormMs }),
+      withDeadline({ signals: inputEnded ? [signal, inputEnded] : [signal], timeoutMs: formTimeoutMs }, (formSignal) =>
+        server.elicitInput({ ...form }, { signal: formSignal, timeout: formTimeoutMs }),
       ),
   };
 }
@@ -112,14 +112,14 @@ function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined):
  * The time limit for a form in the SDK, in milliseconds. This limit is longer than the server's own limit, so that the
  * SDK never ends a form with an error of the SDK. The SDK's default is 60 seconds.
  */
-const maxFormMs = 120_000;
+const formTimeoutMs = 120_000;
 
 /**
  * A validator that accepts every answer to a form. `confirm-spend.ts` validates the answers, and the SDK's default
  * validator is slow to load.
  */
 const acceptAllValidator: jsonSchemaValidator = {
-  getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
+  getValidator: () => (answer) => ({ valid: true, data: answer as never, errorMessage: undefined }),
 };
 
 export const requestSchemasV1: RequestSchemas = {

@@ -19,8 +19,8 @@ import { createProgressReporter, type RequestSchemas, refusedReadCode } from './
  * Tells clients that they may cache lists for an hour. Every caller gets the same lists, which do not change while the
  * process runs.
  */
-const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
-const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
+const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
+const cacheHints = { 'tools/list': listCacheHint, 'prompts/list': listCacheHint, 'server/discover': listCacheHint };
 
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
@@ -66,10 +66,10 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
   );
-  server.setRequestHandler('skills/list', listSkillsSchemas, () => ({ skills: catalog.skills, ...listHint }));
+  server.setRequestHandler('skills/list', listSkillsSchemas, () => ({ skills: catalog.skills, ...listCacheHint }));
   server.setRequestHandler('skills/get', getSkillSchemas, ({ uri }) => ({
     ...catalog.getSkill(uri, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
-    ...listHint,
+    ...listCacheHint,
   }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
   server.setRequestHandler('resources/list', async () => ({
@@ -89,14 +89,14 @@ export function bindV2(catalog: Catalog, session: Session): Server {
  * The key of the form in a result that asks the client to show a form. Such a result contains only one form, so the key
  * is constant.
  */
-const formName = 'confirm';
+const formKey = 'confirm';
 
 /**
  * Returns the object with which a call asks the user to confirm a price. If the client repeats the call after showing
  * the form, this object contains the user's answer. Returns undefined if the client has not announced that it supports
  * forms.
  */
-function findFormPresenter({ envelope, inputResponses, requestState }: RequestOfClient): FormPresenter | undefined {
+function findFormPresenter({ envelope, inputResponses, requestState }: ClientRequest): FormPresenter | undefined {
   const capabilities: { elicitation?: { form?: object; url?: object } } =
     envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
   const { elicitation } = capabilities;
@@ -104,12 +104,12 @@ function findFormPresenter({ envelope, inputResponses, requestState }: RequestOf
   // *Capabilities*).
   if (elicitation === undefined || (elicitation.url && !elicitation.form)) return undefined;
   const state = requestState();
-  const answer = inputResponse(inputResponses, formName);
+  const answer = inputResponse(inputResponses, formKey);
   const isAnswered = typeof state === 'string' && answer.kind === 'elicit';
   return { timing: 'betweenCalls', ...(isAnswered && { answered: { state, answer } }) };
 }
 
-interface RequestOfClient {
+interface ClientRequest {
   envelope?: RequestMeta | undefined;
   inputResponses?: Record<string, unknown> | undefined;
   requestState(): unknown;
@@ -122,7 +122,7 @@ interface RequestOfClient {
 function buildInputRequest(error: unknown) {
   if (!(error instanceof FormNeeded)) throw error;
   const { form, state } = error;
-  return inputRequired({ inputRequests: { [formName]: inputRequired.elicit(form) }, requestState: state });
+  return inputRequired({ inputRequests: { [formKey]: inputRequired.elicit(form) }, requestState: state });
 }
 
 /** The fields of a request's `_meta` that identify the client. The SDK's types do not declare these fields. */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { skillEntry } from '@modelcontextprotocol/server/ext/skills';
 
 const folder = new URL('../../docs/skill/ad-research/', import.meta.url);
-const names = ['SKILL.md', 'vocabulary.md'];
-const texts = names.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')] as const);
+const fileNames = ['SKILL.md', 'vocabulary.md'];
+const fileTexts = fileNames.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')] as const);
 
 /**
  * The skill (instructions in Markdown) that teaches a model how to research ads with these tools. `entry` describes the
@@ -11,8 +11,8 @@ const texts = names.map((name) => [name, readFileSync(new URL(name, folder), 'ut
  * this module with the computed object, so that the server does not read `docs/skill`.
  */
 export const skill = {
-  entry: await skillEntry('ad-research', Object.fromEntries(texts)),
-  texts: Object.fromEntries(texts.map(([name, text]) => [`skill://ad-research/${name}`, text])),
+  entry: await skillEntry('ad-research', Object.fromEntries(fileTexts)),
+  texts: Object.fromEntries(fileTexts.map(([name, text]) => [`skill://ad-research/${name}`, text])),
 };
 
 export const skillTools = ['count_ads', 'gather_ads', 'query_ads'];

@@ -100,12 +100,12 @@ export async function requestWithUniformDelay(
   { agent, headers, nonPublicFailureMs }: GuardedRequest,
   signal: AbortSignal,
 ) {
-  const failAt = performance.now() + nonPublicFailureMs;
+  const failureTimeMs = performance.now() + nonPublicFailureMs;
   const { origin, pathname, search } = url;
   try {
     return await agent.request({ origin, path: pathname + search, method: 'GET', headers, signal });
   } catch (error) {
-    if (error instanceof NonPublicHostError) await delay(failAt - performance.now(), undefined, { signal });
+    if (error instanceof NonPublicHostError) await delay(failureTimeMs - performance.now(), undefined, { signal });
     throw error;
   }
 }
@@ -198,14 +198,14 @@ const createPublicLookup =
       const addresses = await withDeadline({ signals: [], timeoutMs: dnsTimeoutMs }, (signal) =>
         raceAbort(resolveHost(host, signal), signal),
       ).catch((): string[] => []);
-      const [first] = addresses;
-      if (first === undefined || addresses.some(isPrivateAddress)) callback(new NonPublicHostError(), '');
+      const [firstAddress] = addresses;
+      if (firstAddress === undefined || addresses.some(isPrivateAddress)) callback(new NonPublicHostError(), '');
       else if (all)
         callback(
           null,
           addresses.map((address) => ({ address, family: isIP(address) })),
         );
-      else callback(null, first, isIP(first));
+      else callback(null, firstAddress, isIP(firstAddress));
     };
     void lookUp();
   };
@@ -288,12 +288,12 @@ publicIpv6Addresses.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');
 publicIpv6Addresses.addSubnet('64:ff9b::', 96, 'ipv6');
 
 /** Returns true if an IP address cannot belong to a public host. A malformed address counts as private. */
-export function isPrivateAddress(address: string): boolean {
-  const family = isIP(address);
+export function isPrivateAddress(ipAddress: string): boolean {
+  const family = isIP(ipAddress);
   // An IPv6 address with a zone, such as `fe80::1%eth0`, is link-local and therefore private.
-  if (family === 0 || address.includes('%')) return true;
-  if (family === 4) return reservedAddresses.check(address, 'ipv4');
-  return !publicIpv6Addresses.check(address, 'ipv6') || reservedAddresses.check(address, 'ipv6');
+  if (family === 0 || ipAddress.includes('%')) return true;
+  if (family === 4) return reservedAddresses.check(ipAddress, 'ipv4');
+  return !publicIpv6Addresses.check(ipAddress, 'ipv6') || reservedAddresses.check(ipAddress, 'ipv6');
 }
 
 /** Resolves a host name to its IP addresses. Returns an empty list if the host has no address. */
@@ -332,10 +332,10 @@ export function readPictureHeader(bytes: Uint8Array): PictureHeader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = detectFormat(buffer);
   if (format === undefined) return { reason: explainUnsupportedFormat(buffer) };
-  const headerReading = sizeReaders[format](buffer) ?? 'damaged';
-  if (headerReading === 'animated') return { reason: 'an animated WebP, which is not shown' };
-  if (typeof headerReading === 'string') return { reason: `the ${formatNames[format]} is ${headerReading}` };
-  const { width, height } = headerReading;
+  const sizeReading = sizeReaders[format](buffer) ?? 'damaged';
+  if (sizeReading === 'animated') return { reason: 'an animated WebP, which is not shown' };
+  if (typeof sizeReading === 'string') return { reason: `the ${formatNames[format]} is ${sizeReading}` };
+  const { width, height } = sizeReading;
   if (width === 0 || height === 0) return { reason: `the ${formatNames[format]} is damaged` };
   const isTooLarge = width > maxSide || height > maxSide || width * height > maxPixels;
   return isTooLarge ? { reason: `it has ${width} x ${height} pixels, which is too many` } : { format, width, height };
@@ -417,15 +417,15 @@ function readPngSize(bytes: Buffer): SizeReading {
 
 function readWebpSize(bytes: Buffer): SizeReading {
   if (bytes.length < 30 || bytes.length < 8 + bytes.readUInt32LE(4)) return 'cut off';
-  const kind = readAscii(bytes, 12);
-  if (kind === 'VP8X') {
+  const chunkType = readAscii(bytes, 12);
+  if (chunkType === 'VP8X') {
     if (((bytes[20] ?? 0) & 2) !== 0) return 'animated';
     return { width: 1 + bytes.readUIntLE(24, 3), height: 1 + bytes.readUIntLE(27, 3) };
   }
-  if (kind === 'VP8L') {
+  if (chunkType === 'VP8L') {
     const bits = bytes.readUInt32LE(21);
     return { width: 1 + (bits & 0x3fff), height: 1 + ((bits >>> 14) & 0x3fff) };
   }
-  if (kind !== 'VP8 ') return undefined;
+  if (chunkType !== 'VP8 ') return undefined;
   return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
 }

@@ -143,7 +143,12 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     return agentPromise;
   };
   // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.
-  const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
+  const workers = new WorkerPool<DrawRequest, DrawReply>({
+    worker: workerModule,
+    maxWorkers,
+    idleMs,
+    workName: 'pictures',
+  });
   /** Limits the number of pictures in memory. Each picture occupies a slot from its request until it is decoded. */
   const fetchSlots = new Semaphore({
     maxRunning,
@@ -156,13 +161,13 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
    * The thumbnails that are being created. Concurrent calls for the same thumbnail share one promise, so that the
    * picture is fetched only once.
    */
-  const sharedWorkByKey = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
+  const pendingThumbnails = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const timeoutMs = request.type === 'thumbnail' ? drawTimeoutMs : 3 * drawTimeoutMs;
     // If `signal` aborts, only the wait for the drawing ends. The worker finishes the drawing first, and only then
     // releases its slot.
-    const drawing = workers.runInSlot(tenantId, signal, async () => {
+    const pendingDrawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { timeoutMs });
@@ -175,7 +180,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         workers.returnToIdle(worker);
       }
     });
-    return raceAbort(drawing, signal);
+    return raceAbort(pendingDrawing, signal);
   }
 
   /**
@@ -232,13 +237,15 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     maxSide: number,
     signal: AbortSignal,
   ): Promise<Thumbnail> {
-    const decoded = await fetchAndDecode(tenantId, pictureUrl, maxSide, signal);
-    if ('reason' in decoded && !('undecodable' in decoded)) return decoded;
-    const value =
-      'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg, perceptualHash: decoded.perceptualHash };
-    const bytes = 'jpeg' in value ? value.jpeg.length : 0;
-    thumbnails.set(tenantId, `${maxSide} ${pictureUrl}`, { value, bytes });
-    return value;
+    const decodedPicture = await fetchAndDecode(tenantId, pictureUrl, maxSide, signal);
+    if ('reason' in decodedPicture && !('undecodable' in decodedPicture)) return decodedPicture;
+    const thumbnail =
+      'reason' in decodedPicture
+        ? { reason: decodedPicture.reason }
+        : { jpeg: decodedPicture.jpeg, perceptualHash: decodedPicture.perceptualHash };
+    const bytes = 'jpeg' in thumbnail ? thumbnail.jpeg.length : 0;
+    thumbnails.set(tenantId, `${maxSide} ${pictureUrl}`, { value: thumbnail, bytes });
+    return thumbnail;
   }
 
   function forTenant(tenantId: string) {
@@ -258,20 +265,20 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       const key = `${tenantId} ${maxSide} ${pictureUrl}`;
       try {
         timeUpSignal.throwIfAborted();
-        let sharedWork = sharedWorkByKey.get(key);
-        if (sharedWork === undefined) {
+        let pendingThumbnail = pendingThumbnails.get(key);
+        if (pendingThumbnail === undefined) {
           const abort = new AbortController();
-          sharedWork = { result: loadThumbnail(tenantId, pictureUrl, maxSide, abort.signal), abort, callers: 0 };
-          sharedWorkByKey.set(key, sharedWork);
+          pendingThumbnail = { result: loadThumbnail(tenantId, pictureUrl, maxSide, abort.signal), abort, callers: 0 };
+          pendingThumbnails.set(key, pendingThumbnail);
         }
-        sharedWork.callers++;
+        pendingThumbnail.callers++;
         try {
-          return await raceAbort(sharedWork.result, timeUpSignal);
+          return await raceAbort(pendingThumbnail.result, timeUpSignal);
         } finally {
-          sharedWork.callers--;
-          if (sharedWork.callers === 0) {
-            sharedWorkByKey.delete(key);
-            sharedWork.abort.abort(timeUpSignal.reason);
+          pendingThumbnail.callers--;
+          if (pendingThumbnail.callers === 0) {
+            pendingThumbnails.delete(key);
+            pendingThumbnail.abort.abort(timeUpSignal.reason);
           }
         }
       } catch (error) {
@@ -326,7 +333,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   };
 }
 
-const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
+const workerModule = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
 /** A request to the worker thread, which decodes and draws pictures. */
 export type DrawRequest =

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import type { Chart, ChartColor, Point } from '../charts/chart.ts';
 import { buildStroke, Canvas, type Color, type Rect } from '../drawing/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../drawing/codecs.ts';
-import { breakIntoLines, canDraw, drawText, measureText } from '../drawing/text.ts';
+import { breakIntoLines, canDrawText, drawText, measureText } from '../drawing/text.ts';
 import { getLightColor } from '../ui/palette.ts';
 import { lowerThreadPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
@@ -196,7 +196,7 @@ function drawCenteredTexts(canvas: Canvas, texts: readonly string[], { x, y, wid
 const getChartColor = (color: ChartColor): Color => getLightColor(color === 'grid' ? 'line' : color);
 
 async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
-  const isNumbered = shapes.some((shape) => 'fallbackText' in shape && shape.fallbackText && !canDraw(shape.text));
+  const isNumbered = shapes.some((shape) => 'fallbackText' in shape && shape.fallbackText && !canDrawText(shape.text));
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const color = getChartColor(shape.color);
@@ -206,7 +206,7 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
         canvas.fillPath(buildStroke(points, shape.width), color);
     else {
       const { text, fallbackText = '', ...position } = shape;
-      drawText(canvas, canDraw(text) ? text : fallbackText, { ...position, color });
+      drawText(canvas, canDrawText(text) ? text : fallbackText, { ...position, color });
     }
   }
   return { jpeg: await encodeWithinLimit(canvas), isNumbered };

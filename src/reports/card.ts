@@ -1,13 +1,16 @@
 import { buildAdRows } from '../dataset/ad-rows.ts';
 import { buildCardAd, type CardAd } from '../ui/ad-card.tsx';
 import { describeCreative, selectPicture } from '../views/ad-media.ts';
-import { type Fields, readText } from '../views/view.ts';
+import { readText, type UntypedFields } from '../views/view.ts';
 
 /**
  * Builds the card of an ad in a report, that is, a box with a picture and facts. Also returns the full ad text, and the
  * URL from which the caller must fetch the picture.
  */
-export function buildReportCard(fields: Fields, { id, at: readAt, now }: { id: string; at: number; now: number }) {
+export function buildReportCard(
+  fields: UntypedFields,
+  { id, at: readAt, now }: { id: string; at: number; now: number },
+) {
   const { ad, cards } = buildAdRows(fields, { gatheredAt: readAt, json: '' });
   const picture = selectPicture(fields, { now });
   const facts = buildCardAd({

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { renderToString } from '#preact/render-to-string';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import type { Chart, ChartColor, Shape } from '../charts/chart.ts';
 import {
   formatQuestion,
   type getReadingPeriod,
   type selectPaidGatherings,
-  type sumGatheringCosts,
+  type sumGatheringCharges,
 } from '../dataset/gatherings.ts';
 import { AdCard, type CardAd, cardStyles } from '../ui/ad-card.tsx';
 import { formatCount, formatDay, formatNumber } from '../ui/formats.ts';
@@ -72,7 +72,7 @@ export interface ReportMethod {
   /** The period in which the tool `gather_ads` read the ads. Undefined if the tool was never called. */
   period: ReturnType<typeof getReadingPeriod>;
   /** The cost of all gatherings (stored ad lists of searches), including gatherings that the report does not list. */
-  cost: ReturnType<typeof sumGatheringCosts>;
+  cost: ReturnType<typeof sumGatheringCharges>;
   /**
    * Returns sentences about ads that are missing from the report. Called after the last section, because the sentences
    * depend on the SQL statements of all sections.
@@ -99,9 +99,9 @@ export async function writeReportPage(
   const page = <Page title={head.title} contentSecurityPolicy={policy} styles={styles} />;
   await writer.wrap(page, async () => {
     await writer.write(<Cover head={head} />);
-    let number = 0;
+    let sectionNumber = 0;
     for await (const section of sections) {
-      const id = `s${++number}`;
+      const id = `s${++sectionNumber}`;
       await writer.wrap(<section id={id} />, async () => {
         cards.push(...(await writeSection(writer, section)));
       });
@@ -114,10 +114,10 @@ export async function writeReportPage(
       </footer>,
     );
   });
-  const pictureList = cards.length > 0 ? await loadPictures() : [];
+  const loadedPictures = cards.length > 0 ? await loadPictures() : [];
   const missingPictures: string[] = [];
   for (const [index, { partIndex, ad }] of cards.entries()) {
-    const picture = pictureList[index] ?? ad.picture;
+    const picture = loadedPictures[index] ?? ad.picture;
     const isPicture = picture !== undefined && 'src' in picture;
     const isWritten = writer.rewrite(partIndex, <AdCard ad={{ ...ad, picture }} />);
     if (!isWritten && isPicture)
@@ -142,7 +142,7 @@ function createPageWriter() {
   function appendHtml(html: string): number {
     pageBytes += Buffer.byteLength(html);
     if (pageBytes <= maxBytes) return htmlParts.push(html) - 1;
-    throw invalidRequest(
+    throw createInvalidRequestError(
       `The report would have more than ${maxBytes} bytes without its pictures. Give it fewer sections, or select fewer columns and shorter texts.`,
     );
   }
@@ -259,14 +259,14 @@ function buildFigures(
   if (row === undefined || otherRows.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
   const figures = columns.map((name, index) => {
     const cell = row[index] ?? null;
-    const earlierValue = typeof cell === 'number' && Object.hasOwn(previousRow, name) ? previousRow[name] : undefined;
-    const format = createColumnFormat(name, [cell, ...(earlierValue === undefined ? [] : [earlierValue])]);
+    const previousValue = typeof cell === 'number' && Object.hasOwn(previousRow, name) ? previousRow[name] : undefined;
+    const format = createColumnFormat(name, [cell, ...(previousValue === undefined ? [] : [previousValue])]);
     const formatFigure = (value: unknown) =>
       format && typeof value === 'number' ? format(value) : value === null ? '–' : formatCell(value);
     return {
       title: formatColumnTitle(name),
       text: formatFigure(cell),
-      previousText: earlierValue === undefined ? undefined : formatFigure(earlierValue),
+      previousText: previousValue === undefined ? undefined : formatFigure(previousValue),
     };
   });
   return figures.every(({ text }) => text.length <= maxFigureChars) ? figures : undefined;
@@ -340,9 +340,9 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
     adIds,
     complete,
     charged,
-    ...about
+    ...question
   }: ReportMethod['gatherings'][number]) => [
-    formatQuestion(about),
+    formatQuestion(question),
     formatDay(gatheredAt),
     found ?? 'not stated',
     adIds.size,

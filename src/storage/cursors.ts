@@ -18,13 +18,15 @@ export const openCursors =
     return {
       remember: async (cursor, state) => {
         const id = hashCursor(cursor);
-        const body = encryptedCursors.encrypt(id, JSON.stringify(state));
-        if (body.length > cursorLimits.maxBytes / 2 || access.store.isNearlyFull()) return;
-        await access.queue.write(() => encryptedCursors.put(id, body, cursorLimits), { bytes: body.length });
+        const encryptedState = encryptedCursors.encrypt(id, JSON.stringify(state));
+        if (encryptedState.length > cursorLimits.maxBytes / 2 || access.store.isNearlyFull()) return;
+        await access.queue.write(() => encryptedCursors.put(id, encryptedState, cursorLimits), {
+          bytes: encryptedState.length,
+        });
       },
       recall: async (cursor) => {
-        const text = await encryptedCursors.get(hashCursor(cursor));
-        return text && (JSON.parse(String(text)) as CursorState);
+        const stateJson = await encryptedCursors.get(hashCursor(cursor));
+        return stateJson && (JSON.parse(String(stateJson)) as CursorState);
       },
     };
   };

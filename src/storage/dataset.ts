@@ -301,9 +301,9 @@ export class MemoryDataset {
       pages: pages.all(),
       gatherings: gathering.all(ads),
       evicted: {
-        ads: ads.evicted + storeEvictions.ads,
-        pages: pages.evicted + storeEvictions.pages,
-        gatherings: gathering.evicted + storeEvictions.gatherings,
+        ads: ads.evictedCount + storeEvictions.ads,
+        pages: pages.evictedCount + storeEvictions.pages,
+        gatherings: gathering.evictedCount + storeEvictions.gatherings,
       },
     };
   }
@@ -325,10 +325,10 @@ export class MemoryDataset {
    * Evicts entries until the dataset has at most `targetBytes` bytes. Evicts all ads first, then pages, then
    * gatherings, and the oldest entries of each kind first.
    */
-  shrinkTo(bytes: number): void {
+  shrinkTo(targetBytes: number): void {
     const { ads, pages, gathering } = this.#tables;
-    if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();
-    while (this.bytes > bytes) {
+    if (this.bytes > targetBytes) for (const items of [ads, pages]) items.sort();
+    while (this.bytes > targetBytes) {
       if (!(ads.removeOldest() || pages.removeOldest() || gathering.removeOldest())) return;
       this.#changeCount++;
     }
@@ -353,12 +353,12 @@ export interface ResponseBatch extends ItemBatch {
  * Parses the items of an API response and returns one record per item. Skips invalid items, e.g. items without an id.
  */
 export function createItemRecords({ items, text: _, ...source }: ResponseBatch): DatasetRecord[] {
-  return items().flatMap((item) => createRecord(item, source) ?? []);
+  return items().flatMap((item) => createItemRecord(item, source) ?? []);
 }
 
 type RecordSource = Omit<ResponseBatch, 'items' | 'text'>;
 
-function createRecord(item: unknown, { type, first, ...source }: RecordSource): DatasetRecord | undefined {
+function createItemRecord(item: unknown, { type, first, ...source }: RecordSource): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const itemId = type === 'ads' ? id : pageId;
@@ -382,7 +382,7 @@ const versionOverheadBytes = 300;
 class SizedTable<Entry> {
   entries = new Map<string, Entry>();
   bytes = 0;
-  evicted = 0;
+  evictedCount = 0;
   readonly getKey: (id: string) => string;
   readonly #getBytes: (entry: Entry) => number;
 
@@ -411,7 +411,7 @@ class SizedTable<Entry> {
   removeOldest(): boolean {
     const [key] = this.entries.keys();
     if (key === undefined) return false;
-    this.evicted++;
+    this.evictedCount++;
     return this.remove(key);
   }
 }
@@ -444,7 +444,7 @@ class ItemTable extends SizedTable<StoredItem> {
     const item = storedItem === undefined ? createItem(record) : addVersion(storedItem, record);
     if (item === storedItem) return false;
     if (item.json.length > maxItemBytes) {
-      this.evicted++;
+      this.evictedCount++;
       return false;
     }
     if (item.sequenceNumber !== storedItem?.sequenceNumber) this.remove(record.id);
@@ -497,9 +497,9 @@ class GatheringTable extends SizedTable<GatheringEntry> {
       .map(({ state, adIds }): Gathering => {
         let missing = 0;
         for (const id of adIds) if (ads.get(id) === undefined) missing++;
-        const isFoundPlausible = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
+        const isTotalPlausible = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
         const complete = state.ended && missing === 0 && adIds.size >= state.listed;
-        const visibleState = { ...state, found: isFoundPlausible ? state.found : null };
+        const visibleState = { ...state, found: isTotalPlausible ? state.found : null };
         return { ...visibleState, state: visibleState, adIds, missing, complete, storedParts: [] };
       });
     return gatherings.map((gathering) =>
@@ -513,12 +513,12 @@ class GatheringTable extends SizedTable<GatheringEntry> {
    */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const storedEntry = this.entries.get(state.id);
-    const ids = new Set(storedEntry?.adIds);
-    for (const id of adIds) ids.add(normalizeAdId(id));
+    const combinedIds = new Set(storedEntry?.adIds);
+    for (const id of adIds) combinedIds.add(normalizeAdId(id));
     const newestState = storedEntry === undefined || isNewerState(state, storedEntry.state) ? state : storedEntry.state;
-    if (newestState === storedEntry?.state && ids.size === storedEntry.adIds.size) return false;
-    const bytes = gatheringOverheadBytes + 2 * JSON.stringify(newestState).length + idOverheadBytes * ids.size;
-    this.set(state.id, { state: newestState, adIds: ids, bytes });
+    if (newestState === storedEntry?.state && combinedIds.size === storedEntry.adIds.size) return false;
+    const bytes = gatheringOverheadBytes + 2 * JSON.stringify(newestState).length + idOverheadBytes * combinedIds.size;
+    this.set(state.id, { state: newestState, adIds: combinedIds, bytes });
     this.#moveToEnd(newestState);
     while (this.entries.size > maxGatherings || this.bytes > maxGatheringBytes) this.removeOldest();
     return true;

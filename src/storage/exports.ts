@@ -7,7 +7,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import { dayMs } from '../views/durations.ts';
 import { createPrivateFolder, explainFileError, ignoreErrorCodes, securePrivateFolder } from './drivers/file.ts';
 import { openMemoryStore } from './in-memory.ts';
-import { reduceIfNearlyFull, type StoreAccess } from './store/access.ts';
+import { reduceLimitsIfNearlyFull, type StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
 /** An exported file or report, as tool results and resource lists show it. */
@@ -183,7 +183,7 @@ function createTemporaryFolder(temporaryFolder: string): ExportFolder {
 }
 
 const temporaryDays = 7;
-const getTemporaryPath = (temporary: string) => join(temporary, `ad-library-${process.getuid?.() ?? 0}`);
+const getTemporaryPath = (temporaryFolder: string) => join(temporaryFolder, `ad-library-${process.getuid?.() ?? 0}`);
 
 const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoreErrorCodes('EEXIST'));
 
@@ -218,7 +218,7 @@ export function openFolderExports(exportTarget: ExportTarget, now: () => number)
   const folders = listExportFolders(exportTarget);
   const memoryExports = openMemoryExports(now).forTenant('own');
   let recentFiles: ExportedFile[] = [];
-  let count = 0;
+  let fileCount = 0;
   const list = async () => recentFiles.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
   const exports: TenantExports = {
     create: async (newFile) => {
@@ -233,10 +233,10 @@ export function openFolderExports(exportTarget: ExportTarget, now: () => number)
         recentFiles = recentFiles.filter((listedFile) => listedFile !== file);
         await rm(path, { force: true });
       };
-      const uri = formatUri(`${at.toString(36)}-${++count}`, name);
+      const uri = formatUri(`${at.toString(36)}-${++fileCount}`, name);
       const description = { uri, name, mimeType, at, ttlMs };
       const file = { ...writtenFile, ...description, readContent: () => readUnchangedFile(path, bytes), discard };
-      recentFiles = [file, ...(await list())].slice(0, maxExports);
+      recentFiles = [file, ...(await list())].slice(0, maxExportedFiles);
       return file;
     },
     list: async () => [...(await list()), ...(await memoryExports.list())],
@@ -276,16 +276,16 @@ async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, ma
   let path: string | undefined;
   let bytes = 0;
   try {
-    const handle = await open(tempFile, 'wx', 0o600);
+    const fileHandle = await open(tempFile, 'wx', 0o600);
     const append = async (bytesToAppend: Uint8Array) => {
-      await handle.writeFile(bytesToAppend);
+      await fileHandle.writeFile(bytesToAppend);
       bytes += bytesToAppend.length;
     };
     try {
       await write(append, maxBytes);
-      await handle.sync();
+      await fileHandle.sync();
     } finally {
-      await handle.close();
+      await fileHandle.close();
     }
     path = await reserveFileName(folder, fileNames);
     await rename(tempFile, path);
@@ -304,10 +304,10 @@ async function reserveFileName(folder: string, { name, companionEnding }: FileNa
   const extension = extname(name);
   const stem = name.slice(0, -extension.length);
   for (let number = 1; ; number++) {
-    const numbered = join(folder, number === 1 ? stem : `${stem}-${number}`);
-    const path = `${numbered}${extension}`;
+    const numberedPath = join(folder, number === 1 ? stem : `${stem}-${number}`);
+    const path = `${numberedPath}${extension}`;
     try {
-      if (companionEnding && existsSync(`${numbered}${companionEnding}`) && number < maxNumberedNames) continue;
+      if (companionEnding && existsSync(`${numberedPath}${companionEnding}`) && number < maxNumberedNames) continue;
       await (await open(path, 'wx', 0o600)).close();
       return path;
     } catch (error) {
@@ -340,7 +340,7 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
  * tenant (API key) in a shared store, but to all tenants together in the memory of a single process.
  */
 const maxTenantBytes = 64 * MB;
-const maxExports = 50;
+const maxExportedFiles = 50;
 const exportChunkBytes = 256 * 1024;
 
 /** A record that the service has rejected an API key. `at` is the time of the rejection, in milliseconds since 1970. */
@@ -429,9 +429,9 @@ export function openStoredExports(
       const { doc = [], now } = await documents.read<StoredFileEntry[]>(listKey);
       return doc.filter(({ expiresAt }) => expiresAt > now);
     };
-    const disableLinks = (isEnded: (file: StoredFileEntry) => boolean = () => true) =>
+    const disableLinks = (shouldDisable: (file: StoredFileEntry) => boolean = () => true) =>
       documents.update<StoredFileEntry[], void>(listKey, (doc) => ({
-        ...(doc && { next: doc.map((file) => (isEnded(file) ? { ...file, isLinkEnded: true } : file)) }),
+        ...(doc && { next: doc.map((file) => (shouldDisable(file) ? { ...file, isLinkEnded: true } : file)) }),
         ttlMs: linkTtlMs,
         result: undefined,
       }));
@@ -444,7 +444,7 @@ export function openStoredExports(
           for (let start = 0; start < bytesToWrite.length; start += exportChunkBytes) {
             const partId = getChunkId(id, parts++);
             const body = items.encrypt(partId, deflateRawSync(bytesToWrite.subarray(start, start + exportChunkBytes)));
-            await items.put(partId, body, reduceIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
+            await items.put(partId, body, reduceLimitsIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
           }
           bytes += bytesToWrite.length;
         }, maxExportBytes);
@@ -452,25 +452,25 @@ export function openStoredExports(
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(getLinkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
         const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
-        const update = await documents.update(listKey, (doc: StoredFileEntry[] = [], now) => {
+        const listUpdate = await documents.update(listKey, (doc: StoredFileEntry[] = [], now) => {
           const newFile = { ...description, expiresAt: now + ttlMs };
           const allFiles = [newFile, ...doc];
-          const currentFiles = allFiles.filter(({ expiresAt }) => expiresAt > now).slice(0, maxExports);
+          const currentFiles = allFiles.filter(({ expiresAt }) => expiresAt > now).slice(0, maxExportedFiles);
           const expiredFiles = allFiles
             .filter((file) => !currentFiles.includes(file))
             .map((file) => ({ ...file, expiresAt: 0 }));
-          const next = [...currentFiles, ...expiredFiles.slice(0, maxExports)];
+          const next = [...currentFiles, ...expiredFiles.slice(0, maxExportedFiles)];
           return {
             next,
             ttlMs: linkTtlMs,
-            result: { file: createExportedFile(newFile), droppedFiles: expiredFiles.slice(maxExports) },
+            result: { file: createExportedFile(newFile), droppedFiles: expiredFiles.slice(maxExportedFiles) },
           };
         });
-        for (const { link } of update.droppedFiles) await documents.write(getLinkKey(link), () => null);
+        for (const { link } of listUpdate.droppedFiles) await documents.write(getLinkKey(link), () => null);
         const { doc: lastRejection } = await documents.read<KeyRejection>(rejectionKey);
-        if (lastRejection === undefined || lastRejection.at < callStartedAt) return update.file;
+        if (lastRejection === undefined || lastRejection.at < callStartedAt) return listUpdate.file;
         await disableLinks((file) => file.id === id);
-        const { linkPath: _, ...withoutLink } = update.file;
+        const { linkPath: _, ...withoutLink } = listUpdate.file;
         return withoutLink;
       },
       list: async () => (await readFiles()).map(createExportedFile),

@@ -45,9 +45,9 @@ const confirmIntervalMs = 30_000;
  * The maximum age of a lease (the mark that a process has a call in progress), in milliseconds. An older lease counts
  * as abandoned even if a process with the same pid exists, because the operating system reuses pids.
  */
-const maxLeaseMs = 15 * 60_000;
+const maxLeaseAgeMs = 15 * 60_000;
 
-const createFileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
+const createFileName = (...nameParts: string[]): string => `${hash('sha256', nameParts.join('\n')).slice(0, 32)}.log`;
 
 /**
  * The folder `accounts` contains one file per account, with its ads, labels, watches (repeated searches) and reports.
@@ -106,7 +106,7 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
     documents: new Documents({ store, encryption: noEncryption }),
     leases: new Leases({
       owner: `${identifyThisProcess()} ${randomUUID()}`,
-      hasEnded: (owner, ageMs) => hasProcessEnded(owner) || ageMs > maxLeaseMs,
+      hasEnded: (owner, ageMs) => hasProcessEnded(owner) || ageMs > maxLeaseAgeMs,
     }),
     queue,
     // Write only hashes of tenant ids to the file, because a tenant id may be an API key.

@@ -72,7 +72,7 @@ const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
  * Encodes a value as JSON text in UTF-8. Uses `TextEncoder`, because a small `Buffer` is a slice of a shared pool and
  * would keep the whole pool in memory.
  */
-export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
+export const encodeJson = (jsonValue: unknown): Uint8Array => encoder.encode(JSON.stringify(jsonValue));
 
 /** The maximum number of earlier versions that are stored for an ad or advertiser page. */
 const maxEarlierVersions = 10;
@@ -114,7 +114,7 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
     const isKnown = [storedItem, ...storedItem.versions].some(
       (version) =>
         hasAllFields(newObject, parseItem(version)) ||
-        (isDuringVersion(version, record) && hasSameContent(version, record)),
+        (isWithinVersionPeriod(version, record) && hasSameContent(version, record)),
     );
     const versionsWithRecord = isKnown
       ? storedItem.versions
@@ -141,7 +141,7 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.sequenceNumber - right.sequenceNumber;
 
 /** Returns true if the record arrived between the first and the last API response that contained the version. */
-const isDuringVersion = ({ sinceSequenceNumber, sequenceNumber }: ItemVersion, record: ItemVersion): boolean =>
+const isWithinVersionPeriod = ({ sinceSequenceNumber, sequenceNumber }: ItemVersion, record: ItemVersion): boolean =>
   sinceSequenceNumber <= record.sinceSequenceNumber && record.sequenceNumber <= sequenceNumber;
 
 /**
@@ -181,32 +181,32 @@ export const findVersionAt = (sequenceNumber: number, item: StoredItem): ItemVer
 export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
 
-type JsonHolder = Pick<ItemVersion, 'json'>;
+type VersionJson = Pick<ItemVersion, 'json'>;
 
 /**
  * Returns true if two versions of an ad have the same content. Values that change without an edit, such as counters and
  * URL signatures, do not count as content.
  */
-export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
-  left.json === right.json || computeFromVersion(left).content === computeFromVersion(right).content;
+export const hasSameContent = (left: VersionJson, right: VersionJson): boolean =>
+  left.json === right.json || summarizeVersion(left).content === summarizeVersion(right).content;
 
 /** Returns the counters of an ad version, e.g. the reach and the spend of the ad. */
-export const readVersionCounters = (version: JsonHolder): CounterValues => computeFromVersion(version).counts;
+export const readVersionCounters = (version: VersionJson): CounterValues => summarizeVersion(version).counts;
 
 /**
  * Caches the content hash and the counters of each version, keyed by the JSON bytes of the version. Without this cache,
  * each read of a large dataset would parse all versions again.
  */
-const cachedComputations = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
+const cachedVersionSummaries = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
-function computeFromVersion({ json }: JsonHolder) {
-  const cachedComputation = cachedComputations.get(json);
-  if (cachedComputation) return cachedComputation;
+function summarizeVersion({ json }: VersionJson) {
+  const cachedSummary = cachedVersionSummaries.get(json);
+  if (cachedSummary) return cachedSummary;
   const ad = parseItem({ json });
   const content = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
-  const computed = { content, counts: readCounters(ad) };
-  cachedComputations.set(json, computed);
-  return computed;
+  const summary = { content, counts: readCounters(ad) };
+  cachedVersionSummaries.set(json, summary);
+  return summary;
 }
 
 /** Returns true if the stored object already contains all fields of the new object, with the same values. */
@@ -230,14 +230,15 @@ const isJsonObject = (value: unknown): value is JsonObject =>
  * The names of the fields that contain an object. In a list response, these objects have fewer fields than in the
  * response for a single item.
  */
-const nestedFields = ['page', 'website'];
+const nestedFieldNames = ['page', 'website'];
 
 /** Returns the newer object, with its missing fields filled in from the earlier object. */
 function mergeObjects(newerObject: JsonObject, earlierObject: JsonObject): JsonObject {
   const mergedObject = { ...earlierObject, ...newerObject };
-  for (const name of nestedFields) {
-    const [earlierValue, newerValue] = [earlierObject[name], newerObject[name]];
-    if (isJsonObject(earlierValue) && isJsonObject(newerValue)) mergedObject[name] = { ...earlierValue, ...newerValue };
+  for (const fieldName of nestedFieldNames) {
+    const [earlierValue, newerValue] = [earlierObject[fieldName], newerObject[fieldName]];
+    if (isJsonObject(earlierValue) && isJsonObject(newerValue))
+      mergedObject[fieldName] = { ...earlierValue, ...newerValue };
   }
   return mergedObject;
 }
@@ -248,7 +249,7 @@ function mergeObjects(newerObject: JsonObject, earlierObject: JsonObject): JsonO
  */
 const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
   [...new Set([...Object.keys(left), ...Object.keys(right)])].every(
-    (name) => ignoredFields.has(name) || hasSameField(name, left[name], right[name]),
+    (fieldName) => ignoredFields.has(fieldName) || hasSameField(fieldName, left[fieldName], right[fieldName]),
   );
 
 function hasSameField(name: string, left: unknown, right: unknown): boolean {
@@ -269,14 +270,14 @@ const maxSignatureDepth = 8;
  * Returns a copy of the value without the query strings of media URLs, because these are signatures that change. Other
  * URLs keep their query strings, which are part of the ad.
  */
-function removeSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
-  if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
+function removeSignatures(value: unknown, isMediaField: boolean, depth = 0): unknown {
+  if (typeof value === 'string') return isMediaField && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
   if (typeof value !== 'object' || value === null || depth >= maxSignatureDepth) return value;
-  if (Array.isArray(value)) return value.map((inner) => removeSignatures(inner, isMedia, depth + 1));
+  if (Array.isArray(value)) return value.map((inner) => removeSignatures(inner, isMediaField, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       name,
-      removeSignatures(inner, isMedia || mediaFieldPattern.test(name), depth + 1),
+      removeSignatures(inner, isMediaField || mediaFieldPattern.test(name), depth + 1),
     ]),
   );
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { AcceptedKeys } from './call-state.ts';
-import { rememberedTtlMs, type StoreAccess } from './store/access.ts';
+import { longTermTtlMs, type StoreAccess } from './store/access.ts';
 
 /**
  * How long a process treats an API key as accepted after the service last accepted the key, in milliseconds, and how
@@ -14,16 +14,16 @@ const maxAcceptedKeys = 10_000;
  * least recently used key.
  */
 export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKeys {
-  const acceptedIds = new LRUCache<string, true>({
+  const acceptedTenantIds = new LRUCache<string, true>({
     max: maxAcceptedKeys,
     ttl: acceptedKeyTtlMs,
     ttlResolution: 0,
     perf: { now: monotonicNow },
   });
   return {
-    has: async (tenantId) => acceptedIds.has(tenantId),
-    add: async (tenantId) => void acceptedIds.set(tenantId, true),
-    remove: async (tenantId) => void acceptedIds.delete(tenantId),
+    has: async (tenantId) => acceptedTenantIds.has(tenantId),
+    add: async (tenantId) => void acceptedTenantIds.set(tenantId, true),
+    remove: async (tenantId) => void acceptedTenantIds.delete(tenantId),
   };
 }
 
@@ -32,11 +32,11 @@ export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKe
  * count as accepted, because the stored data belongs to this user anyway.
  */
 export function createSingleUserAcceptedKeys(): AcceptedKeys {
-  const rejectedIds = new Set<string>();
+  const rejectedTenantIds = new Set<string>();
   return {
-    has: async (tenantId) => !rejectedIds.has(tenantId),
-    add: async (tenantId) => void rejectedIds.delete(tenantId),
-    remove: async (tenantId) => void rejectedIds.add(tenantId),
+    has: async (tenantId) => !rejectedTenantIds.has(tenantId),
+    add: async (tenantId) => void rejectedTenantIds.delete(tenantId),
+    remove: async (tenantId) => void rejectedTenantIds.add(tenantId),
   };
 }
 
@@ -50,21 +50,21 @@ interface AcceptedKeyDocument {
  */
 export function openSharedKeys({ documents, queue, buildKey, encryption }: StoreAccess) {
   const localKeys = createMemoryAcceptedKeys(() => performance.now());
-  const getDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
+  const buildDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
   /**
    * The API keys that the service has accepted, identified by tenant id (a hash of the key). While the store is
    * unreachable, each replica uses the keys that it last read or wrote.
    */
-  const keys: AcceptedKeys = {
+  const acceptedKeys: AcceptedKeys = {
     has: async (tenantId) => {
-      const document = await documents.read<AcceptedKeyDocument>(getDocumentKey(tenantId)).catch(() => undefined);
+      const document = await documents.read<AcceptedKeyDocument>(buildDocumentKey(tenantId)).catch(() => undefined);
       if (document === undefined) return localKeys.has(tenantId);
       await (document.doc ? localKeys.add(tenantId) : localKeys.remove(tenantId));
       return document.doc !== undefined;
     },
     add: async (tenantId) => {
       await localKeys.add(tenantId);
-      const key = getDocumentKey(tenantId);
+      const key = buildDocumentKey(tenantId);
       const cachedDocument = documents.getCached<AcceptedKeyDocument>(key);
       if (
         cachedDocument?.doc &&
@@ -75,18 +75,18 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
     },
     remove: async (tenantId) => {
       await localKeys.remove(tenantId);
-      await queue.write(() => documents.write(getDocumentKey(tenantId), () => null));
+      await queue.write(() => documents.write(buildDocumentKey(tenantId), () => null));
     },
   };
   return {
     /** The secret for hashing API keys into tenant ids. It ensures that a tenant id does not reveal the API key. */
     tenantSecret: encryption.hashName('tenant secret'),
-    keys,
+    keys: acceptedKeys,
     /**
      * Returns true if the service accepted the API key recently. Reads the shared store only if this replica does not
      * know the key.
      */
-    isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
+    isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || acceptedKeys.has(tenantId),
     /**
      * The sign-in connections of an API key, i.e. the apps that may use the key. The sign-in code defines the document
      * format `Doc`.
@@ -96,7 +96,7 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>
         documents.update<Doc, Result>(buildKey(tenantId, 'connections'), (doc) => ({
           ...change(doc),
-          ttlMs: rememberedTtlMs,
+          ttlMs: longTermTtlMs,
         })),
     },
   };

@@ -30,7 +30,7 @@ const parseDelayMs = 10;
  * The assumed length of an API response whose text is not stored, and the memory overhead of each response, both in
  * characters.
  */
-const typicalResponseChars = 100_000;
+const assumedResponseChars = 100_000;
 const responseOverheadChars = 1000;
 
 interface UnparsedResponse {
@@ -48,7 +48,7 @@ const maxRecordBytes = 64 * MB;
  * Returns true if an API response is newer than the previous response but has the same text. Such a response need not
  * be parsed again.
  */
-const isRepetition = (previousBatch: ResponseBatch, batch: ResponseBatch): boolean =>
+const isRepeatedResponse = (previousBatch: ResponseBatch, batch: ResponseBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
   batch.type === previousBatch.type &&
@@ -123,7 +123,7 @@ export class MemoryDatasets implements Datasets {
     const unparsedResponses = this.#unparsedResponses.get(tenantId) ?? [];
     this.#unparsedResponses.set(tenantId, unparsedResponses);
     const lastResponse = unparsedResponses.at(-1);
-    if (lastResponse && isRepetition(lastResponse.batch, batch)) {
+    if (lastResponse && isRepeatedResponse(lastResponse.batch, batch)) {
       const { at, sequenceNumber, first = { at, sequenceNumber } } = lastResponse.batch;
       lastResponse.batch = {
         ...lastResponse.batch,
@@ -134,7 +134,7 @@ export class MemoryDatasets implements Datasets {
       };
       return;
     }
-    const chars = responseOverheadChars + (batch.text?.length ?? typicalResponseChars);
+    const chars = responseOverheadChars + (batch.text?.length ?? assumedResponseChars);
     unparsedResponses.push({ batch, chars });
     this.#unparsedChars += chars;
     if (this.#unparsedChars > maxUnparsedChars)
@@ -195,8 +195,8 @@ export class MemoryDatasets implements Datasets {
    * is at least an equal share of the memory limit.
    */
   #computeAvailableBytes(tenantId: string): number {
-    const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;
-    const tenantCount = this.#datasets.size + (bytes === 0 ? 1 : 0);
-    return Math.max(this.#maxBytes / tenantCount, this.#maxBytes - (this.#bytes - bytes));
+    const datasetBytes = this.#datasets.get(tenantId)?.bytes ?? 0;
+    const tenantCount = this.#datasets.size + (datasetBytes === 0 ? 1 : 0);
+    return Math.max(this.#maxBytes / tenantCount, this.#maxBytes - (this.#bytes - datasetBytes));
   }
 }

@@ -12,19 +12,19 @@ const responseOverheadBytes = 3 * 1024;
  * The maximum number of removed groups that the cache remembers. A group is a set of responses, e.g. all lists of one
  * collection. Responses to calls that were sent before the removal must not be cached afterwards.
  */
-const maxForgottenGroups = 10_000;
+const maxRememberedRemovals = 10_000;
 
 /** Creates a cache of API responses in the memory of this process. */
 export function createMemoryResponseCache(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedResponse>(options);
-  const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
-  let forgetCount = 0;
+  const removalNumbers = new LRUCache<string, number>({ max: maxRememberedRemovals });
+  let removalCount = 0;
   const put = (tenantId: string, name: string, value: CachedResponse) =>
     cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.response.raw) + responseOverheadBytes });
   const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
   const responseCache: ResponseCache = {
     resolveName: async (tenantId, { group, fingerprint }) =>
-      group === undefined ? fingerprint : `${group} ${forgottenGroups.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
+      group === undefined ? fingerprint : `${group} ${removalNumbers.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
     get: async (tenantId, name) => cache.get(tenantId, name),
     claim: async ({ owner: { tenantId } }, name, { after = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return uncachedClaim;
@@ -38,7 +38,7 @@ export function createMemoryResponseCache(options: TenantCacheOptions) {
       };
     },
     forgetGroup: async (tenantId, group) => {
-      forgottenGroups.set(`${tenantId} ${group}`, ++forgetCount);
+      removalNumbers.set(`${tenantId} ${group}`, ++removalCount);
       cache.removeByPrefix(tenantId, `${group} `);
     },
   };
@@ -49,8 +49,8 @@ export function createMemoryResponseCache(options: TenantCacheOptions) {
  * Returns true if a response arrived after `referenceTime`. An arrival time in the future means that the clock was set
  * back, so such a response counts as older.
  */
-export const isNewerThan = ({ arrivedAt }: CachedResponse, time: number, now: number): boolean =>
-  arrivedAt > time && (arrivedAt <= now || time === Number.NEGATIVE_INFINITY);
+export const isNewerThan = ({ arrivedAt }: CachedResponse, referenceTime: number, now: number): boolean =>
+  arrivedAt > referenceTime && (arrivedAt <= now || referenceTime === Number.NEGATIVE_INFINITY);
 
 /**
  * A claim (the right to send an API call) for a call whose response is not cached. Its methods therefore do nothing.

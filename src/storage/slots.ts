@@ -13,7 +13,7 @@ export interface Slots {
    * releases the slot.
    * @throws AdLibraryError `busy` if the signal aborts first
    */
-  acquire(name: string, signal: AbortSignal): Promise<() => void>;
+  acquire(slotName: string, signal: AbortSignal): Promise<() => void>;
 }
 
 interface StoredSlot extends LeaseHolder {
@@ -35,7 +35,7 @@ export function openSlots({ documents, leases, queue, buildKey }: StoreAccess): 
       const isTaken = (slot: StoredSlot, now: number) =>
         slot.id !== id && !leases.isClosed(slot.id, slot) && !leases.isAbandoned(slot, now);
       const remove = (slot: StoredSlot | undefined) => ({ ...(slot?.id === id && { next: null }), result: undefined });
-      const free = () => {
+      const releaseSlot = () => {
         leases.close(id);
         void queue.write(() => documents.update<StoredSlot, void>(key, remove));
       };
@@ -45,11 +45,11 @@ export function openSlots({ documents, leases, queue, buildKey }: StoreAccess): 
             if (slot && isTaken(slot, now)) return { result: version };
             return { next: { id, owner: leases.owner, at: now }, ttlMs: slotTtlMs, result: undefined };
           });
-          if (takenVersion === undefined) return free;
+          if (takenVersion === undefined) return releaseSlot;
           await documents.waitForChange(key, takenVersion, signal);
         }
       } catch (error) {
-        free();
+        releaseSlot();
         if (!signal.aborted) throw error;
         throw new AdLibraryError({ kind: 'busy', storage: 'slot' });
       }

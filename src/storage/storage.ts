@@ -14,22 +14,22 @@ export interface Store {
    * nothing and returns the current document.
    * @param expectedVersion the version that the caller expects, or `''` if the document must not exist
    */
-  swapDocument(key: string, expected: string, next: NextDocument): Promise<SwapResult>;
+  swapDocument(key: string, expectedVersion: string, nextDocument: NextDocument): Promise<SwapResult>;
   /**
    * Reads the items with the given ids from a collection. If there is no item with an id, the result has no entry for
    * this id.
    */
-  readItems(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
+  readItems(collectionName: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /**
    * Writes each item that still has the expected sequence number. Then evicts the oldest items above the limits.
    * Returns the ids of the items that were not written because another process had changed them.
    */
-  putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
+  putItems(collectionName: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /**
    * Reads the items that changed after a sequence number, in the order of their last change. Returns one chunk of
    * items, or undefined if the collection does not exist.
    */
-  readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined>;
+  readItemsSince(collectionName: string, afterSequenceNumber: number): Promise<ItemsChunk | undefined>;
 }
 
 /** A store on a server, e.g. Redis. The server may be unreachable, full or closed. */

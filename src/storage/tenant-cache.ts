@@ -71,10 +71,10 @@ export class TenantCache<Value> {
   }
 
   /** Removes all entries of a tenant whose names begin with `namePrefix`. */
-  removeByPrefix(tenantId: string, prefix: string): void {
+  removeByPrefix(tenantId: string, namePrefix: string): void {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
-    for (const name of [...entries.keys()]) if (name.startsWith(prefix)) entries.delete(name);
+    for (const name of [...entries.keys()]) if (name.startsWith(namePrefix)) entries.delete(name);
     this.#updateSize(tenantId, entries);
   }
 

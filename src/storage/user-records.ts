@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, createInvalidRequestError } from '../api/errors.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatNumber } from '../views/numbers.ts';
 import type { StoreAccess } from './store/access.ts';
@@ -44,7 +44,7 @@ const maxRecordChars = 64 * 1024;
  * the time of use.
  */
 const recordTtlMs = 400 * dayMs;
-const touchIntervalMs = dayMs;
+const minUseUpdateIntervalMs = dayMs;
 
 /**
  * All records of one kind, in a single document. A single change can therefore check the number of records and add a
@@ -60,11 +60,11 @@ interface StoredRecords {
  * extends their lifetime in the background.
  */
 async function readRecords({ documents, buildKey }: StoreAccess, tenantId: string, kind: RecordKind) {
-  const key = buildKey(tenantId, 'own', kind);
-  const { doc, now, version } = await documents.read<StoredRecords>(key);
-  if (doc && now - doc.usedAt > touchIntervalMs)
+  const documentKey = buildKey(tenantId, 'own', kind);
+  const { doc, now, version } = await documents.read<StoredRecords>(documentKey);
+  if (doc && now - doc.usedAt > minUseUpdateIntervalMs)
     documents
-      .update<StoredRecords, void>(key, (doc, now) => ({
+      .update<StoredRecords, void>(documentKey, (doc, now) => ({
         ...(doc && { next: { ...doc, usedAt: now }, ttlMs: recordTtlMs }),
         result: undefined,
       }))
@@ -137,8 +137,8 @@ export const openUserRecords = (access: StoreAccess, tenantId: string, { isLasti
  * version of this server.
  */
 export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
-  [...records.entries()].flatMap(([name, value]) => {
-    const { data } = schema.safeParse(value);
+  [...records.entries()].flatMap(([name, storedRecord]) => {
+    const { data } = schema.safeParse(storedRecord);
     return data ? [{ name, ...data }] : [];
   });
 
@@ -150,7 +150,7 @@ const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture:
  */
 export function assertRecordLimit(kind: RecordKind, countBefore: number, countAfter: number): void {
   if (countAfter <= Math.max(countBefore, maxRecords[kind])) return;
-  throw invalidRequest(
+  throw createInvalidRequestError(
     `At most ${formatNumber(maxRecords[kind])} ${plurals[kind]} can be stored, and there are ${formatNumber(countBefore)}. ` +
       `This change would store ${formatNumber(countAfter - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
@@ -158,7 +158,7 @@ export function assertRecordLimit(kind: RecordKind, countBefore: number, countAf
 
 /** Creates the error for a record (e.g. a label) that has more than `maxChars` characters. */
 export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
-  invalidRequest(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
+  createInvalidRequestError(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 
 const createStoreFullError = () =>
   new AdLibraryError({

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
-import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
+import { buildCollectionView, CollectionView, formatCollection } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-text.ts';
 import { adIdRule, collectionId, isShortId, itemType, shortIdRule } from './arguments.ts';
@@ -81,12 +81,12 @@ const notTriedProblem = 'not tried';
  * other failure, reports the remaining items as not tried.
  */
 async function addItems(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
-  const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
+  const uniqueIds = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
   const items: SavedItemView[] = [];
   let collection: CollectionView | undefined;
   let remainingStop: StopInfo | undefined;
   let firstError: unknown;
-  for (const itemId of ids) {
+  for (const itemId of uniqueIds) {
     if (remainingStop) {
       items.push({ itemId, added: false, problem: notTriedProblem });
       continue;
@@ -97,7 +97,7 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
         body: { itemType, itemId },
       });
       const { added } = value;
-      if (value.collection) collection = viewCollection(value.collection);
+      if (value.collection) collection = buildCollectionView(value.collection);
       items.push({ itemId, added, ...(repeated && !added && { problem: unknownOutcomeNote }) });
     } catch (error) {
       firstError ??= error;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
 import { isUuid } from '../views/safe-text.ts';
@@ -63,12 +63,13 @@ export const itemType = ItemType.describe('A collection may contain both.');
  * @throws AdLibraryError if filters contain `limit` or `cursor`, or if several exclusive arguments are set
  */
 export function checkSelectionArguments(
-  filters: readonly (object | undefined)[],
+  filterSets: readonly (object | undefined)[],
   exclusiveArguments: Record<string, unknown>,
 ): void {
   for (const key of ['limit', 'cursor'])
-    if (filters.some((filterSet) => filterSet !== undefined && Object.hasOwn(filterSet, key)))
-      throw invalidRequest(`filters must not hold "${key}": this tool turns the pages itself.`);
+    if (filterSets.some((filterSet) => filterSet !== undefined && Object.hasOwn(filterSet, key)))
+      throw createInvalidRequestError(`filters must not hold "${key}": this tool turns the pages itself.`);
   const passedNames = Object.keys(exclusiveArguments).filter((name) => exclusiveArguments[name] !== undefined);
-  if (passedNames.length > 1) throw invalidRequest(`${passedNames.join(' and ')} cannot be combined: pass one.`);
+  if (passedNames.length > 1)
+    throw createInvalidRequestError(`${passedNames.join(' and ')} cannot be combined: pass one.`);
 }

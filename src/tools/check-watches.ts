@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { getListOperation } from '../dataset/ad-list-page.ts';
+import { getListOperationName } from '../dataset/ad-list-page.ts';
 import {
   buildCreditRange,
   CounterChangesView,
   type EstimateView,
   errorFieldSchemas,
 } from '../dataset/gathering-output.ts';
-import { buildStopFields, formatDatasetLimit, startedOverNote } from '../dataset/gathering-report.ts';
+import { buildStopFields, formatDatasetLimitNote, startedOverNote } from '../dataset/gathering-report.ts';
 import {
   findBroaderGathering,
   findGatherings,
@@ -28,7 +28,7 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
 import { estimateTokens, sanitizeId } from '../views/tokens.ts';
 import { collectReportedAds, formatReportedAds } from '../watches/changes.ts';
-import { type CheckedWatch, defaultMaxAds, findRecentOutcome, runChecks } from '../watches/check.ts';
+import { type CheckedWatch, defaultMaxAdsPerCheck, findRecentStoredOutcome, runWatchChecks } from '../watches/check.ts';
 import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
 import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
 import { fresh } from './arguments.ts';
@@ -110,7 +110,7 @@ export const checkWatches = defineTool({
     if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
     if (maxCredits === undefined)
       for (const watch of selectedWatches) await requireFreeReading(pickQuestion(watch), context);
-    const { checkedWatches, ended } = await runChecks(selectedWatches, { maxCredits, fresh }, context);
+    const { checkedWatches, ended } = await runWatchChecks(selectedWatches, { maxCredits, fresh }, context);
     const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
     const note = isCallAbandoned(context.signal) ? undefined : await storeChecks(checkedWatches, context);
@@ -123,10 +123,10 @@ export const checkWatches = defineTool({
  * as many ads match as at the last check. More ads may match today, so the upper bound follows from the limits of the
  * watches (`maxAds`, `maxCredits`).
  */
-async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
+async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();
   const watchesToRead = selectedWatches.filter(
-    (watch) => fresh || !findRecentOutcome(pickQuestion(watch), contents, context),
+    (watch) => shouldReadAgain || !findRecentStoredOutcome(pickQuestion(watch), contents, context),
   );
   const prices = new Map<string, EstimateView | undefined>();
   for (const watch of watchesToRead) {
@@ -223,13 +223,13 @@ async function computeMaxCharge(
   { createCallBudget, adFilters }: ToolContext,
 ) {
   const question = pickQuestion(watch);
-  const maxAds = watch.maxAds ?? defaultMaxAds;
+  const maxAds = watch.maxAds ?? defaultMaxAdsPerCheck;
   const pageSize = Math.min(maxAds, determineMaxPageSize(question, adFilters));
   const budget = await createCallBudget(0);
   const getMaxPrice = async (items: number) =>
     (
       await budget.estimateCost({
-        operation: getListOperation(question),
+        operation: getListOperationName(question),
         totalItems: items,
         pageSize,
         isTotalKnown: true,
@@ -330,10 +330,10 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];
   // If a check read no ads, its lists of changes are empty, or null if there is no earlier check to compare with.
-  const emptyIfComparable = check === undefined && comparedCheck !== undefined ? [] : undefined;
+  const defaultIds = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
-    new: changes?.newIds ?? emptyIfComparable,
-    changed: changes?.updatedIds ?? emptyIfComparable,
+    new: changes?.newIds ?? defaultIds,
+    changed: changes?.updatedIds ?? defaultIds,
     gone: complete ? changes?.goneIds : undefined,
   };
   const counterChanges = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
@@ -403,7 +403,7 @@ function listCheckNotes({
     usesStoredAds && gathering && formatReadingTimeNote(gathering),
     !complete &&
       check &&
-      (formatDatasetLimit(stopInfo, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
+      (formatDatasetLimitNote(stopInfo, { maxAds: watch.maxAds ?? defaultMaxAdsPerCheck }) ??
         (stopInfo.reason === 'end'
           ? 'Some ads it read were removed to make room: use narrower filters.'
           : limitNote || continuationNote)),

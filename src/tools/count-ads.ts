@@ -256,7 +256,7 @@ const maxTimeDifferenceMs = 60_000;
  * Returns how many ads belong to no part of a split search: the total minus the counts of all parts. Returns undefined
  * if a count is unknown, if the parts overlap, or if the counts were taken at different times.
  */
-function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
+function countAdsOutsideParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.countedAt ?? countedAt) - countedAt) > maxTimeDifferenceMs))
     return undefined;
   const remainingCount = parts.reduce((countSoFar, part) => countSoFar - (part.total ?? Number.NaN), total);
@@ -338,7 +338,9 @@ async function countByService(countedFilter: SearchFilter, filters: Filters, cou
     );
     return { ...totalView, counts: [...counts, unknownStateView] };
   }
-  const otherAdCount = countedFilter.single ? subtractParts(totalCount, [...values, { total: none }]) : undefined;
+  const otherAdCount = countedFilter.single
+    ? countAdsOutsideParts(totalCount, [...values, { total: none }])
+    : undefined;
   const leftOut = more > 0 && `${formatRareValues(more)}${otherAdCount === undefined ? '' : ' Their ads are in rest.'}`;
   return {
     ...totalView,
@@ -367,7 +369,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
   );
   const partWithoutValue = missingValueFilters && parts.at(-1);
   const counts = parts.filter((part) => part !== partWithoutValue).map((part) => part.view);
-  const remainingAdCount = subtractParts(
+  const remainingAdCount = countAdsOutsideParts(
     totalCount,
     parts.map(({ adCount = {} }) => adCount),
   );
@@ -405,11 +407,11 @@ function explainUncountedAds(
 ): string {
   const adsWithOtherValues = hasOtherValues || hasSingleValue ? 'ads with other values' : undefined;
   const adsWithoutValue = isNoneCounted ? undefined : 'ads without a value';
-  const uncounted = [adsWithOtherValues, adsWithoutValue].filter(Boolean).join(' and ');
+  const uncountedAdsText = [adsWithOtherValues, adsWithoutValue].filter(Boolean).join(' and ');
   const explanation = hasSingleValue
     ? 'The counts overlap or are of different times, so what they leave of the total is not known.'
     : 'An ad may have several values, so the counts may add up to more than the total.';
-  return uncounted === '' ? explanation : `${explanation} Not counted: ${uncounted}.`;
+  return uncountedAdsText === '' ? explanation : `${explanation} Not counted: ${uncountedAdsText}.`;
 }
 
 const buildUnknownCount = (total: number | null, filters: Filters | undefined): PartCountView => ({
@@ -437,10 +439,10 @@ const equalToTotalNote = 'equal to the total; not verified';
 async function countParts(
   filters: Filters,
   totalCount: AdCount,
-  parts: readonly Filters[],
+  partFilters: readonly Filters[],
   countContext: CountContext,
 ) {
-  const countedParts: CountedPart[] = parts.map((part) => ({
+  const countedParts: CountedPart[] = partFilters.map((part) => ({
     view: { filters: part, total: null },
     adCount: undefined,
   }));
@@ -448,9 +450,9 @@ async function countParts(
   let stop: StopInfo | undefined;
   let nextIndex = 0;
   const countNextParts = async () => {
-    while (stop === undefined && nextIndex < parts.length) {
+    while (stop === undefined && nextIndex < partFilters.length) {
       const index = nextIndex++;
-      const part = parts[index] ?? {};
+      const part = partFilters[index] ?? {};
       try {
         const combinedFilters = { ...filters, ...part };
         const adCount = await countMatchingAds(combinedFilters, countContext);
@@ -490,10 +492,10 @@ function buildCountView(
  * Returns the note for counts with the filter `active`. The service decides by an unknown rule which ads are active, so
  * the note says when these ads were last seen running.
  */
-function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
+function formatRunningNote(lastSeenDays: AdCount['lastSeen'], isGathered: boolean): string {
   const adsText = isGathered ? 'these ads' : 'the ad that it sent';
-  const seenNote = lastSeen ? formatLastSeenDays(lastSeen) : 'no last-seen date';
-  return `the service decides what is active; ${adsText}: ${seenNote}`;
+  const lastSeenText = lastSeenDays ? formatLastSeenDays(lastSeenDays) : 'no last-seen date';
+  return `the service decides what is active; ${adsText}: ${lastSeenText}`;
 }
 
 interface PartFormat {

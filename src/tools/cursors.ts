@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, createInvalidRequestError } from '../api/errors.ts';
 import { toCanonicalJson } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 
 /** Stores cursors, and signs cursors with the caller's API key. */
 export interface Cursors extends CursorMemory {
-  sign(text: string): string;
+  sign(cursorText: string): string;
 }
 
 /**
@@ -39,13 +39,13 @@ export interface PageListing extends Listing {
  */
 const cursorPrefix = '@';
 /** Returns true if this server created the cursor, e.g. `@50+20.…`. Returns false for a cursor of the service. */
-export const isOwnCursor = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
+export const isCursorOfThisServer = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
 
 /**
  * The maximum length of a service cursor that is embedded in a cursor of this server, in characters. A longer service
  * cursor is stored instead.
  */
-const maxEmbeddedLength = 1000;
+const maxEmbeddedCursorLength = 1000;
 
 /**
  * Builds a cursor that any replica of the server can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues
@@ -54,7 +54,7 @@ const maxEmbeddedLength = 1000;
  * Models read cursors. Therefore, the service cursor is encoded (base64url), so that it cannot contain a sentence or a
  * link. A service cursor that is too long is stored and replaced by `~`.
  */
-export function writeCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
+export function buildCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shownCount } = position;
   const signature = sign(toCanonicalJson([operation, serviceCursor ?? null, limit ?? null, shownCount, searchParams]));
   const pageText = `${limit ?? ''}${shownCount === 0 ? '' : `+${shownCount}`}`;
@@ -62,9 +62,9 @@ export function writeCursor({ operation, searchParams, position }: PageListing, 
 }
 
 function encodeServiceCursor(serviceCursor: string): string {
-  if (serviceCursor.length > maxEmbeddedLength || !serviceCursor.isWellFormed()) return '~';
+  if (serviceCursor.length > maxEmbeddedCursorLength || !serviceCursor.isWellFormed()) return '~';
   const encoded = Buffer.from(serviceCursor).toString('base64url');
-  return encoded.length > maxEmbeddedLength ? '~' : `=${encoded}`;
+  return encoded.length > maxEmbeddedCursorLength ? '~' : `=${encoded}`;
 }
 
 /**
@@ -110,7 +110,7 @@ export async function readCursor(
   const { isLong, ...position } = parseCursor(cursor);
   const hasNoSearchParams = Object.keys(searchParams).length === 0;
   const candidates = isLong ? [] : [{ operation, searchParams, position }];
-  const matchesCursor = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
+  const matchesCursor = (listing: PageListing) => buildCursor(listing, cursors) === cursor;
   if (isLong || (hasNoSearchParams && !candidates.some(matchesCursor))) {
     const state = await cursors.recall(cursor);
     if (isLong && state === undefined) throw createExpiredCursorError();
@@ -140,11 +140,11 @@ function parseCursor(cursor: string): PagePosition & { isLong: boolean } {
 }
 
 export const createCursorMismatchError = () =>
-  invalidRequest(
+  createInvalidRequestError(
     'This cursor does not match these arguments, or its filters are no longer remembered. Pass it unchanged, to the same tool, with the same filters (or collection and item type); to start over, leave it out.',
   );
 
 const createExpiredCursorError = () =>
-  invalidRequest(
+  createInvalidRequestError(
     "This cursor has expired: the service's own cursor was too long to fit into it, and is no longer remembered. Repeat the call that returned it and use the new cursor, or leave the cursor out to start over.",
   );

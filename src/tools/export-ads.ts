@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import {
   buildCoverageCounts,
   buildCoverageView,
@@ -189,7 +189,7 @@ function collectAdIds(
 }
 
 function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
-  if (format !== 'xlsx') throw invalidRequest('sheets are sheets of Excel: leave out format, or pass xlsx.');
+  if (format !== 'xlsx') throw createInvalidRequestError('sheets are sheets of Excel: leave out format, or pass xlsx.');
   const usedNames = new Set([methodSheetName.toLowerCase(), 'history']);
   return sheets.map(({ name: requestedName, sql }) => {
     const name = sanitizeLine(requestedName).normalize('NFC');
@@ -197,7 +197,7 @@ function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFo
       name === '' || name.length > 31 || /[[\]:*?/\\]|^'|'$/.test(name)
         ? 'must have 1 to 31 characters, without []:*?/\\ and without an apostrophe at an end'
         : usedNames.has(name.toLowerCase()) && 'is taken: each name once, and neither Method nor History';
-    if (problem) throw invalidRequest(`The name ${quote(name)} of a sheet ${problem}.`);
+    if (problem) throw createInvalidRequestError(`The name ${quote(name)} of a sheet ${problem}.`);
     usedNames.add(name.toLowerCase());
     return { name, sql };
   });

@@ -1,9 +1,9 @@
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 
 export type Filters = Readonly<Record<string, unknown>>;
 
-const maxValues = 40;
+const maxKnownValues = 40;
 
 /**
  * Returns the filter keys by which ads can be counted: keys whose values the service counts, and keys with only a few
@@ -12,7 +12,8 @@ const maxValues = 40;
 export const listCountableFilters = (describedFilters: readonly SearchFilter[]): SearchFilter[] =>
   describedFilters.filter(
     (filter) =>
-      filter.default === undefined && (filter.counted || (listKnownValues(filter)?.length ?? Infinity) <= maxValues),
+      filter.default === undefined &&
+      (filter.counted || (listKnownValues(filter)?.length ?? Infinity) <= maxKnownValues),
   );
 
 const listKnownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
@@ -23,22 +24,24 @@ const listKnownValues = ({ type, values }: SearchFilter): readonly (string | boo
  * @throws AdLibraryError if ads cannot be counted by this key, or if `filters` already contains it
  */
 export function findCountableFilter(
-  key: string,
+  filterKey: string,
   describedFilters: readonly SearchFilter[],
   filters: Filters,
 ): SearchFilter {
   const countableFilters = listCountableFilters(describedFilters);
-  const filter = countableFilters.find((candidate) => candidate.key === key);
+  const filter = countableFilters.find((candidate) => candidate.key === filterKey);
   if (filter === undefined) {
     const keys = countableFilters.map((candidate) => candidate.key).join(', ');
-    throw invalidRequest(
+    throw createInvalidRequestError(
       keys === ''
         ? 'by: no values of any filter key are known here. List the parts in split instead.'
-        : `by: takes one of ${keys}, whose values are known (at most ${maxValues}). For others list the parts in split.`,
+        : `by: takes one of ${keys}, whose values are known (at most ${maxKnownValues}). For others list the parts in split.`,
     );
   }
-  if (Object.hasOwn(filters, key))
-    throw invalidRequest(`filters already has ${key}: to count by ${key}, leave it out of filters.`);
+  if (Object.hasOwn(filters, filterKey))
+    throw createInvalidRequestError(
+      `filters already has ${filterKey}: to count by ${filterKey}, leave it out of filters.`,
+    );
   return filter;
 }
 
@@ -56,10 +59,12 @@ export const buildValueFilters = (filter: SearchFilter): Filters[] =>
  */
 export function buildMissingFilter(
   filters: Filters,
-  key: string,
+  filterKey: string,
   describedFilters: readonly SearchFilter[],
 ): Filters | undefined {
-  const missingFilter = describedFilters.find((filter) => filter.key === 'missing' && filter.values?.includes(key));
+  const missingFilter = describedFilters.find(
+    (filter) => filter.key === 'missing' && filter.values?.includes(filterKey),
+  );
   if (missingFilter === undefined) return undefined;
-  return { missing: [...new Set([filters.missing ?? [], key].flat())] };
+  return { missing: [...new Set([filters.missing ?? [], filterKey].flat())] };
 }

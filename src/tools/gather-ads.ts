@@ -1,18 +1,18 @@
 import * as z from 'zod';
 import { parseCount, readTotalHits } from '../api/counts.ts';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, createInvalidRequestError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { freePrice } from '../credits/prices.ts';
-import { getListOperation } from '../dataset/ad-list-page.ts';
+import { freePriceBounds } from '../credits/prices.ts';
+import { getListOperationName } from '../dataset/ad-list-page.ts';
 import { describeGathering } from '../dataset/coverage.ts';
 import type { RemainingPrice } from '../dataset/coverage-notes.ts';
 import { findKnownTotal, type GatherRequest, type OpenedGathering, withOpenedGathering } from '../dataset/gather.ts';
-import { buildCreditRange, buildGatherOutput, GatherOutput } from '../dataset/gathering-output.ts';
+import { buildCreditRange, buildGatheringResult, GatherOutput } from '../dataset/gathering-output.ts';
 import {
   buildStopFields,
-  formatDatasetLimit,
+  formatDatasetLimitNote,
   formatEstimate,
-  formatGathering,
+  formatGatherOutput,
   readAgainHint,
   startedOverNote,
 } from '../dataset/gathering-report.ts';
@@ -66,7 +66,7 @@ export const gatherAds = defineTool({
     const question = { filters, split, collectionId };
     return { data: await gather({ question, maxAds, maxCredits, fresh }, context) };
   },
-  render: formatGathering,
+  render: formatGatherOutput,
 });
 
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
@@ -80,12 +80,13 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const { gathering, stopInfo, idsReadByCall: readByCall, contents } = gatherResult;
     if (gathering === undefined || (stopInfo.error && gatherResult.readCount === 0))
       throw stopInfo.error ?? createNothingReadError();
-    const output = await buildGatherOutput(
+    const output = await buildGatheringResult(
       gathering,
       { contents, contentsBefore: openedGathering.contents, idsReadByCall: readByCall },
       context,
     );
-    const next = formatDatasetLimit(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
+    const next =
+      formatDatasetLimitNote(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
     if (!context.isEstimate) await gatherResult.markResultReturned();
     const remainingPrice = await estimateRemainingAds(removeDuplicateParts(question), contents, false, context);
     const missingAdsText = await describeMissingAds(
@@ -136,8 +137,8 @@ export async function requireFreeReading(
   question: GatheringQuestion,
   { createCallBudget }: ToolContext,
 ): Promise<void> {
-  if (await (await createCallBudget()).isFree(getListOperation(question))) return;
-  throw invalidRequest(
+  if (await (await createCallBudget()).isFree(getListOperationName(question))) return;
+  throw createInvalidRequestError(
     'maxCredits is required, because reading may cost credits: 0 estimates the price, and any other number is the most that this call may spend.',
   );
 }
@@ -224,7 +225,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
     determineMaxPageSize(question, context.adFilters),
     Math.max(1, (unfinishedPart?.total?.totalAds ?? 0) - (unfinishedPart?.listedCount ?? 0)),
   );
-  const operation = getListOperation(question);
+  const operation = getListOperationName(question);
   const budget = await context.createCallBudget(0);
   const atMost = (
     await budget.estimateCost({ operation, totalItems: itemCount, pageSize: itemCount, isTotalKnown: true })
@@ -260,10 +261,10 @@ function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents)
 export async function estimateRemainingAds(
   question: GatheringQuestion,
   contents: DatasetContents,
-  fresh: boolean,
+  shouldReadAgain: boolean,
   context: ToolContext,
 ) {
-  const { parts } = openGathering(question, contents, fresh, context.now);
+  const { parts } = openGathering(question, contents, shouldReadAgain, context.now);
   return estimateParts(question, await readSearchParts({ parts, contents }, context), context);
 }
 
@@ -280,22 +281,22 @@ async function estimateParts(
 ) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const pageSize = determineMaxPageSize(question, context.adFilters);
-  const operation = getListOperation(question);
+  const operation = getListOperationName(question);
   // Create the budget after the searches, because their charges may have revealed a price.
   const callBudget = await context.createCallBudget(0);
   // A part may have unread ads although its total has been reached, because its last page announced a further page.
   // This page must be read, so count at least one ad.
-  let allowedCount = maxAds;
+  let remainingMaxAds = maxAds;
   const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
-    const count = hasEnded ? 0 : Math.min(allowedCount, Math.max(1, (total?.totalAds ?? 0) - listedCount));
-    allowedCount -= count;
+    const count = hasEnded ? 0 : Math.min(remainingMaxAds, Math.max(1, (total?.totalAds ?? 0) - listedCount));
+    remainingMaxAds -= count;
     return count;
   });
   const prices = await Promise.all(
     parts.map(({ isTotalKnown }, index) => {
       const itemCount = remainingCounts[index] ?? 0;
       return itemCount === 0
-        ? freePrice
+        ? freePriceBounds
         : callBudget.estimateCost({ operation, totalItems: itemCount, pageSize, isTotalKnown });
     }),
   );

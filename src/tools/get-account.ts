@@ -1,4 +1,4 @@
-import { AccountView, formatAccount, viewAccount } from '../views/account.ts';
+import { AccountView, buildAccountView, formatAccount } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -13,7 +13,7 @@ export const getAccount = defineTool({
   output: AccountView,
   async run(_, { api }) {
     const { raw } = await api.getAccount();
-    return { data: viewAccount(raw) };
+    return { data: buildAccountView(raw) };
   },
   render: formatAccount,
 });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { AdView, formatAd, viewAd } from '../views/ad.ts';
-import type { Detail } from '../views/full-view.ts';
+import { AdView, buildAdView, formatAd } from '../views/ad.ts';
+import type { DetailLevel } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
 import { getItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
@@ -18,10 +18,10 @@ export const getAd = defineTool({
     ad: AdView.describe('The ad.'),
     seenIn: z.string().optional().describe('With seen true: the tool whose list showed this version of the ad.'),
   }),
-  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, getToolName, ...context }) {
+  async run({ adId, detail = 'standard' as DetailLevel, fresh, seen }, { api, getToolName, ...context }) {
     const { now } = context;
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, acceptsListedAd: seen });
-    const ad = viewAd(raw as object, { detail, now, budget: getItemTokens(context) });
+    const ad = buildAdView(raw as object, { detail, now, budget: getItemTokens(context) });
     return { data: { ad, ...(seenIn && { seenIn: getToolName(seenIn) }) } };
   },
   render: ({ ad, seenIn }, { detail }, context) => {

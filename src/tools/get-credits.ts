@@ -1,6 +1,6 @@
 import { ignoreUnavailableStorage } from '../api/errors.ts';
 import { formatSpending, Spending } from '../credits/credit-text.ts';
-import { CreditsView, formatCredits, viewCredits } from '../views/account.ts';
+import { buildCreditsView, CreditsView, formatCredits } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -21,11 +21,11 @@ export const getCredits = defineTool({
   async run(_, { api, readSpending, getToolName }) {
     const { raw } = await api.getCredits();
     const spendingOfKey = await readSpending().catch(ignoreUnavailableStorage);
-    if (spendingOfKey === undefined) return { data: viewCredits(raw) };
+    if (spendingOfKey === undefined) return { data: buildCreditsView(raw) };
     const renameToTools = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [getToolName(operation), value]));
     const thisServer = { ...spendingOfKey, prices: renameToTools(spendingOfKey.prices) };
-    return { data: { ...viewCredits(raw), thisServer } };
+    return { data: { ...buildCreditsView(raw), thisServer } };
   },
   render: (output) =>
     `${formatCredits(output)}\n${output.thisServer ? formatSpending(output.thisServer as Spending) : lostSpending}`,

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import {
   buildLabelRecordId,
   buildStoredLabel,
   maxLabelNameChars,
   maxLabelValueChars,
-  normalizeLabel,
+  normalizeName,
 } from '../dataset/labels.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { maxRecords } from '../storage/user-records.ts';
@@ -21,7 +21,7 @@ import { defineTool, type ToolContext } from './tool.ts';
 const createCleanTextSchema = (maxChars: number, minChars: number) =>
   z
     .string()
-    .overwrite(normalizeLabel)
+    .overwrite(normalizeName)
     .refine((text) => text.length >= minChars, 'must have a character that can be seen')
     .refine((text) => [...text].length <= maxChars, `must be at most ${maxChars} characters`);
 
@@ -71,7 +71,7 @@ export const labelAds = defineTool({
     note: z.string().optional().describe('Note on how long the labels are stored.'),
   }),
   async run({ labels, sql, remove = false }, context) {
-    if ((labels === undefined) === (sql === undefined)) throw invalidRequest('Pass either labels or sql.');
+    if ((labels === undefined) === (sql === undefined)) throw createInvalidRequestError('Pass either labels or sql.');
     const dataset = await context.openDataset();
     const { userRecords } = dataset;
     const contents = await dataset.readContents();
@@ -132,7 +132,7 @@ interface LabelAssignment {
 const listLabelAssignments = (labels: readonly z.output<typeof LabelInput>[]): LabelAssignment[] =>
   labels.flatMap(({ adId, adIds, label, value }, index) => {
     if ((adId === undefined) === (adIds === undefined))
-      throw invalidRequest(`labels.${index}: pass either adId or adIds.`);
+      throw createInvalidRequestError(`labels.${index}: pass either adId or adIds.`);
     return (adIds ?? [adId ?? '']).map((adId) => ({ adId, label, value }));
   });
 
@@ -146,18 +146,23 @@ function selectLabelAssignments(
   return getDatasetSql().export(contents, { sql, signal }, async ({ columns, rows }) => {
     const columnIndexes = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
     if (columnIndexes.some((index) => index < 0))
-      throw invalidRequest('sql must select the columns id, label and value.');
+      throw createInvalidRequestError('sql must select the columns id, label and value.');
     const assignments: LabelAssignment[] = [];
     for await (const batch of rows) {
       for (const row of batch) {
         const [id, label, value] = columnIndexes.map((index) => row[index]?.toString() ?? null);
         const { data, error } = LabelRow.safeParse({ id, label, value });
         const [issue] = error?.issues ?? [];
-        if (issue) throw invalidRequest(`Row ${assignments.length + 1} of sql: ${issue.path.join()} ${issue.message}.`);
+        if (issue)
+          throw createInvalidRequestError(
+            `Row ${assignments.length + 1} of sql: ${issue.path.join()} ${issue.message}.`,
+          );
         if (data) assignments.push({ ...data, adId: data.id });
       }
       if (assignments.length > maxRecords.label)
-        throw invalidRequest(`sql gives more than ${maxRecords.label.toLocaleString('en-US')} rows. Select fewer.`);
+        throw createInvalidRequestError(
+          `sql gives more than ${maxRecords.label.toLocaleString('en-US')} rows. Select fewer.`,
+        );
     }
     return assignments;
   });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
+import { buildCollectionView, CollectionView, formatCollection } from '../views/account.ts';
 import { type AdView, ListedAd } from '../views/ad.ts';
 import { moveMismatchesToOtherTypes } from '../views/full-view.ts';
 import { PageView } from '../views/page.ts';
@@ -64,7 +64,7 @@ export const listCollectionItems = defineTool({
           // Import the API client on first use, so that the process starts faster.
           const { parseAds, parsePages } = await import('../api/client.ts');
           (itemType === 'ads' ? parseAds : parsePages)(response);
-          const collection = response.value.collection && viewCollection(response.value.collection);
+          const collection = response.value.collection && buildCollectionView(response.value.collection);
           const text = collection && `Collection ${formatCollection(collection)}`;
           return { ...response, heading: { data: { ...(collection && { collection }), itemType }, text } };
         },

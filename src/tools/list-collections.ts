@@ -1,17 +1,17 @@
 import * as z from 'zod';
-import { CollectionView, formatCollectionList, viewCollection } from '../views/account.ts';
+import { buildCollectionView, CollectionView, formatCollectionList } from '../views/account.ts';
 import { cursor } from './arguments.ts';
 import { createCursorMismatchError } from './cursors.ts';
 import { type ItemViews, pagingFields, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
-const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
+const views: ItemViews<CollectionView> = { viewItem: buildCollectionView, formatList: formatCollectionList };
 
 /**
  * Returns true if a collection probably accepts ads, which the API document does not define. A collection of type
  * `pages`, or one with pages but no ads, is assumed to accept only pages.
  */
-const acceptsAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
+const canContainAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 
 /**
@@ -27,7 +27,7 @@ export const listCollections = defineTool({
   operations: ['listCollections'],
   buildBoardData: (data) => ({
     collections: (data as { items: CollectionView[] }).items
-      .filter(acceptsAds)
+      .filter(canContainAds)
       .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
   input: z.strictObject({ cursor }),

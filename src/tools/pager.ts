@@ -1,21 +1,21 @@
 import * as z from 'zod';
 import { formatPrice } from '../credits/credit-text.ts';
-import { freePrice, type PriceBounds } from '../credits/prices.ts';
-import { type AdTextCache, type AdView, formatAdList, viewAd } from '../views/ad.ts';
+import { freePriceBounds, type PriceBounds } from '../credits/prices.ts';
+import { type AdTextCache, type AdView, buildAdView, formatAdList } from '../views/ad.ts';
 import { formatDay } from '../views/dates.ts';
-import { type Detail, dataTokensPerTextToken } from '../views/full-view.ts';
+import { type DetailLevel, dataTokensPerTextToken } from '../views/full-view.ts';
 import { findAppUrlPattern, formatServiceNotes, type ListFrame, readServiceNotes } from '../views/lists.ts';
-import { formatPageList, type PageView, viewPage } from '../views/page.ts';
+import { buildPageView, formatPageList, type PageView } from '../views/page.ts';
 import { countFittingItems } from '../views/tokens.ts';
 import {
-  isOwnCursor,
+  buildCursor,
+  isCursorOfThisServer,
   type ListRequest,
   type PageListing,
   type PagePosition,
   readCursor,
   rememberCursor,
   type SearchParams,
-  writeCursor,
 } from './cursors.ts';
 import type { ToolContext, ToolOutput } from './tool.ts';
 
@@ -24,7 +24,7 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
   /** Returns one page of the list, either from the cache or from the service. */
-  fetchPage(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListResponse<Heading>>;
+  fetchPage(pageParams: PageParams, sizeOptions: { hasDefaultSize: boolean }): Promise<ListResponse<Heading>>;
 }
 
 /**
@@ -46,7 +46,7 @@ export async function readFittingPage<View, Heading = object>(
   };
   // A cursor of this server contains the page size, if a caller requested one. If the cursor contains no page size,
   // request the default size of the service.
-  const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
+  const hasDefaultSize = limit === undefined && isCursorOfThisServer(request.cursor);
   const response = await request.fetchPage(params, { hasDefaultSize });
   // The next page will probably have as many items as this page. Therefore, use this number to estimate the price.
   const price = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
@@ -147,9 +147,9 @@ function fitPage<View, Heading>(
       lastNumber < sentCount ? { shownCount: lastNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // The rest of a cached page is free.
-    const nextPrice = nextListing && (lastNumber < sentCount && response.isCached ? freePrice : price);
+    const nextPrice = nextListing && (lastNumber < sentCount && response.isCached ? freePriceBounds : price);
     const cursorFields = {
-      cursor: nextListing ? writeCursor(nextListing, cursors) : null,
+      cursor: nextListing ? buildCursor(nextListing, cursors) : null,
       hasMore: lastNumber < sentCount || hasMore,
     };
     const shownRange = items.length < sentCount ? { firstNumber: position.shownCount + 1, sentCount } : undefined;
@@ -243,15 +243,15 @@ export interface ItemViews<View> {
 
 type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens' | 'resultBytes'>;
 
-export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): ItemViews<AdView> {
-  const budget = getItemTokens(limits);
+export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptions): ItemViews<AdView> {
+  const maxItemTokens = getItemTokens(limits);
   const asOf = formatDay(now);
   const dayFact: SharedFacts = asOf === undefined ? {} : { asOf };
   const textCache: AdTextCache = new Map();
   return {
-    viewItem: (ad) => viewAd(ad, { detail, now, budget }),
+    viewItem: (ad) => buildAdView(ad, { detail, now, budget: maxItemTokens }),
     findSharedFacts: (ads) => (detail === 'full' ? dayFact : { ...dayFact, ...findLinkPattern(ads, 'id') }),
-    formatList: (list) => formatAdList({ detail, budget, textCache, ...list }),
+    formatList: (list) => formatAdList({ detail, budget: maxItemTokens, textCache, ...list }),
     batchSize: detail === 'full' ? 4 : Math.ceil(limits.resultTokens / smallAdTokens),
   };
 }
@@ -262,12 +262,12 @@ export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): 
  */
 const smallAdTokens = 120;
 
-export function createPageViews(detail: Detail, limits: ViewOptions): ItemViews<PageView> {
-  const budget = getItemTokens(limits);
+export function createPageViews(detail: DetailLevel, limits: ViewOptions): ItemViews<PageView> {
+  const maxItemTokens = getItemTokens(limits);
   return {
-    viewItem: (page) => viewPage(page, { detail, budget }),
+    viewItem: (page) => buildPageView(page, { detail, budget: maxItemTokens }),
     findSharedFacts: (pages) => (detail === 'full' ? {} : findLinkPattern(pages, 'pageId')),
-    formatList: (list) => formatPageList({ detail, budget, ...list }),
+    formatList: (list) => formatPageList({ detail, budget: maxItemTokens, ...list }),
     ...(detail === 'full' && { batchSize: 4 }),
   };
 }

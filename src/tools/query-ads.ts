@@ -11,8 +11,8 @@ import {
 } from '../dataset/coverage.ts';
 import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
-import { isEmptyResult } from '../dataset/sql/statement.ts';
-import { type Cell, describeComputedColumns } from '../dataset/tables.ts';
+import { isEmptySqlResult } from '../dataset/sql/statement.ts';
+import { type Cell, listComputedColumns } from '../dataset/tables.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { isWord, joinLines, quote, quoteUnlessWord } from '../views/safe-text.ts';
@@ -27,7 +27,7 @@ import {
   readOnlyAnnotations,
 } from './tool.ts';
 
-const derivedColumns = describeComputedColumns()
+const derivedColumns = listComputedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
 
@@ -77,7 +77,7 @@ export const queryAds = defineTool({
       readFieldsByStatement: mergeReadFields([readFields]),
     };
     const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCoverageCounts(contents);
-    const emptyResultNotes = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
+    const emptyResultNotes = isEmptySqlResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const coverageText = isAboutAds ? formatCoverage(coverage, emptyResultNotes) : undefined;
     const render = (shownRows: readonly Cell[][]) =>
       joinLines([...emptyResultNotes, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
@@ -135,9 +135,9 @@ interface ResultRows {
 function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   const headerRow = columns.map(quoteUnlessWord).join(' | ');
   // If one text in a column needs quotes, quote all texts in this column, so that the column looks uniform.
-  const quotedColumns = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
+  const needsQuotesByColumn = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) =>
-    row.map((cell, index) => formatCell(cell, quotedColumns[index] === true)).join(' | '),
+    row.map((cell, index) => formatCell(cell, needsQuotesByColumn[index] === true)).join(' | '),
   );
   return [formatRowCount(rows.length, rowCount, limit), headerRow, ...lines].join('\n');
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { parseReports } from '../dataset/saved-reports.ts';
 import { quote, sanitizeLine } from '../views/safe-text.ts';
@@ -19,7 +19,7 @@ export const unwatchAds = defineTool({
   }),
   output: z.looseObject({ removed: z.boolean().describe('true after the removal.') }),
   async run({ name, report }, { openDataset }) {
-    if ((name === undefined) === (report === undefined)) throw invalidRequest('Pass either name or report.');
+    if ((name === undefined) === (report === undefined)) throw createInvalidRequestError('Pass either name or report.');
     const { userRecords } = await openDataset();
     await userRecords.update(report === undefined ? 'watch' : 'report', (records) => {
       const recordsToRemove =

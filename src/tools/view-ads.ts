@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { buildCoverageView, listNotesOfEmptyResult } from '../dataset/coverage.ts';
 import { type FetchedPicture, failedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
-import { AdView, listFacts, viewAd } from '../views/ad.ts';
+import { AdView, buildAdView, listFacts } from '../views/ad.ts';
 import { type AdPicture, listCardMedia, type PictureOptions, selectPicture } from '../views/ad-media.ts';
 import { computeRunningTime } from '../views/days-running.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -15,7 +15,7 @@ import { groupBy } from '../views/group-by.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { fitsWithin } from '../views/tokens.ts';
-import { type Fields, readId } from '../views/view.ts';
+import { readId, type UntypedFields } from '../views/view.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { formatMissingPictureReasons } from './picture-reasons.ts';
 import {
@@ -100,8 +100,9 @@ export const viewAds = defineTool({
     note: z.string().describe('How to read the sheet.'),
   }),
   async run({ adIds, sql, card }, context) {
-    if ((adIds === undefined) === (sql === undefined)) throw invalidRequest('adIds or sql is required, and not both.');
-    if (sql !== undefined && card !== undefined) throw invalidRequest('card goes with adIds, not with sql.');
+    if ((adIds === undefined) === (sql === undefined))
+      throw createInvalidRequestError('adIds or sql is required, and not both.');
+    if (sql !== undefined && card !== undefined) throw createInvalidRequestError('card goes with adIds, not with sql.');
     const { loadPictures, signal, deadline, clock, resultTokens, now } = context;
     const dataset = await context.openDataset();
     const comparison = sql === undefined ? undefined : await comparePictures(sql, dataset, context);
@@ -242,7 +243,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
  */
 async function createNoAdsError(contents: DatasetContents, context: ToolContext) {
   const coverage = buildCoverageView(await readCoverageInput(contents, context));
-  return invalidRequest(
+  return createInvalidRequestError(
     [...listNotesOfEmptyResult(coverage), 'The SELECT gives no id of an ad in the dataset.'].join(' '),
   );
 }
@@ -267,10 +268,10 @@ async function selectIds(
     signal,
   });
   const idColumn = columns.findIndex((name) => /^(?:id|adId)$/i.test(name));
-  if (idColumn === -1 && columns.length > 1) throw invalidRequest('The SELECT must have a column id.');
+  if (idColumn === -1 && columns.length > 1) throw createInvalidRequestError('The SELECT must have a column id.');
   const ids = [...new Set(rows.map((row) => normalizeAdId(String(row[Math.max(0, idColumn)]))))];
   if (truncated || ids.length > maxComparedAds)
-    throw invalidRequest(
+    throw createInvalidRequestError(
       `At most ${maxComparedAds} ads are compared at once: narrow the SELECT, or add LIMIT ${maxComparedAds}.`,
     );
   return ids;
@@ -302,7 +303,7 @@ function buildTile({ id, item, adCount, daysRunning }: SheetAd, pictureChoice: P
   }
   const ad = parseItem(item);
   const picture = selectPicture(ad, pictureChoice);
-  const view = viewAd(ad, { detail: 'brief', now: pictureChoice.now });
+  const view = buildAdView(ad, { detail: 'brief', now: pictureChoice.now });
   const factEntries = tileFactNames.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));
   const sourceLabel = 'origin' in picture ? describePictureSource(picture.origin, ad) : undefined;
   const tile: AdTile = {
@@ -316,7 +317,10 @@ function buildTile({ id, item, adCount, daysRunning }: SheetAd, pictureChoice: P
   return { tile, picture };
 }
 
-function describePictureSource(origin: Extract<AdPicture, { url: string }>['origin'], ad: Fields): string | undefined {
+function describePictureSource(
+  origin: Extract<AdPicture, { url: string }>['origin'],
+  ad: UntypedFields,
+): string | undefined {
   if (typeof origin === 'object') return `card ${origin.card} of ${listCardMedia(ad).length}`;
   return { picture: undefined, still: 'still of a video', portrait: "advertiser's portrait only" }[origin];
 }

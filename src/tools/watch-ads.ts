@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { invalidRequest } from '../api/errors.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { removeDuplicateParts } from '../dataset/gatherings.ts';
-import { normalizeLabel } from '../dataset/labels.ts';
+import { normalizeName } from '../dataset/labels.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { parseWatches, pickQuestion, storeWatch } from '../watches/stored-watches.ts';
@@ -39,16 +39,18 @@ export const watchAds = defineTool({
     const { userRecords } = await openDataset();
     checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
     checkSelectionArguments([], { collectionId, filters });
-    if (maxCredits === 0) throw invalidRequest('maxCredits must be above 0: the most that one check may cost.');
+    if (maxCredits === 0)
+      throw createInvalidRequestError('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(question).length > maxQuestionChars)
-      throw invalidRequest(`filters and split may have at most ${maxQuestionChars} characters together.`);
-    const name = normalizeLabel(requestedName);
+      throw createInvalidRequestError(`filters and split may have at most ${maxQuestionChars} characters together.`);
+    const name = normalizeName(requestedName);
     if (name === '' || name.length > maxNameChars)
-      throw invalidRequest(`name must have 1 to ${maxNameChars} characters that can be seen.`);
+      throw createInvalidRequestError(`name must have 1 to ${maxNameChars} characters that can be seen.`);
     await storeWatch(userRecords, { ...pickQuestion(removeDuplicateParts(question)), name, maxAds, maxCredits });
     const storedWatches = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
     const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * resultTokens);
-    if (watch === undefined) throw invalidRequest('The watch was removed while it was stored. Store it again.');
+    if (watch === undefined)
+      throw createInvalidRequestError('The watch was removed while it was stored. Store it again.');
     return { data: { watch, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
   },
   render: ({ watch, note }) => joinLines([`Stored ${formatWatch(watch)}`, note]),

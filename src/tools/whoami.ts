@@ -1,4 +1,4 @@
-import { formatIdentity, IdentityView, viewIdentity } from '../views/account.ts';
+import { buildIdentityView, formatIdentity, IdentityView } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -13,7 +13,7 @@ export const whoami = defineTool({
   output: IdentityView,
   async run(_, { api }) {
     const { raw } = await api.whoami();
-    return { data: viewIdentity(raw) };
+    return { data: buildIdentityView(raw) };
   },
   render: formatIdentity,
 });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, createInvalidRequestError } from '../api/errors.ts';
 import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import {
@@ -15,20 +15,20 @@ import {
   getLaunchesKnownUntil,
   getReadingPeriod,
   selectPaidGatherings,
-  sumGatheringCosts,
+  sumGatheringCharges,
 } from '../dataset/gatherings.ts';
 import { formatLabels, groupLabelsByAd } from '../dataset/labels.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import {
+  assertReportFits,
   buildStoredRow,
-  checkReportFits,
-  findPreviousRun,
+  findRunOfEarlierDay,
   parseReports,
   type SavedReport,
   saveReport,
   selectComparableFigures,
 } from '../dataset/saved-reports.ts';
-import { isEmptyResult, type ReadFields } from '../dataset/sql/statement.ts';
+import { isEmptySqlResult, type ReadFields } from '../dataset/sql/statement.ts';
 import type { Cell } from '../dataset/tables.ts';
 import { buildReportCard } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
@@ -41,7 +41,7 @@ import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text.ts';
-import type { Fields } from '../views/view.ts';
+import type { UntypedFields } from '../views/view.ts';
 import { checkSelectionArguments, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 
@@ -139,7 +139,7 @@ export const writeReport = defineTool({
       name,
       previousRun,
     } = await readReportInput(input, dataset.userRecords, now);
-    if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: savedSections });
+    if (name !== undefined) await assertReportFits(dataset.userRecords, { name, title, sections: savedSections });
     const contents = await dataset.readContents();
     const ads = pickAdsOfSections(contents, savedSections);
     const coverageInput = await readCoverageInput(contents, context);
@@ -238,22 +238,24 @@ async function readReportInput(input: z.output<typeof ReportInput>, userRecords:
   const { title, sections, name, again, texts } = input;
   if (again === undefined) {
     if (title === undefined || sections === undefined || texts !== undefined)
-      throw invalidRequest('Pass title and sections, or again with the name of a kept report, alone or with texts.');
+      throw createInvalidRequestError(
+        'Pass title and sections, or again with the name of a kept report, alone or with texts.',
+      );
     const datedSections = sections.map((section) => ({ ...section, textAt: now }));
     return { title, name: name?.trim(), sections: datedSections, previousRun: undefined };
   }
   checkSelectionArguments([], { again, title, sections, name });
   const [storedReport] = findRecordsByName('kept report', parseReports(await userRecords.read('report')), [again]);
-  if (storedReport === undefined) throw invalidRequest('again must be a name.');
+  if (storedReport === undefined) throw createInvalidRequestError('again must be a name.');
   if (texts && texts.length !== storedReport.sections.length)
-    throw invalidRequest(
+    throw createInvalidRequestError(
       `texts must have one text for each of the ${storedReport.sections.length} sections (empty: the kept one): ${joinNames(storedReport.sections.map(({ heading }) => quote(heading)))}.`,
     );
   const updatedSections = storedReport.sections.map((section, index): SavedSection => {
     const text = texts?.[index]?.trim();
     return text ? { ...section, text, textAt: now } : section;
   });
-  return { ...storedReport, sections: updatedSections, previousRun: findPreviousRun(storedReport, now) };
+  return { ...storedReport, sections: updatedSections, previousRun: findRunOfEarlierDay(storedReport, now) };
 }
 
 /** Formats the facts about a section, e.g. `"Calls to action", 14 rows; first rows of …`. */
@@ -323,7 +325,7 @@ async function buildSection(
         .query(contents, { sql, limit, maxCellChars, signal });
       result.rowCount = rowCount;
       result.readFields = readFields;
-      if (isAboutAds && isEmptyResult(rows, rowCount)) {
+      if (isAboutAds && isEmptySqlResult(rows, rowCount)) {
         result.notesOfEmptyResult = listNotesOfEmptyResult(buildCoverageView(coverageInput));
         problems.push(...result.notesOfEmptyResult);
       }
@@ -361,7 +363,7 @@ async function buildSection(
     );
   }
   const items = [...new Set(adIds.map(normalizeAdId))].flatMap((key) => ads.items.get(key) ?? []);
-  const cards = items.map((item) => buildReportCard(parseItem(item) as Fields, { ...item, now }));
+  const cards = items.map((item) => buildReportCard(parseItem(item) as UntypedFields, { ...item, now }));
   shownSection.ads = cards.map(({ card }) => ({
     ...card,
     labels: formatLabels(ads.labels.get(normalizeAdId(card.id))),
@@ -389,7 +391,7 @@ function buildMethod(sections: readonly SavedSection[], contents: DatasetContent
     gatherings,
     unlistedGatherings: contents.gatherings.filter(({ id }) => !coveredIds.has(id)).length,
     period: getReadingPeriod(contents),
-    cost: sumGatheringCosts(contents),
+    cost: sumGatheringCharges(contents),
     statements,
   };
 }

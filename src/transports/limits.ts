@@ -32,7 +32,7 @@ interface LimitOptions {
  * The maximum number of large files that the server reads or sends at the same time. The conversion of one file to JSON
  * takes up to 100 MB of memory. Up to 32 MB of JSON then stay in memory until the client has received them.
  */
-const maxConcurrentFiles = 4;
+const maxConcurrentLargeFiles = 4;
 
 /**
  * Wraps a catalog, i.e. the tools and resources of the server. The returned catalog runs a limited number of tool calls
@@ -44,7 +44,7 @@ const maxConcurrentFiles = 4;
 export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOptions) {
   const { maxRunning, maxRunningPerKey, maxWaiting } = limits;
   const callSlots = new Semaphore({ maxRunning, maxRunningPerKey, maxWaiting, workName: 'calls', now });
-  const fileSlots = new Semaphore({ maxRunning: maxConcurrentFiles, maxRunningPerKey: 1, workName: 'files', now });
+  const fileSlots = new Semaphore({ maxRunning: maxConcurrentLargeFiles, maxRunningPerKey: 1, workName: 'files', now });
   const pendingWork = new Set<Promise<unknown>>();
 
   /**
@@ -55,13 +55,13 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   async function runInSlot<Result>(
     slots: Semaphore,
     { tenantId, signal, responseSent = Promise.resolve() }: ToolCall | ResourceRequest,
-    run: (waitedMs: number) => Promise<Result>,
+    runWork: (waitedMs: number) => Promise<Result>,
   ): Promise<Result> {
     const arrivedAt = now();
     const deadline = { signals: [signal], timeoutMs: catalog.timeoutMs };
     const releaseSlot = await withDeadline(deadline, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal));
     try {
-      return await run(now() - arrivedAt);
+      return await runWork(now() - arrivedAt);
     } finally {
       void raceAbort(responseSent, signal).then(releaseSlot, releaseSlot);
     }
@@ -83,8 +83,8 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
       if (!(error instanceof AdLibraryError)) throw error;
       // Do not report an unknown tool name. The caller can send any text as the name, and that text must not become a
       // metric label or appear in the log.
-      const tool = catalog.hasTool(call.name) ? call.name : 'unknown';
-      onCall({ tool, tenantId: call.tenantId, ms: 0, kind: 'busy' });
+      const reportedToolName = catalog.hasTool(call.name) ? call.name : 'unknown';
+      onCall({ tool: reportedToolName, tenantId: call.tenantId, ms: 0, kind: 'busy' });
       return catalog.buildRejectedResult(error);
     });
   };

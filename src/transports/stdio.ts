@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { setTimeout as after, setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextEventLoopTurn } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
@@ -90,10 +90,10 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   // not print a response.
   const flushOutput = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
   const allResponsesSent = transports.waitUntilAnswered().then(flushOutput);
-  const drainExpired = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
+  const drainExpired = stopRequested.then(() => delay(drainMs, undefined, { ref: false }));
   // Calls normally end when they reach their own timeout. This second limit ends the session even if a call ignores its
   // timeout.
-  const maxDrainExpired = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
+  const maxDrainExpired = delay(catalog.timeoutMs + drainMs, undefined, { ref: false });
   await Promise.race([allResponsesSent, outputClosed, drainExpired, maxDrainExpired]);
   transports.close();
 }
@@ -267,16 +267,16 @@ function parseMessage(line: string | undefined): { message: JSONRPCMessage } | O
     id,
     error: { code, message },
   });
-  const value = line === undefined ? undefined : parseJson(line);
+  const parsedJson = line === undefined ? undefined : parseJson(line);
   if (line === undefined)
     return createError(-32_700, `A message may have at most ${maxMessageBytes / 1024 / 1024} MB.`);
-  if (value === undefined) return createError(-32_700, 'Parse error: each line must be one JSON value.');
-  const { jsonrpc, id, method, ...otherFields }: Record<string, unknown> = Object(value);
+  if (parsedJson === undefined) return createError(-32_700, 'Parse error: each line must be one JSON value.');
+  const { jsonrpc, id, method, ...otherFields }: Record<string, unknown> = Object(parsedJson);
   const validId = isRequestId(id) ? id : null;
   const isMessageBody = typeof method === 'string' || 'result' in otherFields || 'error' in otherFields;
   if (jsonrpc !== '2.0' || !isMessageBody)
     return createError(-32_600, 'Invalid request: each line must be one JSON-RPC 2.0 message.', validId);
   if (id !== undefined && validId === null)
     return createError(-32_600, 'Invalid request: an id must be a string or a number.');
-  return { message: normalizeMessage(value) as JSONRPCMessage };
+  return { message: normalizeMessage(parsedJson) as JSONRPCMessage };
 }

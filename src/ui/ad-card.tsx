@@ -195,12 +195,12 @@ export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?
   const stateText = active === undefined ? '' : active ? 'running' : 'ended';
   const durationAndState = [daysRunning ? formatCount(daysRunning, 'day') : '', stateText].filter(Boolean).join(', ');
   const [startDay, lastSeenDay] = [startedAt, active === undefined && lastSeenAt].map((day) =>
-    day ? insertNonBreakingSpaces(formatDay(day)) : '',
+    day ? useNonBreakingSpaces(formatDay(day)) : '',
   );
   const facts = [
     startDay && `${active === false ? 'from' : 'since'} ${startDay}`,
     lastSeenDay && `last seen ${lastSeenDay}`,
-    duplicates > 1 && insertNonBreakingSpaces(`${formatShortNumber(duplicates)} copies`),
+    duplicates > 1 && useNonBreakingSpaces(`${formatShortNumber(duplicates)} copies`),
   ].filter(Boolean);
   if (durationAndState === '' && facts.length === 0) facts.push('Dates unknown');
   return (
@@ -215,15 +215,15 @@ export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?
 }
 
 /** Replaces spaces with non-breaking spaces, so that the text stays on one line. */
-const insertNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
+const useNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
 
 /**
  * Chooses one of twelve background hues for an advertiser, based on a hash of the name. The same advertiser therefore
  * always gets the same hue.
  */
-function pickHue(name: string): number {
+function pickHue(advertiserName: string): number {
   let hash = 7;
-  for (const letter of name) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
+  for (const letter of advertiserName) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
   return Math.floor(hash / 30);
 }
 

@@ -139,11 +139,13 @@ interface LaunchesChartProps {
  */
 export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
   const { formatNumber, formatMonth } = formats;
-  const launchMonths = ads.map(({ startedAt }) => parseMonthNumber(startedAt)).filter((month) => !Number.isNaN(month));
+  const launchMonths = ads
+    .map(({ startedAt }) => countMonthsSinceYear0(startedAt))
+    .filter((month) => !Number.isNaN(month));
   if (launchMonths.length === 0) return null;
   const earliestMonth = launchMonths.reduce((earliest, month) => Math.min(earliest, month));
   const latestMonth = launchMonths.reduce((latest, month) => Math.max(latest, month));
-  const lastKnownMonth = parseMonthNumber(readAt);
+  const lastKnownMonth = countMonthsSinceYear0(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
   // Show at least twelve months. Otherwise, the columns of a few months would fill the chart and look like a long time.
   const columnCount = Math.min(24, Math.max(12, 4 * Math.ceil((lastColumnMonth - earliestMonth + 1) / 4)));
@@ -183,7 +185,7 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
  * Converts an ISO date, such as `2026-08-10`, to the number of months since the year 0. Returns NaN if the text is not
  * a date.
  */
-const parseMonthNumber = (isoDate: string | undefined): number =>
+const countMonthsSinceYear0 = (isoDate: string | undefined): number =>
   isoDate === undefined || !/^\d{4}-\d{2}/.test(isoDate)
     ? Number.NaN
     : Number(isoDate.slice(0, 4)) * 12 + Number(isoDate.slice(5, 7)) - 1;

@@ -106,7 +106,7 @@ const adLibraryNames = new Map([
  * Returns the display name of the ad library from which an ad was imported. An unknown name is sanitized but otherwise
  * unchanged.
  */
-export const formatAdLibrary = (name: string): string => adLibraryNames.get(name) ?? sanitizeLine(name);
+export const formatAdLibrary = (adLibrary: string): string => adLibraryNames.get(adLibrary) ?? sanitizeLine(adLibrary);
 
 const getRegionNames = createLazyGetter(() => new Intl.DisplayNames('en', { type: 'region' }));
 
@@ -114,8 +114,8 @@ const getRegionNames = createLazyGetter(() => new Intl.DisplayNames('en', { type
  * Returns the English name of a country code, e.g. `Germany` for `DE`. Any other text is sanitized but otherwise
  * unchanged.
  */
-export const formatCountry = (code: string): string =>
-  (/^[A-Z]{2}$/.test(code) && getRegionNames().of(code)) || sanitizeLine(code);
+export const formatCountry = (countryCode: string): string =>
+  (/^[A-Z]{2}$/.test(countryCode) && getRegionNames().of(countryCode)) || sanitizeLine(countryCode);
 
 const getLanguageNames = createLazyGetter(() => new Intl.DisplayNames('en', { type: 'language' }));
 
@@ -123,5 +123,5 @@ const getLanguageNames = createLazyGetter(() => new Intl.DisplayNames('en', { ty
  * Returns the English name of a language code, e.g. `German` for `de`. Any other text is sanitized but otherwise
  * unchanged.
  */
-export const formatLanguage = (code: string): string =>
-  (/^[a-z]{2}$/i.test(code) && getLanguageNames().of(code)) || sanitizeLine(code);
+export const formatLanguage = (languageCode: string): string =>
+  (/^[a-z]{2}$/i.test(languageCode) && getLanguageNames().of(languageCode)) || sanitizeLine(languageCode);

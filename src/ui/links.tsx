@@ -12,7 +12,7 @@ import type { CheckedUrl, Content } from './jsx.d.ts';
  */
 const ownPathPattern = /^(?:\/(?![/\\])|[#?])[!-~]*$/;
 /** Matches the URL of a picture: a data URL, or a path on this server. */
-const ownPicturePattern = /^(?:data:image\/(?:jpeg|png|webp);base64,[\w+/=]*|\/(?![/\\])[!-~]*)$/;
+const pictureUrlPattern = /^(?:data:image\/(?:jpeg|png|webp);base64,[\w+/=]*|\/(?![/\\])[!-~]*)$/;
 
 /**
  * Returns the URL as a `CheckedUrl`, the only type of URL that a page may contain.
@@ -42,7 +42,7 @@ export const Link = ({ to, children, isCurrent = false, class: className }: Link
  * A picture. Its alternative text is empty, because the text next to the picture already describes the ad.
  * @param url a data URL, or a path on this server
  */
-export const Picture = ({ url }: { url: string }) => <img src={checkUrl(url, ownPicturePattern)} alt="" />;
+export const Picture = ({ url }: { url: string }) => <img src={checkUrl(url, pictureUrlPattern)} alt="" />;
 
 /** A form that is submitted to a path on this server. If `isPost` is false, the form is a search form. */
 export const Form = ({ to, children, isPost = false }: { to: string; children: Content; isPost?: boolean }) => (

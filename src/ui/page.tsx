@@ -40,8 +40,8 @@ export const renderPage = (page: VNode): string => `<!doctype html>\n${renderToS
  * `"`, because the renderer escapes these characters, but browsers do not decode them in a `style` element.
  * @throws TypeError if the CSS contains such a character
  */
-export function buildPageStyles(styles: string): string {
-  const allStyles = basePageStyles + styles + printStyles;
+export function buildPageStyles(pageStyles: string): string {
+  const allStyles = basePageStyles + pageStyles + printStyles;
   if (/["&<]/.test(allStyles)) throw new TypeError('The styles of a page contain a character that would be escaped.');
   return allStyles;
 }

@@ -15,7 +15,7 @@ interface TextBlock {
  */
 export const Prose = ({ text }: { text: string }) => (
   <>
-    {parseBlocks(text).map(({ tag, lines, firstNumber }) => {
+    {parseTextBlocks(text).map(({ tag, lines, firstNumber }) => {
       if (tag === 'p')
         return (
           <p class="words" dir="auto">
@@ -41,7 +41,7 @@ const numberedPattern = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
  * Splits a text into paragraphs and lists. A line without a list marker continues the paragraph or list item on the
  * line above, unless that line is empty.
  */
-function parseBlocks(text: string): TextBlock[] {
+function parseTextBlocks(text: string): TextBlock[] {
   const blocks: TextBlock[] = [];
   let canContinueBlock = false;
   for (const line of sanitize(text).split('\n')) {

@@ -90,14 +90,14 @@ export type ColumnFormat = ((number: number) => string) | undefined;
  * All numbers get the same number of decimals, at most two, so that readers can compare them easily. A number below 1
  * that would lose digits gets three significant digits instead.
  */
-export function createColumnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
+export function createColumnFormat(columnName: string, cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
   if (numbers.length === 0 || !numbers.every((cell) => typeof cell === 'number')) return undefined;
   const decimals = Math.max(...numbers.map(countDecimals));
   const numberFormat = new Intl.NumberFormat('en', {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
-    useGrouping: !(yearNamePattern.test(name) && numbers.every(isYear)),
+    useGrouping: !(yearColumnNamePattern.test(columnName) && numbers.every(isYear)),
   });
   return (number) => {
     if (!Number.isFinite(number)) return String(number);
@@ -116,7 +116,7 @@ const tinyNumberFormat = new Intl.NumberFormat('en', { notation: 'scientific', m
  * Matches the names of columns that probably contain years, e.g. `launchYear` or `Jahr`. Years are formatted without a
  * thousands separator: `2026`, not `2,026`.
  */
-const yearNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
+const yearColumnNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
 const isYear = (number: number) => Number.isInteger(number) && number >= 1900 && number <= 2100;
 
 /** Returns the number of decimals that a number needs, at most two. */

@@ -5,7 +5,7 @@ import { buildFullView, moveMismatchesToOtherTypes, otherTypesSchema } from './f
 import { formatFramedList, type ListFrame } from './lists.ts';
 import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
-import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
+import { copyFields, isNumber, isObject, readId, selectViewFields, type UntypedFields } from './view.ts';
 
 /** Schema of the notice that the server adds to every result in demo mode. */
 export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
@@ -86,20 +86,20 @@ const maxViewTokens = 1500;
  * Converts an account from the API to the form in which results show it. Moves fields with an unexpected type to
  * `otherTypes`.
  */
-export const viewAccount = (account: unknown): Fields =>
+export const buildAccountView = (account: unknown): UntypedFields =>
   moveMismatchesToOtherTypes(buildFullView(account, maxViewTokens), AccountView);
 /**
  * Converts an identity from the API to the form in which results show it. Moves fields with an unexpected type to
  * `otherTypes`.
  */
-export const viewIdentity = (identity: unknown): Fields =>
+export const buildIdentityView = (identity: unknown): UntypedFields =>
   moveMismatchesToOtherTypes(buildFullView(identity, maxViewTokens), IdentityView);
 
 /**
  * Converts a credit status from the API to the form in which results show it. Adds the first and the last day of the
  * billing period, and the remaining credits of the hourly and the daily limit.
  */
-export function viewCredits(creditStatus: unknown): Fields {
+export function buildCreditsView(creditStatus: unknown): UntypedFields {
   const view = moveMismatchesToOtherTypes(buildFullView(creditStatus, maxViewTokens), CreditsView);
   const lastDay = formatDay(toMilliseconds(view.periodEnd));
   const firstDay = formatDay(toMilliseconds(view.periodStart));
@@ -115,7 +115,7 @@ export function viewCredits(creditStatus: unknown): Fields {
   };
 }
 
-const toMilliseconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : undefined);
+const toMilliseconds = (unixSeconds: unknown) => (typeof unixSeconds === 'number' ? unixSeconds * 1000 : undefined);
 
 function computeRemaining(usedCredits: unknown, limit: unknown): number | undefined {
   const remaining = isNumber(usedCredits) && isNumber(limit) ? Math.max(0, limit - usedCredits) : undefined;
@@ -123,7 +123,7 @@ function computeRemaining(usedCredits: unknown, limit: unknown): number | undefi
 }
 
 /** Formats an account as text, with one fact on each line. */
-export function formatAccount(account: Fields): string {
+export function formatAccount(account: UntypedFields): string {
   return joinLines([
     formatLine('account of user', account.userId),
     formatLine('billed to user', account.billingUserId),
@@ -135,14 +135,14 @@ export function formatAccount(account: Fields): string {
 }
 
 /** Formats the credit status as text: the balance, the billing period, and the hourly and daily limits. */
-export function formatCredits(credits: Fields): string {
-  const usageLimit = isObject(credits.usageLimit) ? credits.usageLimit : {};
+export function formatCredits(creditStatus: UntypedFields): string {
+  const usageLimit = isObject(creditStatus.usageLimit) ? creditStatus.usageLimit : {};
   const {
     periodStartsOn: firstDay,
     periodEndsOn: lastDay,
     credits: remainingCredits,
     creditsMax: maxCredits,
-  } = credits;
+  } = creditStatus;
   const type = usageLimit.limitType;
   return joinLines([
     remainingCredits === undefined
@@ -157,9 +157,9 @@ export function formatCredits(credits: Fields): string {
       ? `usage limit reached${type === undefined ? '' : `: ${formatValue(type)}`}`
       : '',
     usageLimit.isLimitReached === false ? 'usage limit not reached' : '',
-    formatLine('plan', credits.planId, 'none'),
-    formatLine('billed to user', credits.billingUserId),
-    formatOtherTypes(credits),
+    formatLine('plan', creditStatus.planId, 'none'),
+    formatLine('billed to user', creditStatus.billingUserId),
+    formatOtherTypes(creditStatus),
   ]);
 }
 
@@ -167,15 +167,15 @@ export function formatCredits(credits: Fields): string {
  * Formats an hourly or daily usage limit, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if one of
  * the numbers is missing.
  */
-function formatUsageLimit(limitName: string, usedCredits: unknown, limit: unknown): string {
-  const remaining = computeRemaining(usedCredits, limit);
+function formatUsageLimit(limitName: string, usedCredits: unknown, maxCredits: unknown): string {
+  const remaining = computeRemaining(usedCredits, maxCredits);
   return remaining === undefined
     ? ''
-    : `${limitName}: ${formatValue(usedCredits)} of ${formatValue(limit)} used, ${formatNumber(remaining)} left`;
+    : `${limitName}: ${formatValue(usedCredits)} of ${formatValue(maxCredits)} used, ${formatNumber(remaining)} left`;
 }
 
 /** Formats an identity as text: the user, the account and the API key. */
-export function formatIdentity(identity: Fields): string {
+export function formatIdentity(identity: UntypedFields): string {
   const user = isObject(identity.user) ? identity.user : {};
   const apiKey = isObject(identity.apiKey) ? identity.apiKey : {};
   return joinLines([
@@ -194,7 +194,7 @@ export function formatIdentity(identity: Fields): string {
 const formatLine = (label: string, value: unknown, fallback?: string): string =>
   value === undefined ? (fallback === undefined ? '' : `${label}: ${fallback}`) : `${label}: ${formatValue(value)}`;
 
-const formatOtherTypes = ({ otherTypes }: Fields) => formatLine('of other types', otherTypes);
+const formatOtherTypes = ({ otherTypes }: UntypedFields) => formatLine('of other types', otherTypes);
 
 const formatMembership = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
@@ -230,8 +230,8 @@ export type CollectionView = DataOf<typeof CollectionView>;
  * Converts a collection from the API to the form in which results show it. Selects the fields in `collectionFields` and
  * shortens long texts.
  */
-export function viewCollection(collection: object): CollectionView {
-  const apiFields = collection as Fields;
+export function buildCollectionView(collection: object): CollectionView {
+  const apiFields = collection as UntypedFields;
   const view: CollectionView = { id: readId(apiFields.id) };
   copyFields(view, apiFields, briefFields);
   return view;

@@ -4,7 +4,7 @@ import type { adFields } from './fields.ts';
 import { parseLandingPage } from './landing.ts';
 import { sanitizeLine } from './safe-text.ts';
 import { parseDomain, parseUrl } from './urls.ts';
-import { type Fields, isNumber, isObject, readNumber, readObjects } from './view.ts';
+import { isNumber, isObject, readNumber, readObjects, type UntypedFields } from './view.ts';
 
 /**
  * Functions that read the content of an ad, such as its texts, links and media. Two versions of an ad have the same
@@ -35,7 +35,7 @@ const contentFieldReaders = {
         .filter(isAdMedia)
         .map(({ url }) => getMediaPath(url)),
     ),
-} as const satisfies Record<string, (ad: Fields) => string | null>;
+} as const satisfies Record<string, (ad: UntypedFields) => string | null>;
 
 type ContentField = keyof typeof contentFieldReaders;
 type AdContent = Record<ContentField, string | null>;
@@ -43,7 +43,7 @@ type AdContent = Record<ContentField, string | null>;
 /** Returns the content of an ad as one string for each field, so that two versions of the ad can be compared. */
 export function extractContent(ad: object): AdContent {
   const content: Partial<AdContent> = {};
-  for (const fieldName of contentFieldNames) content[fieldName] = contentFieldReaders[fieldName](ad as Fields);
+  for (const fieldName of contentFieldNames) content[fieldName] = contentFieldReaders[fieldName](ad as UntypedFields);
   return content as AdContent;
 }
 
@@ -52,15 +52,15 @@ const contentFieldNames = Object.keys(contentFieldReaders) as ContentField[];
 /** A field that differs between two versions of an ad, with its old and its new value. */
 export interface FieldChange {
   field: string;
-  oldValue: ChangedValue;
-  newValue: ChangedValue;
+  oldValue: ChangedFieldValue;
+  newValue: ChangedFieldValue;
 }
 
 /**
  * The value of a changed field in one version of an ad. Null if this version has no value. Undefined if the value
  * cannot be shown as a line of text, e.g. an image.
  */
-export type ChangedValue = string | null | undefined;
+export type ChangedFieldValue = string | null | undefined;
 
 /**
  * Returns the fields that differ between two versions of an ad, in the order of `contentFieldReaders`. Ignores
@@ -72,12 +72,12 @@ export function findChanges(earlierAd: object, laterAd: object): FieldChange[] {
     .filter((field) => oldContent[field] !== newContent[field])
     .map((field) => ({
       field,
-      oldValue: formatValue((earlierAd as Fields)[field]),
-      newValue: formatValue((laterAd as Fields)[field]),
+      oldValue: formatValue((earlierAd as UntypedFields)[field]),
+      newValue: formatValue((laterAd as UntypedFields)[field]),
     }));
 }
 
-function formatValue(value: unknown): ChangedValue {
+function formatValue(value: unknown): ChangedFieldValue {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') return normalizeText(value) === null ? null : value;
   if (!Array.isArray(value)) return undefined;
@@ -115,7 +115,7 @@ export const counterNames = Object.keys(counterFields) as CounterName[];
 export function readCounters(ad: object): CounterValues {
   const counters: CounterValues = {};
   for (const counterName of counterNames) {
-    const fieldValues = counterFields[counterName].flatMap((field) => readNumber((ad as Fields)[field]) ?? []);
+    const fieldValues = counterFields[counterName].flatMap((field) => readNumber((ad as UntypedFields)[field]) ?? []);
     if (fieldValues.length === counterFields[counterName].length)
       counters[counterName] = fieldValues.reduce((sum, value) => sum + value, 0);
   }
@@ -157,7 +157,7 @@ const normalizeLink = (link: unknown): string | null =>
  * Returns the website of an ad that has no link. Returns null for an ad with a link. A new link usually also changes
  * the website, which would otherwise count as a second change.
  */
-function readWebsiteWithoutLink(ad: Fields): string | null {
+function readWebsiteWithoutLink(ad: UntypedFields): string | null {
   const hasAnyLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
     (link) => normalizeLink(link) !== null,
   );
@@ -165,7 +165,7 @@ function readWebsiteWithoutLink(ad: Fields): string | null {
   return parseDomain(ad.website.siteDomain) ?? normalizeText(ad.website.siteDomain);
 }
 
-const listCardContent = (card: Fields) => [
+const listCardContent = (card: UntypedFields) => [
   normalizeText(readCardField(card, 'title')),
   normalizeText(readCardField(card, 'body')),
   normalizeText(readCardField(card, 'linkDescription')),
@@ -179,14 +179,14 @@ const listCardContent = (card: Fields) => [
  * Returns false for the advertiser's profile picture (type `PA_PP`), which is not part of the ad. Returns true for all
  * other media files.
  */
-const isAdMedia = ({ type }: Fields): boolean => !(typeof type === 'string' && /^PA_/i.test(type));
+const isAdMedia = ({ type }: UntypedFields): boolean => !(typeof type === 'string' && /^PA_/i.test(type));
 
 /**
  * Returns the path of a media URL, which identifies the file. Ignores the host and the query, because ad networks serve
  * the same file from many hosts and sign the URL again for each response.
  */
-function getMediaPath(url: unknown): string | null {
-  const parsedUrl = parseUrl(url);
+function getMediaPath(mediaUrl: unknown): string | null {
+  const parsedUrl = parseUrl(mediaUrl);
   if (parsedUrl !== undefined) return parsedUrl.pathname === '/' ? parsedUrl.hostname : parsedUrl.pathname;
-  return typeof url === 'string' ? normalizeText(url.replace(/[?#].*$/s, '')) : null;
+  return typeof mediaUrl === 'string' ? normalizeText(mediaUrl.replace(/[?#].*$/s, '')) : null;
 }

@@ -4,7 +4,7 @@ import type { DataOf } from './fields.ts';
 import { formatCount } from './numbers.ts';
 import { estimateTokens } from './tokens.ts';
 import { cleanUrl, parseExpiry, parseUrl } from './urls.ts';
-import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, readText } from './view.ts';
+import { addFields, isNumber, isObject, isVisibleText, readObjects, readText, type UntypedFields } from './view.ts';
 
 /**
  * Describes the media of an ad in a few words, e.g. `15 s` for a video, `2 cards` or `8 cards (6 videos 14 s)`. Does
@@ -13,7 +13,7 @@ import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, rea
  * The description does not repeat the format that the service reports, such as VIDEO. If the media are of a different
  * kind, the description names this kind, e.g. `(media: image)` for a VIDEO.
  */
-export function describeCreative(ad: Fields): string | undefined {
+export function describeCreative(ad: UntypedFields): string | undefined {
   const mediaDescription = describeMedia(ad).join(' + ');
   const reportedFormat = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
   if (mediaDescription === '') return;
@@ -27,7 +27,7 @@ export function describeCreative(ad: Fields): string | undefined {
     : mediaDescription;
 }
 
-function describeMedia(ad: Fields): string[] {
+function describeMedia(ad: UntypedFields): string[] {
   const { video, picture, cardVideo, cardCount } = groupMediaByRole(ad);
   const parts: string[] = [];
   if (video.length > 0) parts.push(`${formatMediaCount(video.length, 'video')}${formatLengths(video)}`);
@@ -57,13 +57,13 @@ type MediaRole = (typeof mediaRoles)[number][0];
  * The media files of an ad, grouped by role, and the number of its carousel cards. If the service lists a file in
  * several sizes, the group contains only the first size.
  */
-type MediaByRole = Record<MediaRole, Fields[]> & { cardCount: number };
+type MediaByRole = Record<MediaRole, UntypedFields[]> & { cardCount: number };
 
 /**
  * Groups the media files of an ad by role. Some ads have media for carousel cards but no card objects. `cardCount` is
  * therefore the number of card objects or the number of cards with media, whichever is higher.
  */
-function groupMediaByRole(ad: Fields, mediaFiles = readObjects(ad.media)): MediaByRole {
+function groupMediaByRole(ad: UntypedFields, mediaFiles = readObjects(ad.media)): MediaByRole {
   const mediaByRole: MediaByRole = {
     video: [],
     cardVideo: [],
@@ -94,7 +94,7 @@ function groupMediaByRole(ad: Fields, mediaFiles = readObjects(ad.media)): Media
  * count still images of card videos. `videoCount` and `imageCount` are null if the ad has no media. `videoSeconds` is
  * null if no length is known.
  */
-export function countMedia(ad: Fields) {
+export function countMedia(ad: UntypedFields) {
   const mediaFiles = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
   const { video, picture, cardVideo, cardPicture, cardCount } = groupMediaByRole(ad, mediaFiles);
   const videoLengths = listSeconds([...video, ...cardVideo]);
@@ -116,10 +116,10 @@ export function countMedia(ad: Fields) {
  * Returns the media of the ad itself (`adMedia`) and the media of each carousel card (`mediaByCard`), but not the
  * advertiser's profile picture.
  */
-export function groupMedia(ad: Fields) {
+export function groupMedia(ad: UntypedFields) {
   const { video, picture, cardVideo, cardPicture, cardCount } = groupMediaByRole(ad);
   const adMedia = [...video, ...picture];
-  const mediaByCard: Fields[][] = Array.from({ length: cardCount }, () => []);
+  const mediaByCard: UntypedFields[][] = Array.from({ length: cardCount }, () => []);
   const cardMedia = [...cardPicture, ...cardVideo];
   const findCardIndex = createCardIndexFinder(cardMedia, cardCount);
   for (const asset of cardMedia) (mediaByCard[findCardIndex(asset)] ?? adMedia).push(asset);
@@ -131,7 +131,7 @@ export function groupMedia(ad: Fields) {
  * position in `nr`, but the API document does not say whether `nr` starts at 0 or 1. If there are as many different
  * positions as cards, the lowest position therefore belongs to the first card.
  */
-function createCardIndexFinder(mediaFiles: Fields[], cardCount: number): (asset: Fields) => number {
+function createCardIndexFinder(mediaFiles: UntypedFields[], cardCount: number): (asset: UntypedFields) => number {
   const positions = [...new Set(mediaFiles.map(getPosition))];
   if (positions.length !== cardCount) return ({ nr }) => (isNumber(nr) ? nr : -1);
   if (positions.every(isNumber)) positions.sort((a, b) => a - b);
@@ -139,14 +139,14 @@ function createCardIndexFinder(mediaFiles: Fields[], cardCount: number): (asset:
   return (asset) => indexByPosition.get(getPosition(asset)) ?? -1;
 }
 
-const getPosition = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
+const getPosition = (asset: UntypedFields) => asset.nr ?? asset.filename ?? asset.url;
 
 const formatMediaCount = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
-const listSeconds = (videos: Fields[]): number[] =>
+const listSeconds = (videos: UntypedFields[]): number[] =>
   videos.flatMap(({ durationSeconds: seconds }) => (isNumber(seconds) && seconds > 0 ? seconds : []));
 
-function formatLengths(videos: Fields[]): string {
+function formatLengths(videos: UntypedFields[]): string {
   const seconds = listSeconds(videos).map(Math.round);
   if (seconds.length === 0) return '';
   const [min, max] = [Math.min(...seconds), Math.max(...seconds)];
@@ -187,7 +187,7 @@ type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl'
  * The property names that a carousel card may use for each field. The API document does not define the format of cards.
  * These names occur in responses of this service or in the APIs of similar services.
  */
-const cardFields = {
+const cardPropertyNames = {
   title: ['title', 'headline', 'name'],
   body: ['body', 'text'],
   linkDescription: ['link_description', 'linkDescription', 'description'],
@@ -206,11 +206,11 @@ const maxCards = 20;
  * repeat the ad or an earlier card.
  * @returns the cards in `cardViews`, their media in `mediaByCard`, and the number of omitted cards in `omittedCount`
  */
-export function viewCards(ad: Fields) {
+export function buildCardViews(ad: UntypedFields) {
   const mediaByCard = listCardMedia(ad);
   const shownCount = Math.min(mediaByCard.length, maxCards);
   const cardViews = Array.from({ length: shownCount }, (_, index): CardView => ({ card: index + 1 }));
-  const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as Fields;
+  const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as UntypedFields;
   const earlierTexts = new Set<string>();
   const texts = cardViews.flatMap((view, index) =>
     listCardTexts(readObjects(ad.cards)[index]).flatMap(([field, text]) => {
@@ -233,14 +233,14 @@ export function viewCards(ad: Fields) {
  * Returns the media files of each carousel card. If the ad's `media` list contains no file for a card, uses the URLs in
  * the card itself.
  */
-export function listCardMedia(ad: Fields): Fields[][] {
+export function listCardMedia(ad: UntypedFields): UntypedFields[][] {
   const cards = readObjects(ad.cards);
   return groupMedia(ad).mediaByCard.map((mediaFiles, index) =>
     mediaFiles.length > 0 ? mediaFiles : listMediaInCard(cards[index]),
   );
 }
 
-function listCardTexts(card: Fields | undefined): [CardField, string][] {
+function listCardTexts(card: UntypedFields | undefined): [CardField, string][] {
   const texts: [CardField, string | undefined][] = [
     ['title', readCardField(card, 'title')],
     ['body', readCardField(card, 'body')],
@@ -248,7 +248,7 @@ function listCardTexts(card: Fields | undefined): [CardField, string][] {
     ['ctaType', readCardField(card, 'ctaType')],
     ['landingUrl', cleanUrl(readCardLink(card), linkTokens)],
   ];
-  return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
+  return texts.filter((text): text is [CardField, string] => isVisibleText(text[1]));
 }
 
 /** The number of tokens that the texts of all carousel cards share, and the minimum for each text. */
@@ -256,7 +256,7 @@ const sharedTextTokens = 600;
 const minTextTokens = 14;
 const ctaTokens = 12;
 
-function listMediaInCard(card: Fields | undefined): Fields[] {
+function listMediaInCard(card: UntypedFields | undefined): UntypedFields[] {
   const [video, picture, still] = [
     readCardField(card, 'video'),
     readCardField(card, 'picture'),
@@ -270,31 +270,34 @@ function listMediaInCard(card: Fields | undefined): Fields[] {
 }
 
 /** Returns the title of the first carousel card. If the ad itself has no text, adds the text of the card. */
-export function describeFirstCard(ad: Fields, maxTokens: number): string | undefined {
+export function describeFirstCard(ad: UntypedFields, maxTokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
-  const title = dropTemplate(readCardField(card, 'title'));
-  const body = ad.body && !isTemplate(ad.body) ? undefined : dropTemplate(readCardField(card, 'body'));
+  const title = omitPlaceholderText(readCardField(card, 'title'));
+  const body = ad.body && !hasPlaceholder(ad.body) ? undefined : omitPlaceholderText(readCardField(card, 'body'));
   return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), maxTokens);
 }
 
 /** Returns the link of a carousel card, or undefined if the card has no link. */
-export const readCardLink = (card: Fields | undefined): string | undefined => readCardField(card, 'link');
+export const readCardLink = (card: UntypedFields | undefined): string | undefined => readCardField(card, 'link');
 
 /**
  * Returns true if a text contains a placeholder, e.g. `{{product.name}}`. Ad networks replace placeholders with data
  * from a product catalog, but the ad library returns the original text.
  */
-export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
+export const hasPlaceholder = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
 const linkTokens = 40;
-const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
+const omitPlaceholderText = (text: string | undefined) => (hasPlaceholder(text) ? undefined : text);
 
 /**
  * Reads a field of a carousel card. Tries all property names that the service may use for the field, and returns the
  * first non-empty text.
  */
-export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
-  for (const propertyName of cardFields[field]) {
+export function readCardField(
+  card: UntypedFields | undefined,
+  field: keyof typeof cardPropertyNames,
+): string | undefined {
+  for (const propertyName of cardPropertyNames[field]) {
     const text = card?.[propertyName];
     if (typeof text === 'string' && text.trim() !== '') return text;
   }
@@ -325,7 +328,7 @@ export function createLinkWriter(maxTokens: number, now: number) {
     get omittedCount() {
       return omittedCount;
     },
-    write: (assets: readonly Fields[]): MediaLink[] =>
+    write: (assets: readonly UntypedFields[]): MediaLink[] =>
       assets.flatMap((asset) => {
         const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(asset, now);
         const tokenCost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
@@ -339,7 +342,7 @@ export function createLinkWriter(maxTokens: number, now: number) {
   };
 }
 
-function buildMediaLink(mediaFile: Fields, now: number): MediaLink | undefined {
+function buildMediaLink(mediaFile: UntypedFields, now: number): MediaLink | undefined {
   const parsedUrl = parseUrl(mediaFile.url);
   if (parsedUrl === undefined || parsedUrl.href.length > maxUrlChars) return;
   // Reject URLs with a user name. In `https://trusted.example@evil.example`, the user name looks like the host.
@@ -375,7 +378,7 @@ export interface PictureOptions {
  * Selects the picture that represents an ad. Tries the image of the ad, the still image of its video, the picture of
  * its first carousel card, and the advertiser's profile picture, in this order.
  */
-export function selectPicture(ad: Fields, { card, now }: PictureOptions): AdPicture {
+export function selectPicture(ad: UntypedFields, { card, now }: PictureOptions): AdPicture {
   const cards = listCardMedia(ad);
   const selectCardPicture = (cardNumber: number): AdPicture | undefined => {
     const picture = findUnexpiredPicture(cards[cardNumber - 1] ?? [], now);
@@ -396,25 +399,25 @@ export function selectPicture(ad: Fields, { card, now }: PictureOptions): AdPict
  * Returns the first picture with an unexpired URL. Prefers images to still images of videos. If all URLs have expired,
  * returns the expiry date as the reason. Returns undefined if there is no URL.
  */
-function findUnexpiredPicture(mediaFiles: readonly Fields[], now: number): AdPicture | undefined {
-  const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
+function findUnexpiredPicture(mediaFiles: readonly UntypedFields[], now: number): AdPicture | undefined {
+  const isVideo = ({ type }: UntypedFields) => typeof type === 'string' && /VID/i.test(type);
   const hasVideo = mediaFiles.some(isVideo);
   const candidateUrls = [
     ...mediaFiles
       .filter((asset) => !isVideo(asset))
-      .flatMap(({ url, urls }) => selectWebUrls(url, (urls as Fields)?.original)),
-    ...mediaFiles.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as Fields)?.preview)),
+      .flatMap(({ url, urls }) => selectWebUrls(url, (urls as UntypedFields)?.original)),
+    ...mediaFiles.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as UntypedFields)?.preview)),
   ];
-  const workingUrl = candidateUrls.find((address) => !(Number(parseExpiry(address)) <= now));
-  if (workingUrl !== undefined) return { url: workingUrl, origin: hasVideo ? 'still' : 'picture' };
-  const [first = ''] = candidateUrls;
-  const expired = formatDay(parseExpiry(first));
-  if (expired !== undefined) return { reason: `its address expired on ${expired}`, expiredUrl: first };
+  const unexpiredUrl = candidateUrls.find((address) => !(Number(parseExpiry(address)) <= now));
+  if (unexpiredUrl !== undefined) return { url: unexpiredUrl, origin: hasVideo ? 'still' : 'picture' };
+  const [firstUrl = ''] = candidateUrls;
+  const expired = formatDay(parseExpiry(firstUrl));
+  if (expired !== undefined) return { reason: `its address expired on ${expired}`, expiredUrl: firstUrl };
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }
 
 /** Matches an http or https URL of at most 4,000 characters. */
-const webUrlPattern = /^https?:\/\/\S{1,4000}$/i;
+const shortWebUrlPattern = /^https?:\/\/\S{1,4000}$/i;
 
 const selectWebUrls = (...candidates: unknown[]): string[] =>
-  candidates.filter((url): url is string => typeof url === 'string' && webUrlPattern.test(url));
+  candidates.filter((url): url is string => typeof url === 'string' && shortWebUrlPattern.test(url));

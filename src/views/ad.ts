@@ -1,20 +1,20 @@
 import * as z from 'zod';
 import {
+  buildCardViews,
   CardView,
   createLinkWriter,
   describeCreative,
   describeFirstCard,
   groupMedia,
-  isTemplate,
+  hasPlaceholder,
   MediaLink,
-  viewCards,
 } from './ad-media.ts';
 import { countDaysBetween, formatDay } from './dates.ts';
 import { computeRunningTime, RunningTimeView } from './days-running.ts';
-import { adFields, buildFieldSchemas, type DataOf, notInLists, onlyInFull } from './fields.ts';
+import { adFields, buildFieldSchemas, type DataOf, notInListsNote, onlyInFullNote } from './fields.ts';
 import {
   buildFullItem,
-  type Detail,
+  type DetailLevel,
   formatFullItems,
   formatFullView,
   maxFullViewTokens,
@@ -24,7 +24,7 @@ import {
 import { groupBy } from './group-by.ts';
 import { findLandingDomain } from './landing.ts';
 import { countryPattern, formatDuplicates, formatFramedList, type ListFrame } from './lists.ts';
-import { abbreviateNetwork, formatNetworkLegend, networkPattern } from './networks.ts';
+import { abbreviateNetwork, formatNetworkLegend, networkAbbreviationPattern } from './networks.ts';
 import { formatCount } from './numbers.ts';
 import {
   hashText,
@@ -40,14 +40,14 @@ import { cleanUrl, parseDomain } from './urls.ts';
 import {
   addFields,
   copyFields,
-  createFactLister,
-  type Fields,
+  createFactFormatter,
   isNumber,
   isObject,
   maxIdTokens,
   readId,
   readText,
   selectViewFields,
+  type UntypedFields,
 } from './view.ts';
 
 /**
@@ -61,7 +61,7 @@ export const ListedAd = z
     pageName: z.string().optional().describe('Name of the advertiser.'),
     ...RunningTimeView.shape,
     lastSeen: z.string().optional().describe('Day of lastSeenAt. Only in lists.'),
-    languages: z.array(z.string()).optional().describe(`Languages of the ad. ${onlyInFull}`),
+    languages: z.array(z.string()).optional().describe(`Languages of the ad. ${onlyInFullNote}`),
     bodyHash: z.number().optional().describe('Hash of the whole body, if body is shortened.'),
     firstCard: z.string().optional().describe('Text of the first carousel card, if the ad itself has no text.'),
     creative: z.string().optional().describe('Number and length of the media in words, such as 2 cards.'),
@@ -79,12 +79,12 @@ export const ListedAd = z
  * `cardViews`.
  */
 export const AdView = ListedAd.extend({
-  adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInLists}`),
-  cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInLists}`),
+  adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInListsNote}`),
+  cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInListsNote}`),
   moreCards: z.number().optional().describe('Number of further cards, which are left out.'),
-  mediaLinks: z.array(MediaLink).optional().describe(`Media of the ad that belong to no card. ${notInLists}`),
+  mediaLinks: z.array(MediaLink).optional().describe(`Media of the ad that belong to no card. ${notInListsNote}`),
   moreMedia: z.number().optional().describe('Number of further media, which are left out.'),
-  landingUrl: z.string().optional().describe(`Landing page without tracking parameters. ${notInLists}`),
+  landingUrl: z.string().optional().describe(`Landing page without tracking parameters. ${notInListsNote}`),
   onlyInFull: z
     .array(z.string())
     .optional()
@@ -100,14 +100,14 @@ const standardFields = selectViewFields(adFields, 'standard');
  * @param options `now` is the current time in milliseconds since the Unix epoch. `budget` is the maximum size of the
  * text in tokens. With `detail: 'full'`, the structured data may be larger than the text.
  */
-export function viewAd(ad: object, options: { detail: Detail; now: number; budget?: number }): AdView {
+export function buildAdView(ad: object, options: { detail: DetailLevel; now: number; budget?: number }): AdView {
   const { detail, now, budget = maxFullViewTokens } = options;
-  const apiFields = ad as Fields;
+  const apiFields = ad as UntypedFields;
   if (detail === 'brief') return buildBriefView(apiFields, now);
-  return detail === 'standard' ? buildStandardView(apiFields, now, budget) : buildFullAd(apiFields, now, budget);
+  return detail === 'standard' ? buildStandardView(apiFields, now, budget) : buildFullAdView(apiFields, now, budget);
 }
 
-function buildBriefView(ad: Fields, now: number): AdView {
+function buildBriefView(ad: UntypedFields, now: number): AdView {
   const view = createAdvertiserView(ad, 20);
   addOpeningTexts(view, ad);
   addFields(view, { creative: describeCreative(ad) });
@@ -118,11 +118,11 @@ function buildBriefView(ad: Fields, now: number): AdView {
   return view;
 }
 
-function buildStandardView(ad: Fields, now: number, budget: number): AdView {
+function buildStandardView(ad: UntypedFields, now: number, maxTextTokens: number): AdView {
   const view = createAdvertiserView(ad, 100);
   copyFields(view, getPage(ad), { adsAmount: 'number' });
   copyFields(view, ad, standardFields);
-  const { cardViews, mediaByCard, omittedCount } = viewCards(ad);
+  const { cardViews, mediaByCard, omittedCount } = buildCardViews(ad);
   addFields(view, {
     cardViews: cardViews.length > 0 ? cardViews : undefined,
     moreCards: omittedCount > 0 ? omittedCount : undefined,
@@ -138,7 +138,7 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
   );
   // Media URLs with signatures are longer than all other fields together. They therefore get only the tokens that the
   // other fields do not need.
-  const linkWriter = createLinkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
+  const linkWriter = createLinkWriter(maxTextTokens - estimateTokens(JSON.stringify(view)) - reservedLabelTokens, now);
   const adLinks = linkWriter.write(groupMedia(ad).adMedia);
   // Add the first URL of every card before the second URL of any card, so that every card gets a picture if possible.
   const firstLinksByCard = mediaByCard.map((mediaFiles) => linkWriter.write(mediaFiles.slice(0, 1)));
@@ -157,31 +157,31 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
  * The number of tokens reserved for labels such as `Headline:`, which the text of an ad contains in addition to the
  * field values.
  */
-const labelTokens = 100;
+const reservedLabelTokens = 100;
 
 /**
  * The number of tokens reserved for the fields that this server computes, such as `daysRunning`, in an ad with full
  * detail.
  */
-const computedFieldTokens = 100;
+const reservedComputedFieldTokens = 100;
 
 /**
  * Builds an ad with full detail: the fields that this server computes, followed by all fields from the service. If both
  * have a field with the same name, the value from the service takes precedence.
  */
-function buildFullAd(ad: Fields, now: number, budget: number): AdView {
+function buildFullAdView(ad: UntypedFields, now: number, maxTextTokens: number): AdView {
   const id = readId(ad.id);
   const view: AdView = { id };
   addFields(view, { creative: describeCreative(ad), ...computeRunningTime(ad, now) });
   addLandingDomains(view, ad);
-  const fullItem = buildFullItem(ad, budget - computedFieldTokens);
+  const fullItem = buildFullItem(ad, maxTextTokens - reservedComputedFieldTokens);
   const pageId = isNumber(fullItem.pageId) ? { pageId: String(fullItem.pageId) } : {};
   return moveMismatchesToOtherTypes({ ...view, ...fullItem, ...pageId, id }, AdView);
 }
 
-const getPage = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
+const getPage = (ad: UntypedFields): UntypedFields => (isObject(ad.page) ? ad.page : {});
 
-function createAdvertiserView(ad: Fields, nameTokens: number): AdView {
+function createAdvertiserView(ad: UntypedFields, nameTokens: number): AdView {
   const view: AdView = { id: readId(ad.id) };
   copyFields(view, getPage(ad), { pageName: nameTokens });
   copyFields(view, ad, { pageId: maxIdTokens });
@@ -198,9 +198,9 @@ const openingChars = 24;
  * recognize equal ads. If both texts are missing or one contains a placeholder, such as `{{product.name}}`, adds the
  * text of the first carousel card.
  */
-function addOpeningTexts(view: AdView, ad: Fields): void {
+function addOpeningTexts(view: AdView, ad: UntypedFields): void {
   const body = readText(ad.body, Math.max(bodyTokens, estimateMinTokens(ad.body)));
-  const needsFirstCard = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
+  const needsFirstCard = hasPlaceholder(ad.headline) || hasPlaceholder(ad.body) || (!ad.headline && !ad.body);
   addFields(view, {
     headline: readText(ad.headline, headlineTokens),
     body,
@@ -229,7 +229,7 @@ const estimateMinTokens = (text: unknown) =>
  * Adds the domain of the landing page to a view of an ad. Adds the URL that the ad displays only if its domain is
  * different.
  */
-function addLandingDomains(view: AdView, ad: Fields): void {
+function addLandingDomains(view: AdView, ad: UntypedFields): void {
   const landingDomain = findLandingDomain(ad);
   const displayedDomain = parseDomain(ad.displayUrl);
   const isDifferentDomain =
@@ -257,8 +257,8 @@ const isEmpty = (value: unknown) =>
  * Formats a single ad as text for a model. With `detail: 'full'`, the text contains all fields and takes at most
  * `maxTokens` tokens.
  */
-export function formatAd(ad: AdView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
-  if (detail === 'full') return formatFullView(ad, budget);
+export function formatAd(ad: AdView, detail: DetailLevel = 'standard', maxTokens = maxFullViewTokens): string {
+  if (detail === 'full') return formatFullView(ad, maxTokens);
   const lines = [
     `Ad ${quoteUnlessWord(ad.id)}`,
     formatAdvertiser(ad),
@@ -301,7 +301,7 @@ const formatLabelled = (label: string, text: string | undefined) =>
   text === undefined ? '' : `${label}: ${quote(text)}`;
 
 const formatTextBlock = (label: string, text: string | undefined) =>
-  text === undefined ? '' : `${label}${isTemplate(text) ? ', a template' : ''}:\n${quoteLines(text)}`;
+  text === undefined ? '' : `${label}${hasPlaceholder(text) ? ', a template' : ''}:\n${quoteLines(text)}`;
 
 function formatLinkDescription({ linkDescription: text, body }: AdView): string {
   return text !== undefined && text === body
@@ -355,8 +355,8 @@ function formatCardLine({ card, title, body, linkDescription, ctaType, landingUr
 }
 
 /** A list of ads, and the options for formatting it as text. */
-interface ListedAds extends ListFrame {
-  detail?: Detail;
+interface AdListOptions extends ListFrame {
+  detail?: DetailLevel;
   items: readonly AdView[];
   /** The maximum number of tokens for each ad if `detail` is `full`. */
   budget?: number;
@@ -378,7 +378,7 @@ export function formatAdList({
   budget = maxFullViewTokens,
   textCache = new Map(),
   ...frame
-}: ListedAds): string {
+}: AdListOptions): string {
   if (detail === 'full')
     return formatFramedList({
       ...frame,
@@ -528,7 +528,7 @@ function formatBody(body: string, bodyHash: number | undefined): string {
   return `${quote(`${body.slice(0, -suffix.length)}…`)} +${missingChars} #${bodyHash}`;
 }
 
-const listSimpleFacts = createFactLister(adFields);
+const listSimpleFacts = createFactFormatter(adFields);
 
 /**
  * Returns facts about an ad as short phrases, e.g. `VIDEO 15 s`, with the most useful facts first. The facts do not
@@ -545,7 +545,7 @@ export function listFacts(ad: AdView, asOf?: string): string[] {
     formatRange('revenue est.', [ad.revenueMin, ad.revenueMax], ad),
     formatProduct(ad),
     formatAction(ad),
-    ad.publisherPlatform && quoteUnlessCodes(ad.publisherPlatform.map(abbreviateNetwork), networkPattern),
+    ad.publisherPlatform && quoteUnlessCodes(ad.publisherPlatform.map(abbreviateNetwork), networkAbbreviationPattern),
     ad.countries && quoteUnlessCodes(ad.countries, countryPattern),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }

@@ -13,7 +13,7 @@ export interface AdDates {
  * @returns undefined if the value is not a date
  */
 export function formatDay(date: unknown): string | undefined {
-  if (typeof date === 'string' && utcDatePattern.test(date)) return date.slice(0, 10);
+  if (typeof date === 'string' && alwaysValidUtcDatePattern.test(date)) return date.slice(0, 10);
   const time = typeof date === 'number' ? date : parseTime(date);
   if (time === undefined || !(Math.abs(time) <= maxTimestamp)) return;
   return new Date(time).toISOString().replace(/T.*/, '');
@@ -67,7 +67,7 @@ export function countDaysBetween(startDate: string, endDate: string): number | u
  */
 export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDateChars) return;
-  const time = Date.parse(utcDatePattern.test(date) ? date : addUtcOffset(date.trim()));
+  const time = Date.parse(alwaysValidUtcDatePattern.test(date) ? date : addUtcOffset(date.trim()));
   return time >= firstTimestamp && time <= lastTimestamp ? time : undefined;
 }
 
@@ -92,7 +92,7 @@ const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
  * Matches a UTC date, such as `2026-06-14`, whose day is at most 28 and therefore exists in every month. Most dates
  * match and need no slower validation.
  */
-const utcDatePattern =
+const alwaysValidUtcDatePattern =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const maxTimestamp = 8.64e15;
 

@@ -2,13 +2,13 @@ import { quote, sanitizeLine } from './safe-text.ts';
 import { findSegmentStart, fitsWithin, truncate, truncationSuffixPattern } from './tokens.ts';
 
 /** The maximum length of an excerpt, in tokens. */
-const excerptTokens = 28;
+const maxExcerptTokens = 28;
 /**
  * The maximum length of the equal text that an excerpt shows before the first difference, in tokens and in characters.
  * A few equal words help readers to find the place in both texts.
  */
-const contextTokens = 8;
-const contextChars = 64;
+const maxContextTokens = 8;
+const maxContextChars = 64;
 
 /**
  * Returns a quoted excerpt of each text that shows the first difference between the texts. An excerpt starts at the
@@ -18,7 +18,7 @@ const contextChars = 64;
  * Returns undefined if the texts look the same, e.g. if they differ only in invisible characters or in the type of
  * quotation marks.
  */
-export function excerptDifference(
+export function buildDifferenceExcerpts(
   oldText: string,
   newText: string,
 ): [oldExcerpt: string, newExcerpt: string] | undefined {
@@ -45,14 +45,14 @@ function findFirstDifference(firstText: string, secondText: string): number {
     firstText[commonLength] === secondText[commonLength]
   )
     commonLength++;
-  return Math.min(findCharacterStart(firstText, commonLength), findCharacterStart(secondText, commonLength));
+  return Math.min(findGraphemeStart(firstText, commonLength), findGraphemeStart(secondText, commonLength));
 }
 
 /**
  * Returns the index at which the grapheme (visible character) that contains `index` starts. An excerpt that starts
  * there does not split a grapheme.
  */
-const findCharacterStart = (text: string, index: number): number =>
+const findGraphemeStart = (text: string, index: number): number =>
   index < text.length ? findSegmentStart(index, text, 'grapheme') : index;
 
 /**
@@ -60,10 +60,10 @@ const findCharacterStart = (text: string, index: number): number =>
  * `maxContextTokens` tokens before it.
  */
 function findContextStart(text: string, differenceIndex: number): number {
-  const earliestStart = Math.max(0, differenceIndex - contextChars);
+  const earliestStart = Math.max(0, differenceIndex - maxContextChars);
   for (let index = differenceIndex; ; ) {
     const start = index > earliestStart ? findSegmentStart(index - 1, text, 'word') : earliestStart;
-    if (start <= earliestStart || !fitsWithin(text.slice(start, differenceIndex), contextTokens)) return index;
+    if (start <= earliestStart || !fitsWithin(text.slice(start, differenceIndex), maxContextTokens)) return index;
     index = start;
   }
 }
@@ -72,10 +72,10 @@ function findContextStart(text: string, differenceIndex: number): number {
  * Builds the excerpt that starts at the index `start`. Returns undefined if the excerpt would end before the
  * difference.
  */
-function buildExcerpt(text: string, start: number, differenceIndex: number): string | undefined {
-  const excerpt = truncate(text.slice(start), excerptTokens);
+function buildExcerpt(text: string, startIndex: number, differenceIndex: number): string | undefined {
+  const excerpt = truncate(text.slice(startIndex), maxExcerptTokens);
   const visibleChars = excerpt.replace(truncationSuffixPattern, '').length;
   const isCut = truncationSuffixPattern.test(excerpt);
-  if (isCut && visibleChars <= differenceIndex - start) return;
-  return quote(`${start > 0 ? '…' : ''}${excerpt}`);
+  if (isCut && visibleChars <= differenceIndex - startIndex) return;
+  return quote(`${startIndex > 0 ? '…' : ''}${excerpt}`);
 }

@@ -197,9 +197,9 @@ export const pageFields = {
  * The names of all fields whose description has a certain property. For example, `FieldNamesWith<typeof adFields, {
  * column: true }>` contains the names of all fields that are SQL columns.
  */
-export type NamesWith<Fields, Property> = {
-  [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
-}[keyof Fields];
+export type FieldNamesWith<FieldDescriptions, Property> = {
+  [Name in keyof FieldDescriptions]: FieldDescriptions[Name] extends Property ? Name : never;
+}[keyof FieldDescriptions];
 
 /** The TypeScript type of a field's value in results, e.g. `boolean` for a field whose `type` is `flag`. */
 export type FieldValue<Field> = Field extends { type: 'number' }
@@ -214,8 +214,8 @@ export type FieldValue<Field> = Field extends { type: 'number' }
  * An object type with the values of all fields whose description has a certain property, e.g. `{ column: true }` for
  * SQL columns. All properties of the object are optional.
  */
-export type FieldValues<Fields, Property> = {
-  -readonly [Name in NamesWith<Fields, Property>]?: FieldValue<Fields[Name]>;
+export type FieldValues<FieldDescriptions, Property> = {
+  -readonly [Name in FieldNamesWith<FieldDescriptions, Property>]?: FieldValue<FieldDescriptions[Name]>;
 };
 
 /** For each type of field, a function that creates the Zod schema of the field. */
@@ -229,19 +229,19 @@ const schemaBuilders: Record<ApiField['type'], () => z.ZodType> = {
 };
 
 /** The sentence that the description of a field ends with if lists do not contain the field. */
-export const notInLists = 'Not in lists.';
+export const notInListsNote = 'Not in lists.';
 /** The sentence that the description of a field ends with if only results with `detail: 'full'` contain the field. */
-export const onlyInFull = 'Only with detail full.';
+export const onlyInFullNote = 'Only with detail full.';
 
 /** Creates the shape of a Zod object from descriptions of fields. All fields of the object are optional. */
-export const buildFieldSchemas = <Fields extends Record<string, ApiField>>(fields: Fields) =>
+export const buildFieldSchemas = <FieldDescriptions extends Record<string, ApiField>>(fields: FieldDescriptions) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
-      const availabilityNote = brief ? undefined : standard ? notInLists : onlyInFull;
+      const availabilityNote = brief ? undefined : standard ? notInListsNote : onlyInFullNote;
       const description = [meaning, availabilityNote].filter(Boolean).join(' ');
       return [name, schemaBuilders[type]().optional().describe(description)];
     }),
-  ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<FieldValue<Fields[Name]>>> };
+  ) as { -readonly [Name in keyof FieldDescriptions]: z.ZodOptional<z.ZodType<FieldValue<FieldDescriptions[Name]>>> };
 
 /**
  * The output type of a Zod schema, limited to its declared fields. The inferred type of a loose object would also allow

@@ -2,13 +2,13 @@ import * as z from 'zod';
 import type { DataOf } from './fields.ts';
 import { disableMarkup, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
-import { type Fields, isNumber, isObject } from './view.ts';
+import { isNumber, isObject, type UntypedFields } from './view.ts';
 
 /**
  * How much of an ad or page a result shows. By default, lists have the detail `brief` and single items have the detail
  * `standard`. Results with the detail `full` show every field.
  */
-export type Detail = 'brief' | 'standard' | 'full';
+export type DetailLevel = 'brief' | 'standard' | 'full';
 
 /**
  * The maximum size of an item with full detail, in tokens. This limit leaves space for the text around the item within
@@ -29,16 +29,16 @@ export const dataTokensPerTextToken = 2;
  * @param fullDataHint a sentence that tells the reader how to get the missing data; the result contains this sentence
  * once
  */
-export function buildFullView(apiObject: unknown, maxTokens: number, fullDataHint?: string): Fields {
+export function buildFullView(apiObject: unknown, maxTokens: number, fullDataHint?: string): UntypedFields {
   const view = cleanValue(apiObject, maxDepth);
-  return isObject(view) ? cutView(view, maxTokens, fullDataHint) : {};
+  return isObject(view) ? shortenView(view, maxTokens, fullDataHint) : {};
 }
 
 /**
  * Converts an item with full detail to the form in which the structured data of a result contain it. The data may have
  * more tokens than the text of the result.
  */
-export const buildFullItem = (apiObject: unknown, maxTokens: number): Fields =>
+export const buildFullItem = (apiObject: unknown, maxTokens: number): UntypedFields =>
   buildFullView(apiObject, dataTokensPerTextToken * maxTokens, raiseLimitHint);
 
 /**
@@ -52,7 +52,7 @@ export const otherTypesSchema = z
 
 /** Moves all fields that do not match the schema to the object `otherTypes`, so that the result remains valid. */
 export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(
-  view: Fields,
+  view: UntypedFields,
   { shape }: Schema,
 ): DataOf<Schema> {
   const matchesSchema = ([name, value]: [string, unknown]) =>
@@ -73,14 +73,14 @@ const raiseLimitHint = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest'
  * Shortens an object to at most `maxTokens` tokens. If something is missing afterwards, adds `fullDataHint`, which
  * tells the reader how to get the missing data.
  */
-function cutView(view: Fields, maxTokens: number, fullDataHint: string | undefined): Fields {
+function shortenView(view: UntypedFields, maxTokens: number, fullDataHint: string | undefined): UntypedFields {
   if (fitsWithin(JSON.stringify(view), maxTokens - 1)) return view;
-  if (fullDataHint === undefined) return cutValue(view, maxTokens) as Fields;
+  if (fullDataHint === undefined) return shortenValue(view, maxTokens) as UntypedFields;
   const { [omissionFieldName]: _, ...fields } = view;
-  const { [omissionFieldName]: omissionNote, ...cutFields } = cutValue(
+  const { [omissionFieldName]: omissionNote, ...cutFields } = shortenValue(
     fields,
     maxTokens - 2 * omissionNoteTokens,
-  ) as Fields;
+  ) as UntypedFields;
   return {
     ...cutFields,
     [omissionFieldName]: omissionNote === undefined ? fullDataHint : `${omissionNote}. ${fullDataHint}`,
@@ -93,7 +93,7 @@ function cutView(view: Fields, maxTokens: number, fullDataHint: string | undefin
  * because no other line of the server starts with such a name.
  */
 export const formatFullView = (view: object, maxTokens: number): string =>
-  Object.entries(cutView(view as Fields, maxTokens, raiseLimitHint))
+  Object.entries(shortenView(view as UntypedFields, maxTokens, raiseLimitHint))
     .map(
       ([name, value]) =>
         `${fieldPattern.test(name) || name === omissionFieldName ? name : quote(name)}: ${disableMarkup(JSON.stringify(value) ?? 'null')}`,
@@ -142,11 +142,11 @@ const omissionFieldName = '…';
 const estimateJsonTokens = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
 /** Shortens a text, list or object to a number of tokens. Returns other values unchanged. */
-function cutValue(value: unknown, maxTokens: number): unknown {
+function shortenValue(value: unknown, maxTokens: number): unknown {
   if (estimateJsonTokens(value) <= maxTokens) return value;
   if (typeof value === 'string') return truncate(value, maxTokens - quoteTokens);
-  if (Array.isArray(value)) return cutArray(value, maxTokens - omissionNoteTokens);
-  if (isObject(value)) return cutObject(value, maxTokens - omissionNoteTokens);
+  if (Array.isArray(value)) return shortenArray(value, maxTokens - omissionNoteTokens);
+  if (isObject(value)) return shortenObject(value, maxTokens - omissionNoteTokens);
   return value;
 }
 
@@ -154,7 +154,7 @@ const quoteTokens = 4;
 /** The number of tokens of a note such as `… (+12 more)`, which tells how many items or fields are missing. */
 const omissionNoteTokens = 12;
 
-function cutArray(items: unknown[], maxTokens: number): unknown[] {
+function shortenArray(items: unknown[], maxTokens: number): unknown[] {
   const fittingItems: unknown[] = [];
   let remainingTokens = maxTokens;
   for (const item of items) {
@@ -163,7 +163,8 @@ function cutArray(items: unknown[], maxTokens: number): unknown[] {
     fittingItems.push(item);
     remainingTokens -= cost;
   }
-  if (fittingItems.length === 0 && maxTokens > 2 * omissionNoteTokens) fittingItems.push(cutValue(items[0], maxTokens));
+  if (fittingItems.length === 0 && maxTokens > 2 * omissionNoteTokens)
+    fittingItems.push(shortenValue(items[0], maxTokens));
   return fittingItems.length < items.length
     ? [...fittingItems, `… (+${items.length - fittingItems.length} more)`]
     : fittingItems;
@@ -173,7 +174,7 @@ function cutArray(items: unknown[], maxTokens: number): unknown[] {
  * Shortens an object to a number of tokens. Every field may use an equal share of the tokens. If a field does not need
  * its whole share, larger fields may use the remaining tokens.
  */
-function cutObject(object: Fields, maxTokens: number): Fields {
+function shortenObject(object: UntypedFields, maxTokens: number): UntypedFields {
   const entries = Object.entries(object);
   const tokensByField = new Map(entries.map(([name, value]) => [name, estimateJsonTokens(value)]));
   const fittingFields = new Map<string, unknown>();
@@ -185,7 +186,7 @@ function cutObject(object: Fields, maxTokens: number): Fields {
     const share = remainingTokens / remainingFields-- - estimateJsonTokens(name);
     const cost = tokensByField.get(name) ?? 0;
     if (cost > share && share < 2 * omissionNoteTokens) continue;
-    const fittingValue = cost <= share ? value : cutValue(value, share);
+    const fittingValue = cost <= share ? value : shortenValue(value, share);
     fittingFields.set(name, fittingValue);
     remainingTokens -= estimateJsonTokens(name) + estimateJsonTokens(fittingValue);
   }

@@ -1,6 +1,6 @@
 import { readCardLink } from './ad-media.ts';
 import { getHost, isTrackingParameter, parseDomain, parseUrl } from './urls.ts';
-import { type Fields, isObject, isVisible, readObjects } from './view.ts';
+import { isObject, isVisibleText, readObjects, type UntypedFields } from './view.ts';
 
 /**
  * Returns the domain to which an ad leads, without `www.`. If the link of the ad is a known redirect, returns the
@@ -8,8 +8,8 @@ import { type Fields, isObject, isVisible, readObjects } from './view.ts';
  * reports. Uses the displayed URL only if the ad has neither a link nor a website, because advertisers can display any
  * URL.
  */
-export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
-  const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
+export function findLandingDomain({ website, offerLink, cards, displayUrl }: UntypedFields): string | undefined {
+  const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisibleText);
   const linkedDomain = findLinkedDomain(link);
   if (linkedDomain !== undefined && !redirectOnlyHosts.has(linkedDomain)) return linkedDomain;
   const websiteDomain = isObject(website) ? findLinkedDomain(website.siteDomain) : undefined;
@@ -28,8 +28,8 @@ function findLinkedDomain(link: unknown): string | undefined {
  * parameters, with sorted query parameters, and with decoded letters. Ads with the same landing page can then be
  * grouped. `campaignParameters` contains the `utm_` parameters of the link.
  */
-export function parseLandingPage({ offerLink, cards }: Fields) {
-  const landingUrl = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
+export function parseLandingPage({ offerLink, cards }: UntypedFields) {
+  const landingUrl = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisibleText));
   const host = getHost(landingUrl);
   if (landingUrl === undefined || host === undefined) return { landingPage: null, campaignParameters: null };
   const decodedParameters = landingUrl.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentCodes);
@@ -104,7 +104,7 @@ const redirectOnlyHosts = new Set(redirectOnlyHostNames.split(' '));
  * social networks, click counters of ad platforms, and affiliate networks. Direct subdomains of these hosts redirect in
  * the same way.
  */
-const redirectParameters = new Map(
+const redirectParametersByHost = new Map(
   (
     [
       [redirectOnlyHostNames, 'u'],
@@ -137,9 +137,9 @@ const redirectParameters = new Map(
 function getRedirectParameters(host: string): readonly string[] | undefined {
   const parentHost = host.slice(host.indexOf('.') + 1);
   return (
-    redirectParameters.get(host) ??
-    redirectParameters.get(parentHost) ??
-    (googleHostPattern.test(host) ? redirectParameters.get('google.com') : undefined)
+    redirectParametersByHost.get(host) ??
+    redirectParametersByHost.get(parentHost) ??
+    (googleHostPattern.test(host) ? redirectParametersByHost.get('google.com') : undefined)
   );
 }
 
@@ -149,8 +149,8 @@ const googleHostPattern = /^google\.(?:com?\.)?[a-z]{2}$/;
  * Decodes percent-encoded characters, except where decoding would change the meaning of the URL. Converts all other
  * codes to upper case, so that equal URLs result in equal texts.
  */
-const decodePercentCodes = (text: string): string =>
-  text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {
+const decodePercentCodes = (urlPart: string): string =>
+  urlPart.replace(/(?:%[\da-f]{2})+/gi, (codes) => {
     try {
       return decodeURIComponent(codes).replace(/[\s\p{C}%/?#&=+;,:@$\\]/gu, encodeURIComponent);
     } catch {

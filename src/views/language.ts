@@ -14,7 +14,7 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
     const words = text === null ? '' : removeNonWords(text);
     if (!hasEnoughLetters(words)) return null;
     const result = eld.detect(words);
-    if (result.language === '' || !(result.isReliable() || isNonLatin(result.language))) return null;
+    if (result.language === '' || !(result.isReliable() || hasNonLatinScript(result.language))) return null;
     return result.language === 'ms' ? decideIndonesianOrMalay(words) : result.language;
   };
 }
@@ -62,7 +62,7 @@ function isMostlyCjk(words: string): boolean {
  * Returns true if the language is not written in the Latin script. Brand names in Latin letters make the detector less
  * confident about such a language, but the script alone is sufficient evidence.
  */
-const isNonLatin = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
+const hasNonLatinScript = (languageCode: string): boolean => new Intl.Locale(languageCode).maximize().script !== 'Latn';
 
 /**
  * Words that are common in Indonesian ads but not in Malay ads. This list is needed because the detector cannot

@@ -1,7 +1,7 @@
 import { formatCount, formatNumber } from './numbers.ts';
 import { joinNonEmpty, quote } from './safe-text.ts';
 import { truncateLine } from './tokens.ts';
-import type { Fields } from './view.ts';
+import type { UntypedFields } from './view.ts';
 
 /** The information that surrounds the items of a list: the number of items, the date, and how to get the next page. */
 export interface ListFrame {
@@ -80,7 +80,7 @@ function formatPosition({
 export const countryPattern = /^[A-Z]{2}$/;
 
 /** Formats the number of duplicates of an ad, e.g. `3 copies`. */
-export const formatDuplicates = (number: number): string => formatCount(number, 'copy', 'copies');
+export const formatDuplicates = (duplicateCount: number): string => formatCount(duplicateCount, 'copy', 'copies');
 
 function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
   if (!cursor) return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
@@ -96,7 +96,7 @@ function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): st
  */
 export function findAppUrlPattern(items: readonly object[], idFieldName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;
-  for (const item of items as readonly Fields[]) {
+  for (const item of items as readonly UntypedFields[]) {
     const { appUrl, [idFieldName]: id } = item;
     if (typeof appUrl !== 'string' || typeof id !== 'string' || id === '' || !appUrl.endsWith(id)) return;
     const start = appUrl.slice(0, -id.length);

@@ -12,10 +12,10 @@ const networkAbbreviations: ReadonlyMap<string, string> = new Map([
  * Matches the abbreviation of an ad network, e.g. `FB`. `quoteUnlessCodes` shows matching abbreviations without
  * quotation marks.
  */
-export const networkPattern = new RegExp(`^(?:${[...networkAbbreviations.values()].join('|')})$`);
+export const networkAbbreviationPattern = new RegExp(`^(?:${[...networkAbbreviations.values()].join('|')})$`);
 
 /** Returns the abbreviation of an ad network. Returns the name of the network if it has no abbreviation. */
-export const abbreviateNetwork = (name: string) => networkAbbreviations.get(name) ?? name;
+export const abbreviateNetwork = (networkName: string) => networkAbbreviations.get(networkName) ?? networkName;
 
 /**
  * Explains the abbreviations of the ad networks in a list of ads, e.g. `FB facebook, IG instagram`. Returns undefined

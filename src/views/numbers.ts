@@ -29,9 +29,9 @@ export const computeMedian = (values: readonly number[]): number => computePerce
  * therefore match the numbers of an SQL query. Returns 0 if there are no values.
  * @param percentage a number from 0 to 100
  */
-export function computePercentile(values: readonly number[], percent: number): number {
+export function computePercentile(values: readonly number[], percentage: number): number {
   const sortedValues = values.toSorted((left, right) => left - right);
-  const position = (percent / 100) * (sortedValues.length - 1);
+  const position = (percentage / 100) * (sortedValues.length - 1);
   const [lower = 0, upper = lower] = [sortedValues[Math.floor(position)], sortedValues[Math.ceil(position)]];
   return lower + (upper - lower) * (position - Math.floor(position));
 }

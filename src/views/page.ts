@@ -3,7 +3,7 @@ import { formatDay } from './dates.ts';
 import { buildFieldSchemas, type DataOf, pageFields } from './fields.ts';
 import {
   buildFullItem,
-  type Detail,
+  type DetailLevel,
   formatFullItems,
   formatFullView,
   maxFullViewTokens,
@@ -13,7 +13,15 @@ import {
 import { countryPattern, formatDuplicates, formatFramedList, type ListFrame } from './lists.ts';
 import { formatCount } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
-import { addFields, copyFields, createFactLister, type Fields, readId, readObjects, selectViewFields } from './view.ts';
+import {
+  addFields,
+  copyFields,
+  createFactFormatter,
+  readId,
+  readObjects,
+  selectViewFields,
+  type UntypedFields,
+} from './view.ts';
 
 /** Schema of an advertiser page, as results contain it. */
 export const PageView = z
@@ -34,9 +42,9 @@ const standardFields = selectViewFields(pageFields, 'standard');
  * @param options `budget` is the maximum size of the text in tokens if `detail` is `full`. The structured data may be
  * larger than the text.
  */
-export function viewPage(page: object, options: { detail: Detail; budget?: number }): PageView {
+export function buildPageView(page: object, options: { detail: DetailLevel; budget?: number }): PageView {
   const { detail, budget = maxFullViewTokens } = options;
-  const apiFields = page as Fields;
+  const apiFields = page as UntypedFields;
   const pageId = readId(apiFields.pageId);
   if (detail === 'full') return moveMismatchesToOtherTypes({ ...buildFullItem(apiFields, budget), pageId }, PageView);
   const view: PageView = { pageId };
@@ -59,14 +67,19 @@ function describeThumbnails(thumbnails: unknown): string | undefined {
 }
 
 /** A list of advertiser pages, and the options for formatting it as text. */
-export interface PageList extends ListFrame {
-  detail?: Detail;
+export interface PageListOptions extends ListFrame {
+  detail?: DetailLevel;
   items: readonly PageView[];
   budget?: number;
 }
 
 /** Formats a list of advertiser pages as text. */
-export const formatPageList = ({ items, detail = 'brief', budget = maxFullViewTokens, ...frame }: PageList): string =>
+export const formatPageList = ({
+  items,
+  detail = 'brief',
+  budget = maxFullViewTokens,
+  ...frame
+}: PageListOptions): string =>
   formatFramedList({
     ...frame,
     noun: 'page',
@@ -85,8 +98,8 @@ const formatPageLine = (page: PageView, number: number) =>
  * Formats a single advertiser page as text. With `detail: 'full'`, the text contains all fields and takes at most
  * `maxTokens` tokens.
  */
-export function formatPage(page: PageView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
-  if (detail === 'full') return formatFullView(page, budget);
+export function formatPage(page: PageView, detail: DetailLevel = 'standard', maxTokens = maxFullViewTokens): string {
+  if (detail === 'full') return formatFullView(page, maxTokens);
   const link = page.appUrl && `in the app: ${quote(page.appUrl)}`;
   return joinNonEmpty(
     [`Page ${formatPageHead(page)}`, formatPageFacts(page), hasDuplicateCount(page) && `(${sumsNote})`, link],
@@ -108,7 +121,7 @@ const formatPageHead = ({ pageId, pageName }: PageView) =>
  */
 const languagePattern = /^[a-z]{2}(?:-[A-Z]{2})?$/;
 
-const listSimpleFacts = createFactLister(pageFields);
+const listSimpleFacts = createFactFormatter(pageFields);
 
 function formatPageFacts(page: PageView): string {
   const { adsAmount, adsTotalDuplicates, averageDuplicates, pageLikes, pageIgFollowers, detailsEstimated } = page;

@@ -48,7 +48,7 @@ const wordPattern = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
  * Matches a sentence that is disguised as one word, e.g. `ignore_all_previous_instructions`. Because of the lookbehind,
  * a match can start only at the beginning of a word. Otherwise, the time for matching would be quadratic.
  */
-const sentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
+const disguisedSentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
 const uuidPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const constantPattern = /^[A-Z\d_]+$/;
@@ -60,7 +60,7 @@ export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 /** Returns true for a single word that cannot form a sentence, such as an id, a date, a domain or a constant. */
 export const isWord = (text: string): boolean =>
-  (wordPattern.test(text) && !sentencePattern.test(text)) || isUuid(text) || dateTimePattern.test(text);
+  (wordPattern.test(text) && !disguisedSentencePattern.test(text)) || isUuid(text) || dateTimePattern.test(text);
 
 /** Matches characters that have a special meaning in Markdown or HTML. */
 const markupPattern = /[[<`\]!]/;
@@ -102,7 +102,7 @@ export function sanitize(text: string): string {
     .replace(brailleBlankPattern, ' ')
     .replace(hiddenPattern, (match) => (isFlag(match) ? match : ''))
     .toWellFormed()
-    .replace(excessMarksPattern, (marks) => marks.slice(0, measureKeptMarks(marks)))
+    .replace(excessMarksPattern, (marks) => marks.slice(0, measureAllowedMarks(marks)))
     .replace(strayJoinerPattern, '');
 }
 
@@ -143,10 +143,10 @@ const flagSequence = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}
 
 // The letters and marks of scripts in which ZWNJ (zero-width non-joiner) or ZWJ (zero-width joiner) can appear between
 // letters.
-const joiningLetters = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
+const lettersWithJoiners = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
 const virama = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`;
 const joinersInEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
-const joinersInScript = String.raw`(?<=${joiningLetters})[\u200c\u200d](?=${joiningLetters})|(?<=${virama})[\u200c\u200d]`;
+const joinersInScript = String.raw`(?<=${lettersWithJoiners})[\u200c\u200d](?=${lettersWithJoiners})|(?<=${virama})[\u200c\u200d]`;
 
 const lineBreakPattern = /\r\n?|[\v\f\x85\u2028\u2029]/g;
 /** Matches the blank Braille pattern, an unusual character that looks like a space. */
@@ -169,7 +169,7 @@ const isFlag = (match: string) => match.length > 2;
  * Returns the length of the first `maxCombiningMarks` characters of a sequence of combining marks. `sanitize` removes
  * the marks after them.
  */
-function measureKeptMarks(marks: string): number {
+function measureAllowedMarks(marks: string): number {
   let end = 0;
   for (let markCount = 0; markCount < maxCombiningMarks; markCount++)
     end += (marks.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;

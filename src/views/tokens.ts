@@ -6,7 +6,8 @@ import tables from './token-tables.json' with { type: 'json' };
  * character has a cost, which is lower if the character forms a frequent pair with the preceding one. For lists of real
  * ads, the estimate is at most 12% too high. For random characters of any script, it is at most a third too low.
  */
-export const estimateTokens = (text: string): number => Math.ceil(sumCosts(text, Number.POSITIVE_INFINITY).cost / 100);
+export const estimateTokens = (text: string): number =>
+  Math.ceil(sumTokenCosts(text, Number.POSITIVE_INFINITY).cost / 100);
 
 /**
  * Returns true if a text has at most `maxTokens` estimated tokens. The estimate is fast for texts that are short or far
@@ -23,7 +24,7 @@ const isWithinByteCount = (text: string, maxTokens: number): boolean =>
   text.length <= maxTokens && Buffer.byteLength(text) <= maxTokens;
 
 /** Returns the length of the longest beginning of a text that has at most `maxTokens` tokens. */
-const measureFittingPrefix = (text: string, maxTokens: number): number => sumCosts(text, 100 * maxTokens).end;
+const measureFittingPrefix = (text: string, maxTokens: number): number => sumTokenCosts(text, 100 * maxTokens).end;
 
 /**
  * The costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit.
@@ -100,7 +101,7 @@ const frequentPairCost = 14;
  * Adds up the costs of characters until the sum would exceed `maxCost`. Returns the length and the cost of the text
  * before this limit.
  */
-function sumCosts(text: string, maxCost: number): { cost: number; end: number } {
+function sumTokenCosts(text: string, maxCost: number): { cost: number; end: number } {
   costTables ??= computeCostTables();
   const { charCosts, pairCosts } = costTables;
   let cost = 0;
@@ -143,7 +144,7 @@ const maxLookaheadChars = 60;
  * The maximum distance of a space before the cut, in characters. If a space is within this distance, the text is cut at
  * the space instead.
  */
-const maxSpaceDistance = 16;
+const maxSpaceDistanceChars = 16;
 
 /**
  * The segmenters for each granularity. They are created on first use, because loading their rules would slow down the
@@ -164,20 +165,22 @@ export function findSegmentStart(index: number, text: string, granularity: 'word
  * Returns the last position up to `maxPosition` at which the text can be cut without splitting a word or visible
  * character.
  */
-function findCutPosition(text: string, end: number): number {
-  const spacePosition = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
-  if (spacePosition > Math.max(end - maxSpaceDistance, end / 2)) return spacePosition;
-  const nearbyText = text.slice(0, end + maxLookaheadChars);
-  const wordStart = findSegmentStart(end, nearbyText, 'word');
-  if (wordStart > end / 2) return wordStart;
+function findCutPosition(text: string, maxPosition: number): number {
+  const spacePosition = Math.max(text.lastIndexOf(' ', maxPosition), text.lastIndexOf('\n', maxPosition));
+  if (spacePosition > Math.max(maxPosition - maxSpaceDistanceChars, maxPosition / 2)) return spacePosition;
+  const nearbyText = text.slice(0, maxPosition + maxLookaheadChars);
+  const wordStart = findSegmentStart(maxPosition, nearbyText, 'word');
+  if (wordStart > maxPosition / 2) return wordStart;
   // Two ASCII characters never form one visible character, so cutting between them is safe.
-  return asciiPairPattern.test(text.slice(end - 1, end + 1)) ? end : findSegmentStart(end, nearbyText, 'grapheme');
+  return asciiPairPattern.test(text.slice(maxPosition - 1, maxPosition + 1))
+    ? maxPosition
+    : findSegmentStart(maxPosition, nearbyText, 'grapheme');
 }
 
 const asciiPairPattern = /^[ -~]{2}$/;
 
 /** A list of items, the function that renders it as text, and the limits for this text. */
-interface FitOptions<Item> extends TextLimits {
+interface FittingItemsOptions<Item> extends TextLimits {
   items: readonly Item[];
   render: (items: readonly Item[]) => string;
 }
@@ -187,7 +190,7 @@ interface FitOptions<Item> extends TextLimits {
  * non-empty list, because the text of a single item has a separate limit. Renders the list once if all items fit, and
  * otherwise about three times.
  */
-export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: FitOptions<Item>): number {
+export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: FittingItemsOptions<Item>): number {
   if (items.length <= 1) return items.length;
   let largestFit = { count: 0, length: 0 };
   let smallestOverflow = { count: items.length + 1, length: 0, fittingLength: 0 };
@@ -241,7 +244,7 @@ export function clampText(text: string, { maxTokens, maxBytes = Number.POSITIVE_
   // beginning of that line.
   const startText = text.slice(0, lineEnd > end / 2 ? lineEnd : findCutPosition(text, end));
   const missingChars = text.length - footer.length - startText.length;
-  return `${startText}${closeQuote(startText)}\n(cut to fit: ${missingChars} more characters)${footer}`;
+  return `${startText}${buildMissingQuotationMark(startText)}\n(cut to fit: ${missingChars} more characters)${footer}`;
 }
 
 const noteTokens = 16;
@@ -251,8 +254,8 @@ const noteBytes = 80;
  * Returns `…"` if the last line of a cut text lacks its closing quotation mark. A quoted text contains neither
  * quotation marks nor line breaks, so an odd number of quotation marks means that one is missing.
  */
-function closeQuote(text: string): string {
-  const lastLine = text.slice(text.lastIndexOf('\n') + 1);
+function buildMissingQuotationMark(cutText: string): string {
+  const lastLine = cutText.slice(cutText.lastIndexOf('\n') + 1);
   return lastLine.split('"').length % 2 === 0 ? '…"' : '';
 }
 
@@ -267,11 +270,11 @@ function measurePrefixWithinBytes(text: string, maxBytes = Number.POSITIVE_INFIN
  * The maximum number of characters to read for each token that a text may have. Further characters are dropped before
  * the slow `sanitize` runs.
  */
-export const charsPerToken = 8;
+export const maxReadCharsPerToken = 8;
 
 /** Sanitizes a third-party text, puts it on one line, and truncates it to `maxTokens` tokens. */
 export function truncateLine(text: string, maxTokens: number): string {
-  const readChars = charsPerToken * (maxTokens + charsPerToken);
+  const readChars = maxReadCharsPerToken * (maxTokens + maxReadCharsPerToken);
   return truncate(sanitizeLine(text.slice(0, readChars)), maxTokens, Math.max(0, text.length - readChars));
 }
 

@@ -133,12 +133,12 @@ const isContentParameter = (parameter: string) =>
   parameter !== '' && !isTrackingParameter(parameter) && !macroPattern.test(parameter);
 
 /** Decodes percent-encoded letters in a URL. Returns the original URL if decoding would change its meaning. */
-function decodePercentCodes(href: string): string {
-  if (href.length > maxUrlChars) return href;
+function decodePercentCodes(encodedUrl: string): string {
+  if (encodedUrl.length > maxUrlChars) return encodedUrl;
   try {
-    const decodedUrl = sanitizeLine(decodeURI(href).replace(/\s/g, '%20'));
-    return new URL(decodedUrl).href === href ? decodedUrl : href;
+    const decodedUrl = sanitizeLine(decodeURI(encodedUrl).replace(/\s/g, '%20'));
+    return new URL(decodedUrl).href === encodedUrl ? decodedUrl : encodedUrl;
   } catch {
-    return href;
+    return encodedUrl;
   }
 }

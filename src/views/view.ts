@@ -1,6 +1,6 @@
 import type { ApiField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
-import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
+import { fitsWithin, maxReadCharsPerToken, truncate } from './tokens.ts';
 
 /** The maximum length of an id, in tokens. A UUID needs half as many tokens. */
 export const maxIdTokens = 48;
@@ -9,10 +9,10 @@ export const maxIdTokens = 48;
  * An object from the service, or a result that is built from such an object. The fields can have any type, so code must
  * check each field before use.
  */
-export type Fields = Record<string, unknown>;
+export type UntypedFields = Record<string, unknown>;
 
 /** Returns true for an object, but not for an array or null. */
-export const isObject = (value: unknown): value is Fields =>
+export const isObject = (value: unknown): value is UntypedFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
@@ -30,7 +30,7 @@ const isLongNumber = (value: unknown): value is string => typeof value === 'stri
 const longNumberPattern = /^-?\d{16,400}$/;
 
 /** Returns the objects in an array. Returns an empty array for any other value. */
-export const readObjects = (value: unknown): Fields[] =>
+export const readObjects = (value: unknown): UntypedFields[] =>
   Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
 /** The maximum number of objects to read from an array. Real ads have far fewer cards and media files. */
@@ -40,7 +40,7 @@ const maxObjects = 1000;
 export function readText(value: unknown, maxTokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
   if (plainWordPattern.test(value) && fitsWithin(value, maxTokens)) return value;
-  const readChars = charsPerToken * (maxTokens + 8);
+  const readChars = maxReadCharsPerToken * (maxTokens + 8);
   const text = sanitize(value.slice(0, readChars)).trim();
   const unreadChars = Math.max(0, value.length - readChars);
   return text === '' && unreadChars === 0 ? undefined : truncate(text, maxTokens, unreadChars);
@@ -50,11 +50,11 @@ export function readText(value: unknown, maxTokens: number): string | undefined 
 const plainWordPattern = /^[\w-]{1,32}$/;
 
 /** Returns true if the value is a text with at least one visible character. */
-export const isVisible = (value: unknown): boolean =>
+export const isVisibleText = (value: unknown): boolean =>
   typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
 
 /** Returns an id as text. Returns an empty string if the id is missing, because the output schemas require an id. */
-export const readId = (value: unknown): string => readText(isNumber(value) ? String(value) : value, maxIdTokens) ?? '';
+export const readId = (id: unknown): string => readText(isNumber(id) ? String(id) : id, maxIdTokens) ?? '';
 
 const maxListedWords = 12;
 const wordTokens = 12;
@@ -83,13 +83,13 @@ export const selectViewFields = (
 const dateTokens = 20;
 
 /** Creates a function that formats all fields of an object whose description has a `phrase`, e.g. as `reach 800000`. */
-export function createFactLister(fields: Record<string, ApiField>): (view: object) => string[] {
+export function createFactFormatter(fields: Record<string, ApiField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { phrase }]) =>
     phrase === undefined ? [] : [{ name, label: phrase }],
   );
   return (view) =>
     phrases.flatMap(({ name, label }) => {
-      const value = (view as Fields)[name];
+      const value = (view as UntypedFields)[name];
       return value === undefined ? [] : [`${label} ${value}`];
     });
 }
@@ -98,20 +98,24 @@ export function createFactLister(fields: Record<string, ApiField>): (view: objec
  * Copies fields from an object of the service to a result. Leaves out fields that are missing, null, empty or of an
  * unexpected type. Truncates long texts and lists.
  */
-export function copyFields(view: object, apiObject: Fields, fieldTypes: Readonly<Record<string, FieldCopyRule>>): void {
-  for (const fieldName in fieldTypes) {
+export function copyFields(
+  view: object,
+  apiObject: UntypedFields,
+  fieldCopyRules: Readonly<Record<string, FieldCopyRule>>,
+): void {
+  for (const fieldName in fieldCopyRules) {
     const fieldValue = apiObject[fieldName];
     if (fieldValue === undefined || fieldValue === null) continue;
-    const shownValue = readValue(fieldValue, fieldTypes[fieldName]);
-    if (shownValue !== undefined) (view as Fields)[fieldName] = shownValue;
+    const shownValue = readValue(fieldValue, fieldCopyRules[fieldName]);
+    if (shownValue !== undefined) (view as UntypedFields)[fieldName] = shownValue;
   }
 }
 
 /** Adds all fields that are not undefined to an object. */
-export function addFields(target: object, fields: object): void {
+export function addFields(targetObject: object, fields: object): void {
   for (const fieldName in fields) {
-    const fieldValue = (fields as Fields)[fieldName];
-    if (fieldValue !== undefined) (target as Fields)[fieldName] = fieldValue;
+    const fieldValue = (fields as UntypedFields)[fieldName];
+    if (fieldValue !== undefined) (targetObject as UntypedFields)[fieldName] = fieldValue;
   }
 }
 

@@ -8,11 +8,11 @@ import { type FieldChange, findChanges } from '../views/ad-changes.ts';
 import { describeCreative } from '../views/ad-media.ts';
 import { splitColumnName } from '../views/column-title.ts';
 import { formatDay } from '../views/dates.ts';
-import { excerptDifference } from '../views/differing-excerpts.ts';
+import { buildDifferenceExcerpts } from '../views/differing-excerpts.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessConstant, quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems, sanitizeId, truncateLine } from '../views/tokens.ts';
-import { type Fields, readText } from '../views/view.ts';
+import { readText, type UntypedFields } from '../views/view.ts';
 import type { WatchCheck } from './check.ts';
 
 /** An ad that `check_watches` reports as new, changed or gone. */
@@ -36,9 +36,9 @@ interface ReportedAdGroup {
 /** The maximum number of new and changed ads to list together. The same maximum applies separately to gone ads. */
 const maxListedAds = 10;
 /** The number of places in the list that are reserved for changed ads. Otherwise, new ads could take all places. */
-const minListedChangedAds = 3;
+const reservedChangedAdPlaces = 3;
 /** The maximum number of changes to list for one ad. For further changes, the text contains only their number. */
-const maxChanges = 3;
+const maxListedChangesPerAd = 3;
 
 /**
  * Collects the new, changed and gone ads of a watch (a search that is repeated to find new ads). Returns an empty list
@@ -53,7 +53,7 @@ export function collectReportedAds(
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
   const lastResponseNumbers = previousGathering && findLastResponseNumbers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
-  const maxNew = maxListedAds - Math.min(minListedChangedAds, updatedIds.length);
+  const maxNew = maxListedAds - Math.min(reservedChangedAdPlaces, updatedIds.length);
   const listedNewIds = newIds.slice(0, maxNew);
   const listedChangedIds = updatedIds.slice(0, maxListedAds - listedNewIds.length);
   const listedGoneIds = goneIds.slice(0, maxListedAds);
@@ -70,7 +70,7 @@ export function collectReportedAds(
     const ads = ids.flatMap((id) => {
       const item = items.get(normalizeAdId(id));
       if (item === undefined) return [];
-      const fields = parseItem(item) as Fields;
+      const fields = parseItem(item) as UntypedFields;
       const displayFormat = readText(fields.displayFormat, 12);
       const format = joinNonEmpty([displayFormat && quoteUnlessConstant(displayFormat), describeCreative(fields)], ' ');
       const appUrl = readText(fields.appUrl, 100);
@@ -94,7 +94,7 @@ export function collectReportedAds(
 function formatChanges(responseNumber: number, item: StoredItem): string[] {
   const previousVersion = findVersionAt(responseNumber, item);
   const changes = previousVersion ? findChanges(parseItem(previousVersion), parseItem(item)) : [];
-  const changeTexts = changes.slice(0, maxChanges).map((change) => {
+  const changeTexts = changes.slice(0, maxListedChangesPerAd).map((change) => {
     const label = splitColumnName(change.field);
     const valueTexts = formatValuePair(change);
     return valueTexts === undefined ? `${label} changed` : `${label} ${valueTexts.join(' → ')}`;
@@ -113,7 +113,7 @@ function formatValuePair({ oldValue, newValue }: FieldChange): [string, string] 
     return [oldValue === null ? 'none' : formatValue(oldValue), newValue === null ? 'none' : formatValue(newValue)];
   const [dayBefore, dayAfter] = [formatCalendarDay(oldValue), formatCalendarDay(newValue)];
   if (dayBefore !== undefined && dayAfter !== undefined && dayBefore !== dayAfter) return [dayBefore, dayAfter];
-  return excerptDifference(oldValue, newValue);
+  return buildDifferenceExcerpts(oldValue, newValue);
 }
 
 const formatCalendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? formatDay(text) : undefined);

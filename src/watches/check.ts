@@ -33,14 +33,14 @@ export interface CheckedWatch {
 }
 
 /** The maximum number of ads that a check reads if the watch does not have a `maxAds` setting. */
-export const defaultMaxAds = 1000;
+export const defaultMaxAdsPerCheck = 1000;
 
 /**
  * Checks watches (searches that are repeated to find new ads). The watch whose last check is the oldest comes first.
  * Watches with the same search share the ads that are read, so that the caller pays for these ads only once.
  * @returns the checked watches, and the reason if the tool call ended before all watches were read
  */
-export async function runChecks(
+export async function runWatchChecks(
   watches: readonly Watch[],
   { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
   context: CheckContext,
@@ -53,20 +53,20 @@ export async function runChecks(
   for (const watch of sortByLeastRecentCheck(watches)) {
     const request = {
       question: pickQuestion(watch),
-      maxAds: watch.maxAds ?? defaultMaxAds,
+      maxAds: watch.maxAds ?? defaultMaxAdsPerCheck,
       maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, remainingCredits)),
       fresh: true,
     };
     const questionKey = getQuestionKey(request.question);
     const existingOutcome =
       completeOutcomes.get(questionKey) ??
-      (fresh ? undefined : findRecentOutcome(request.question, contentsBefore, context));
+      (fresh ? undefined : findRecentStoredOutcome(request.question, contentsBefore, context));
     const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
     const readPages = (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> =>
       withOpenedGathering(
         request,
         contentsBefore,
-        { ...context, ...prefixProgress(context, progressPrefix, adsRead) },
+        { ...context, ...addWatchToProgress(context, progressPrefix, adsRead) },
         (_, readMissingPages) => readMissingPages(),
       ).then(
         (outcome) => ({ stopInfo: outcome.stopInfo, outcome }),
@@ -77,7 +77,7 @@ export async function runChecks(
       : callStopInfo
         ? { stopInfo: callStopInfo }
         : await readPages();
-    const check = outcome && createCheck(watch, outcome, context.clock());
+    const check = outcome && createWatchCheck(watch, outcome, context.clock());
     if (outcome && outcome !== existingOutcome) remainingCredits -= outcome.spentCredits;
     adsRead += outcome?.idsReadByCall.size ?? 0;
     const usesStoredAds = existingOutcome !== undefined && !completeOutcomes.has(questionKey);
@@ -107,7 +107,7 @@ const maxRecentAgeMs = 900_000;
  * Returns the stored ads of a search if they are complete and only a few minutes old. The result has the same form as
  * for newly read ads.
  */
-export function findRecentOutcome(
+export function findRecentStoredOutcome(
   question: GatheringQuestion,
   contents: DatasetContents,
   { now, cacheMs }: Pick<CheckContext, 'now' | 'cacheMs'>,
@@ -142,17 +142,17 @@ function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
  * Adds the number of the watch to each progress message, e.g. `watch 2 of 5: 120 ads read`. The progress value includes
  * the ads of earlier watches, because the value must never decrease.
  */
-const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, adsReadBefore: number) =>
+const addWatchToProgress = ({ onProgress }: CheckContext, messagePrefix: string, previouslyReadAds: number) =>
   onProgress && {
     onProgress: ({ progress, message }: Progress) =>
-      onProgress({ progress: adsReadBefore + progress, message: messagePrefix + message }),
+      onProgress({ progress: previouslyReadAds + progress, message: messagePrefix + message }),
   };
 
 /**
  * Compares the ads that a check read with the last complete check of the same watch. Returns undefined if the check
  * read no ads.
  */
-function createCheck(
+function createWatchCheck(
   watch: Watch,
   { gathering, contents, readCount }: GatherOutcome,
   checkedAt: number,

@@ -7,7 +7,7 @@ import { sanitizeLine } from '../views/safe-text.ts';
  * The content of an email with the results of `check_watches`. Its texts may come from advertisers, so `renderMail`
  * sanitizes them.
  */
-export interface Mail {
+export interface MailContent {
   writtenAt: number;
   isDemo: boolean;
   version: string;
@@ -30,7 +30,7 @@ interface MailAd {
 }
 
 /** Renders an email as one HTML file that contains no scripts and no links, and that causes no network requests. */
-export const renderMail = ({ writtenAt, isDemo, version, watches }: Mail): string =>
+export const renderMail = ({ writtenAt, isDemo, version, watches }: MailContent): string =>
   renderPage(
     <Page
       title={`Ads on ${formatDay(writtenAt)}`}

@@ -67,13 +67,13 @@ export function storeWatch(
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
     const storedWatch = parseWatches(records).find((watch) => watch.name === name);
-    const isSame = storedWatch && getQuestionKey(storedWatch) === getQuestionKey(question);
+    const hasSameQuestion = storedWatch && getQuestionKey(storedWatch) === getQuestionKey(question);
     const record: WatchRecord = {
       ...pickQuestion(question),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
-      complete: isSame ? storedWatch.complete : [],
-      ...(isSame && storedWatch.last && { last: storedWatch.last }),
+      complete: hasSameQuestion ? storedWatch.complete : [],
+      ...(hasSameQuestion && storedWatch.last && { last: storedWatch.last }),
     } as WatchRecord;
     return { put: [[name, record]], result: undefined };
   });

@@ -31,7 +31,7 @@ export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
  */
 const maxComparedDays = 56;
 const minComparedDays = 28;
-const intervalCounts = { most: 8, least: 4 };
+const intervalCountLimits = { most: 8, least: 4 };
 /**
  * The minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a
  * launch, so shorter intervals cannot be compared.
@@ -76,8 +76,8 @@ export async function computeTypicalLaunches(
       }
     }
   const knownIntervals = Math.floor((lastDay - earliestDay) / days);
-  const intervals = Math.min(knownIntervals, Math.max(intervalCounts.most, Math.floor(maxComparedDays / days)));
-  if (intervals < Math.max(intervalCounts.least, Math.ceil(minComparedDays / days))) return;
+  const intervals = Math.min(knownIntervals, Math.max(intervalCountLimits.most, Math.floor(maxComparedDays / days)));
+  if (intervals < Math.max(intervalCountLimits.least, Math.ceil(minComparedDays / days))) return;
   const sortedCounts = Array.from(
     { length: intervals },
     (_, intervalIndex) => launchesByInterval[intervalIndex] ?? 0,

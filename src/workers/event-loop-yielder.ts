@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 
 /** How long a computation may block the event loop, in milliseconds. */
-const maxComputingMs = 5;
+const maxBlockingMs = 5;
 
 /**
  * Returns a function that a long computation must await between its steps. The function yields to the event loop if
@@ -10,7 +10,7 @@ const maxComputingMs = 5;
 export function createEventLoopYielder(): () => Promise<void> {
   let lastYieldAt = performance.now();
   return async () => {
-    if (performance.now() - lastYieldAt < maxComputingMs) return;
+    if (performance.now() - lastYieldAt < maxBlockingMs) return;
     await setImmediate();
     lastYieldAt = performance.now();
   };

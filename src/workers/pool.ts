@@ -65,8 +65,8 @@ export class WorkerPool<Request, Reply, Data = undefined> {
    * Removes the first idle worker for whose data `isSuitableData` returns true, and returns the worker. Returns
    * undefined if there is no such worker.
    */
-  takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
-    const [worker] = [...this.#idleWorkers.keys()].filter(({ data }) => matches(data));
+  takeIdleWorker(isSuitableData: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
+    const [worker] = [...this.#idleWorkers.keys()].filter(({ data }) => isSuitableData(data));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }

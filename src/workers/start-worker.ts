@@ -17,20 +17,23 @@ export interface WorkerSource {
  * thread runs the TypeScript source.
  */
 export function startWorker({ baseUrl, sourcePath, builtPath }: WorkerSource, workerData: object): Worker {
-  const runsFromSources = baseUrl.endsWith('.ts');
-  return new Worker(runsFromSources ? createSourceLoader(new URL(sourcePath, baseUrl)) : new URL(builtPath, baseUrl), {
-    workerData,
-    resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
-    eval: runsFromSources,
-    execArgv: [],
-    argv: [],
-    env: {},
-    // Separate the worker from the standard streams of the process, because standard output carries MCP messages. No
-    // code reads the output of the worker, because reading would keep the process alive.
-    stdin: false,
-    stdout: true,
-    stderr: true,
-  });
+  const isRunningFromSource = baseUrl.endsWith('.ts');
+  return new Worker(
+    isRunningFromSource ? createSourceLoader(new URL(sourcePath, baseUrl)) : new URL(builtPath, baseUrl),
+    {
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+      eval: isRunningFromSource,
+      execArgv: [],
+      argv: [],
+      env: {},
+      // Separate the worker from the standard streams of the process, because standard output carries MCP messages. No
+      // code reads the output of the worker, because reading would keep the process alive.
+      stdin: false,
+      stdout: true,
+      stderr: true,
+    },
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BoardAds, BoardContext, BoardPictures } from '../../src/board/payload.ts';
+import type { BoardAdsResult, BoardContext, BoardPicturesResult } from '../../src/board/payload.ts';
 import {
   type BoardService,
   createAdId,
@@ -54,10 +54,10 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
     expect(meta<BoardContext>(viewed).ids).toEqual(ids.slice(0, 2));
 
     const boardResult = await server.call('board_ads', { ids, page });
-    expect(meta<BoardAds>(boardResult).ads.map(({ id }) => id)).toEqual(ids);
+    expect(meta<BoardAdsResult>(boardResult).ads.map(({ id }) => id)).toEqual(ids);
     expect(boardResult.text).toBe('7 ads for the board, 0 more to come.');
     expect(Object.keys(boardResult.data)).toEqual(output === 'text' ? [] : ['receipt']);
-    const { pictures } = await callBoardTool<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, server);
+    const { pictures } = await callBoardTool<BoardPicturesResult>('board_pictures', { ids: ids.slice(0, 1) }, server);
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
@@ -113,7 +113,7 @@ test('the tool board_ads marks the ads that the latest check of a watch (a saved
   expect(meta<BoardContext>(first)).toMatchObject({ tool: 'check_watches', gathering: expect.stringMatching(/^g/) });
   const listMarkedIds = async () => {
     const { gathering = '' } = (await server.call('gather_ads', { maxCredits: 30 })).data as { gathering?: string };
-    const { ads } = await callBoardTool<BoardAds>(
+    const { ads } = await callBoardTool<BoardAdsResult>(
       'board_ads',
       { gathering, page: await readTestPageToken(server) },
       server,
@@ -131,7 +131,7 @@ test('the tool board_ads marks the ads that the latest check of a watch (a saved
 test('the tool board_ads returns stored ads with their labels at no charge', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
-  const { ads, missingIds, left, offeredTools } = await callBoardTool<BoardAds>('board_ads', {
+  const { ads, missingIds, left, offeredTools } = await callBoardTool<BoardAdsResult>('board_ads', {
     ids: [createAdId(3), 'nowhere', createAdId(2)],
   });
   expect(ads.map(({ id }) => id)).toEqual([createAdId(3), createAdId(2)]);
@@ -143,7 +143,10 @@ test('the tool board_ads returns stored ads with their labels at no charge', asy
       { adId: createAdId(2), label: 'new' },
     ],
   });
-  const labelled = await callBoardTool<BoardAds>('board_ads', { ids: [createAdId(3), createAdId(2)], detail: 'full' });
+  const labelled = await callBoardTool<BoardAdsResult>('board_ads', {
+    ids: [createAdId(3), createAdId(2)],
+    detail: 'full',
+  });
   const labels = [{ label: 'hook', value: 'question' }, { label: 'new' }];
   expect(labelled.ads.map((ad) => ad.labels)).toEqual([undefined, labels]);
   expect(service.requests.length).toBe(before);
@@ -156,7 +159,7 @@ test('the tool board_ads returns stored ads with their labels at no charge', asy
   };
   expect(ads[1]).toMatchObject({ ...expectedFields, cards: [{ title: 'Card 1 of 2' }] });
   expect(Object.keys(ads[1] ?? {})).not.toContain('body');
-  const fullResult = await callBoardTool<BoardAds>('board_ads', { ids: [createAdId(2)], detail: 'full' });
+  const fullResult = await callBoardTool<BoardAdsResult>('board_ads', { ids: [createAdId(2)], detail: 'full' });
   expect(fullResult.ads[0]).toMatchObject({
     ...expectedFields,
     body: 'First line of offer 2.\nIts second line.',
@@ -173,10 +176,10 @@ test('the tool board_ads says how many ads are missing from a gather_ads result 
     const client = await ownService.start({ output: 'both' });
     const token = await readTestPageToken(client);
     const { gathering: id } = meta<BoardContext>(await client.call('gather_ads', { maxAds: 15, maxCredits: 30 }));
-    const { gathering } = await callBoardTool<BoardAds>('board_ads', { gathering: id, page: token }, client);
+    const { gathering } = await callBoardTool<BoardAdsResult>('board_ads', { gathering: id, page: token }, client);
     expect(gathering?.notes[0]).toMatch(/^Read 15 of 30 ads.* Reading the rest costs /);
     await client.call('gather_ads', { maxCredits: 30 });
-    const complete = await callBoardTool<BoardAds>('board_ads', { gathering: id, page: token }, client);
+    const complete = await callBoardTool<BoardAdsResult>('board_ads', { gathering: id, page: token }, client);
     expect(complete.gathering?.notes).toContainEqual(
       expect.stringMatching(/^Known for some of the 30 ads only: .*country \(20\)/),
     );
@@ -187,7 +190,7 @@ test('the tool board_ads says how many ads are missing from a gather_ads result 
 
 test('the tool board_ads returns the ads of a gather_ads result and rejects an unknown result id', async () => {
   const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
-  const { gathering, ads } = await callBoardTool<BoardAds>('board_ads', { gathering: id });
+  const { gathering, ads } = await callBoardTool<BoardAdsResult>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
   expect(ads).toHaveLength(30);
   const unknown = await server.call('board_ads', { gathering: 'g0', page });
@@ -202,10 +205,10 @@ test('the tool board_ads returns the time at which the ads were read', async () 
   const { gathering } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   time += 70 * 86_400_000;
   for (const args of [{ gathering }, { ids: [createAdId(3), createAdId(2)] }]) {
-    const { asOf, readAt } = await callBoardTool<BoardAds>('board_ads', args, server);
+    const { asOf, readAt } = await callBoardTool<BoardAdsResult>('board_ads', args, server);
     expect([readAt?.slice(0, 10), asOf.slice(0, 10)]).toEqual(['2026-11-20', '2027-01-29']);
   }
-  expect(await callBoardTool<BoardAds>('board_ads', { ids: ['nowhere'] }, server)).not.toHaveProperty('readAt');
+  expect(await callBoardTool<BoardAdsResult>('board_ads', { ids: ['nowhere'] }, server)).not.toHaveProperty('readAt');
   await server.close();
 });
 
@@ -218,7 +221,7 @@ test('the tool board_ads returns a large gather_ads result in several calls with
   let request: object = { gathering };
   let { left } = { left: [''] };
   while (left.length > 0) {
-    const answer = await callBoardTool<BoardAds>('board_ads', request, large);
+    const answer = await callBoardTool<BoardAdsResult>('board_ads', request, large);
     expect(JSON.stringify(answer).length).toBeLessThan(510_000);
     expect(answer.ads.length).toBeGreaterThan(0);
     readIds.push(...answer.ads.map(({ id }) => id));
@@ -234,7 +237,7 @@ test('the tool board_pictures returns the pictures of an ad in card order, with 
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const requestedIds = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
-  const { pictures, left } = await callBoardTool<BoardPictures>('board_pictures', { ids: requestedIds });
+  const { pictures, left } = await callBoardTool<BoardPicturesResult>('board_pictures', { ids: requestedIds });
   expect(pictures.map(({ id }) => id)).toEqual(requestedIds);
   expect(pictures.map(({ src }) => src !== undefined)).toEqual([true, true, false, false]);
   expect(pictures[2]?.reason).toContain('only 3 cards');
@@ -258,9 +261,10 @@ test('the tool board_pictures returns the other pictures if one picture fails to
   });
   await serverWithTimeout.call('search_ads', {});
   // Once fetched, the picture is cached, so later calls return it even on a busy machine.
-  const fastPicture = () => callBoardTool<BoardPictures>('board_pictures', { ids: [createAdId(0)] }, serverWithTimeout);
+  const fastPicture = () =>
+    callBoardTool<BoardPicturesResult>('board_pictures', { ids: [createAdId(0)] }, serverWithTimeout);
   await expect.poll(async () => (await fastPicture()).pictures[0]?.src).toBeDefined();
-  const { pictures } = await callBoardTool<BoardPictures>(
+  const { pictures } = await callBoardTool<BoardPicturesResult>(
     'board_pictures',
     { ids: [createAdId(0), createAdId(1)] },
     serverWithTimeout,
@@ -291,9 +295,11 @@ test('the board tools reject calls with too many ids or with ids that are too lo
   await expectRefusal('board_ads', { gathering: '__proto__' });
   await expectRefusal('board_pictures', { ids: [] });
   await expectRefusal('board_pictures', { ids: Array.from({ length: 25 }, (_, index) => `${index}`) });
-  const { missingIds } = await callBoardTool<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
+  const { missingIds } = await callBoardTool<BoardAdsResult>('board_ads', {
+    ids: ['__proto__', '__proto__', '', '\u0000'],
+  });
   expect(missingIds).toEqual(['__proto__', '', '\u0000']);
-  const { pictures } = await callBoardTool<BoardPictures>('board_pictures', {
+  const { pictures } = await callBoardTool<BoardPicturesResult>('board_pictures', {
     ids: [
       '#',
       '#1',

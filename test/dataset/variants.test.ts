@@ -15,7 +15,7 @@ const tents = 'A tent for two, light as a feather, put up in a minute, dry in an
 
 function findVariants(copies: (string | null)[]) {
   const index = new VariantIndex();
-  return copies.map((copy, position) => index.add(`${position}`, copy));
+  return copies.map((copy, position) => index.addAd(`${position}`, copy));
 }
 
 describe('Text variants of ads', () => {

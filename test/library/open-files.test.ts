@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { strToU8, zipSync } from 'fflate';
 import { expect } from 'vitest';
 import { formatProgress } from '../../src/cli/library.ts';
-import { openWorkbook, type SheetCell } from '../../src/dataset/workbook.ts';
+import { createWorkbookWriter, type SheetCell } from '../../src/dataset/workbook.ts';
 import { importFiles } from '../../src/library/commands/commands.ts';
 import { openFile } from '../../src/library/import/sources/open-files.ts';
 import { openLibrary } from '../../src/library/open.ts';
@@ -30,7 +30,7 @@ const toCsv = (...headlines: string[]) => `advertiser,headline\n${headlines.map(
 /** Writes a one-sheet workbook like `export_ads` does. All columns except the first contain plain cells. */
 async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  const workbook = openWorkbook(async (bytes) => void chunks.push(bytes.slice()));
+  const workbook = createWorkbookWriter(async (bytes) => void chunks.push(bytes.slice()));
   const columns = titles.map(
     (title) => ({ title, width: 10, style: title === 'start_date' ? 'day' : 'plain' }) as const,
   );

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { formatCredits, formatIdentity, viewAccount, viewCredits, viewIdentity } from '../../src/views/account.ts';
+import {
+  buildAccountView,
+  buildCreditsView,
+  buildIdentityView,
+  formatCredits,
+  formatIdentity,
+} from '../../src/views/account.ts';
 
 /** Covers special cases only. docs/tools.md shows an ordinary account, which another test compares. */
 describe('The text view of the credit status', () => {
@@ -18,23 +24,23 @@ describe('The text view of the credit status', () => {
 
   test('the result text about credits says which usage limit is reached', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
-    const reached = formatCredits(viewCredits({ ...status, usageLimit }));
+    const reached = formatCredits(buildCreditsView({ ...status, usageLimit }));
     expect(reached).toMatch(/^hourly: 410 of 400 used, 0 left$.*^usage limit reached: hourly$/ms);
-    const unnamed = formatCredits(viewCredits({ ...status, usageLimit: { isLimitReached: true } }));
+    const unnamed = formatCredits(buildCreditsView({ ...status, usageLimit: { isLimitReached: true } }));
     expect(unnamed).toMatch(/^usage limit reached$/m);
   });
 
   test('the result data about credits contains the dates of the billing period and the credits left in each limit', () => {
     const derived = { periodStartsOn: '2026-11-01', periodEndsOn: '2026-12-01', hourlyLeft: 80, dailyLeft: 540 };
-    expect(viewCredits(status)).toEqual({ ...status, ...derived });
+    expect(buildCreditsView(status)).toEqual({ ...status, ...derived });
   });
 });
 
 test('the result text about an account leaves out null fields and mentions team membership', () => {
   const knownFields = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
   const user = { ...knownFields, planId: null };
-  expect(viewAccount(user)).toEqual(knownFields);
-  const identity = formatIdentity(viewIdentity({ authenticated: true, authSource: 'api_key', user }));
+  expect(buildAccountView(user)).toEqual(knownFields);
+  const identity = formatIdentity(buildIdentityView({ authenticated: true, authSource: 'api_key', user }));
   expect(identity).toMatch(/^plan: none\nsubscription: active\na member of a team$/m);
-  expect(formatIdentity(viewIdentity({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);
+  expect(formatIdentity(buildIdentityView({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatAd, viewAd } from '../../src/views/ad.ts';
+import { buildAdView, formatAd } from '../../src/views/ad.ts';
 import { createLinkWriter, describeCreative, groupMedia } from '../../src/views/ad-media.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 import { everyFact, now } from './sample-ads.ts';
@@ -85,7 +85,7 @@ test('invalid media URLs of an ad are counted but not shown', () => {
 });
 
 const viewAdWithCards = (cards: object[], media: object[] = []) =>
-  viewAd({ ...everyFact, media, cards }, { detail: 'standard', now });
+  buildAdView({ ...everyFact, media, cards }, { detail: 'standard', now });
 const splitCardLines = (text: string) => text.slice(text.indexOf('\nCards, ') + 1).split('\n');
 
 const cardsLine = 'Cards, without what the ad or an earlier card says:';
@@ -175,7 +175,7 @@ describe('The cards of an ad', () => {
       ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),
     ).flat();
     const cards = Array.from({ length: 12 }, (_, nr) => ({ title: `Card ${nr}` }));
-    const view = viewAd({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 5000 });
+    const view = buildAdView({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 5000 });
     const text = formatAd(view);
     expect(estimateTokens(text)).toBeLessThanOrEqual(5000);
     const shownLinks = text.match(/^ {3}(?:picture|video): /gm) ?? [];

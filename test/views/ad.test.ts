@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { AdView, formatAd, formatAdList, viewAd } from '../../src/views/ad.ts';
-import { formatPageList, viewPage } from '../../src/views/page.ts';
+import { AdView, buildAdView, formatAd, formatAdList } from '../../src/views/ad.ts';
+import { buildPageView, formatPageList } from '../../src/views/page.ts';
 import { countFittingItems as leading } from '../../src/views/tokens.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
-const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
+const brief = (ad: object) => buildAdView(ad, { detail: 'brief', now });
 const withoutNulls = (value: object): object => JSON.parse(JSON.stringify(value), (_, item) => item ?? undefined);
-const standard = (ad: object) => viewAd(ad, { detail: 'standard', now });
+const standard = (ad: object) => buildAdView(ad, { detail: 'standard', now });
 
 test('an ad in a list has the field names of the API and additional computed fields', () => {
   const view = brief(everyFact);
@@ -162,7 +162,7 @@ describe('The view of a single ad', () => {
 });
 
 test('the full view of an ad contains all fields from the API except those that are null', () => {
-  const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
+  const view = buildAdView({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
   expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
   expect('endDate' in view).toBe(false);
   expect(view.daysRunning).toBe(80);
@@ -173,6 +173,6 @@ test('a list of fifty ads that have every field fits into the default token budg
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );
   expect(leading({ items, maxTokens: 8000, render: (some) => formatAdList({ items: some }) })).toBe(50);
-  const pages = Array.from({ length: 100 }, () => viewPage(somePage, { detail: 'brief' }));
+  const pages = Array.from({ length: 100 }, () => buildPageView(somePage, { detail: 'brief' }));
   expect(leading({ items: pages, maxTokens: 16_000, render: (some) => formatPageList({ items: some }) })).toBe(100);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatAd, formatAdList, viewAd } from '../../src/views/ad.ts';
+import { buildAdView, formatAd, formatAdList } from '../../src/views/ad.ts';
 import { countDaysBetween } from '../../src/views/dates.ts';
 import { computeRunningTime } from '../../src/views/days-running.ts';
 import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/urls.ts';
@@ -77,14 +77,14 @@ describe('How long an ad has been running', () => {
 
   test('an ad shows the same number of running days in a list as in its own view', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
-    const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
-    const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
+    const list = formatAdList({ items: [buildAdView(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
+    const alone = formatAd(buildAdView(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
   test('the text about the running time of an ad mentions only dates that are known', () => {
     const formatRun = (dates: object) =>
-      formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
+      formatAd(buildAdView({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
     expect(formatRun({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
     expect(formatRun({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
     expect(formatRun({ lastSeenAt: '2026-11-10' })).toBe('last seen 2026-11-10 (seen 10 days ago)');
@@ -94,7 +94,7 @@ describe('How long an ad has been running', () => {
   });
 
   test('an ad list does not say how long ago an ad was seen if the list was read before that day', () => {
-    const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
+    const ad = buildAdView({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
 });

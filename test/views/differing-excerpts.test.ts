@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { excerptDifference } from '../../src/views/differing-excerpts.ts';
+import { buildDifferenceExcerpts } from '../../src/views/differing-excerpts.ts';
 import { quote, sanitizeLine } from '../../src/views/safe-text.ts';
 
 test.each([
@@ -23,7 +23,7 @@ test.each([
     ['สิบ', 'ห้า'],
   ],
 ])('the excerpts of two long %s texts contain the words in which the texts differ', (_, from, to, [old, now]) => {
-  const [before = '', after = ''] = excerptDifference(from, to) ?? [];
+  const [before = '', after = ''] = buildDifferenceExcerpts(from, to) ?? [];
   expect(before).toContain(old);
   expect(after).toContain(now);
   expect(before).toMatch(/^"…/);
@@ -31,14 +31,14 @@ test.each([
 
 test('the excerpts of two long texts begin a few words before the first difference between the texts', () => {
   const text = (day: string) => `${'The winter sale of all our boots goes on and on. '.repeat(3)}It ends on ${day}.`;
-  expect(excerptDifference(text('Friday'), text('Sunday'))).toEqual([
+  expect(buildDifferenceExcerpts(text('Friday'), text('Sunday'))).toEqual([
     expect.stringMatching(/^"….{1,50}It ends on Friday\."$/),
     expect.stringMatching(/^"….{1,50}It ends on Sunday\."$/),
   ]);
 });
 
 test('the excerpts of two short texts begin at the start of the texts', () => {
-  expect(excerptDifference('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
+  expect(buildDifferenceExcerpts('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
 });
 
 test('no excerpts are shown for two texts that look identical to a reader', () => {
@@ -48,7 +48,7 @@ test('no excerpts are shown for two texts that look identical to a reader', () =
     ['caf\u00e9', 'cafe\u0301'],
     ['a "good" day', "a 'good' day"],
   ] as const)
-    expect(excerptDifference(from, to)).toBeUndefined();
+    expect(buildDifferenceExcerpts(from, to)).toBeUndefined();
 });
 
 /** Words in many scripts, emoji, combining marks and special characters. */
@@ -98,7 +98,7 @@ test('the excerpts of two texts that look different never look identical', () =>
   fc.assert(
     fc.property(text, text, text, text, (start, old, now, end) => {
       const [from, to] = [start + old + end, start + now + end];
-      const excerpts = excerptDifference(from, to);
+      const excerpts = buildDifferenceExcerpts(from, to);
       const looks = [from, to].map((one) => quote(sanitizeLine(one).normalize('NFC')));
       if (excerpts === undefined) {
         // Quotes and Markdown characters may become identical when they are escaped.

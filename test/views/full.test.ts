@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatAd, viewAd } from '../../src/views/ad.ts';
+import { buildAdView, formatAd } from '../../src/views/ad.ts';
 import { buildFullView } from '../../src/views/full-view.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 
@@ -9,7 +9,7 @@ describe('A full view that is too large', () => {
   const budget = 900;
 
   test('the full view of an ad that is cut says how to get the missing fields', () => {
-    const view = viewAd({ ...ad, cards: cards(40) }, { detail: 'full', now: 0, budget });
+    const view = buildAdView({ ...ad, cards: cards(40) }, { detail: 'full', now: 0, budget });
     expect(view).toMatchObject({ ...ad, cards: cards(40) });
     expect(view).not.toHaveProperty('…');
     const text = formatAd(view, 'full', budget);
@@ -21,13 +21,13 @@ describe('A full view that is too large', () => {
 
   test('the full view of an ad counts the missing fields if there is no space for their names', () => {
     const manyFields = Object.fromEntries(Array.from({ length: 600 }, (_, nr) => [`field${nr}`, 'some words to read']));
-    const view = viewAd({ id: 'a', ...manyFields }, { detail: 'full', now: 0, budget });
+    const view = buildAdView({ id: 'a', ...manyFields }, { detail: 'full', now: 0, budget });
     const missing = expect.stringMatching(/^\(\+\d+ more fields\)\. Cut to fit: raise/);
     expect(view).toHaveProperty('…', missing);
   });
 
   test('the full view of an ad says only once how to get the missing fields', () => {
-    const view = viewAd({ ...ad, cards: cards(900) }, { detail: 'full', now: 0, budget });
+    const view = buildAdView({ ...ad, cards: cards(900) }, { detail: 'full', now: 0, budget });
     expect(estimateTokens(JSON.stringify(view))).toBeLessThanOrEqual(2 * budget);
     expect(view).toHaveProperty('…', 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest');
     expect(formatAd(view, 'full', budget).match(/RESULT_TOKENS/g)).toHaveLength(1);

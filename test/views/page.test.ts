@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { findAppUrlPattern } from '../../src/views/lists.ts';
-import { formatPage, formatPageList, PageView, viewPage } from '../../src/views/page.ts';
+import { buildPageView, formatPage, formatPageList, PageView } from '../../src/views/page.ts';
 import { somePage } from './sample-ads.ts';
 
 describe('The view of an advertiser page', () => {
   test('an advertiser page in a list shows how many thumbnails of each kind it has', () => {
-    const view = viewPage(somePage, { detail: 'brief' });
+    const view = buildPageView(somePage, { detail: 'brief' });
     expect(PageView.parse(view)).toEqual(view);
     expect(formatPageList({ items: [view], totalHits: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
       /^1 of 50 pages shown, 900 found in all\..*, shows 1 video, 1 image, .*\n\nThe rest of this page with cursor:\nnext-one$/s,
@@ -13,14 +13,14 @@ describe('The view of an advertiser page', () => {
   });
 
   test('the view of an advertiser page says whether the details of the page are estimated', () => {
-    expect(formatPage(viewPage(somePage, { detail: 'standard' }))).toMatch(
+    expect(formatPage(buildPageView(somePage, { detail: 'standard' }))).toMatch(
       /, details estimated, .*\nin the app: "https:\/\/app.example\/pages\/0b9a8c7d-[\w-]*"$/s,
     );
   });
 
   test('the full view of an advertiser page contains all fields from the API', () => {
-    expect(viewPage(somePage, { detail: 'full' })).toEqual(somePage);
-    expect(formatPage(viewPage(somePage, { detail: 'full' }), 'full')).toContain('thumbnails: [{"url":');
+    expect(buildPageView(somePage, { detail: 'full' })).toEqual(somePage);
+    expect(formatPage(buildPageView(somePage, { detail: 'full' }), 'full')).toContain('thumbnails: [{"url":');
   });
 });
 
@@ -32,7 +32,7 @@ test('an empty result list says whether later result pages may contain items', (
 });
 
 test('the list of a further result page continues the item numbers of the previous page', () => {
-  const items = [viewPage(somePage, { detail: 'brief' })];
+  const items = [buildPageView(somePage, { detail: 'brief' })];
   expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,
   );

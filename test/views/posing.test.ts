@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as account from '../../src/views/account.ts';
-import { AdView, formatAd, formatAdList, viewAd } from '../../src/views/ad.ts';
-import type { Detail } from '../../src/views/full-view.ts';
-import { formatPage, formatPageList, PageView, viewPage } from '../../src/views/page.ts';
+import { AdView, buildAdView, formatAd, formatAdList } from '../../src/views/ad.ts';
+import type { DetailLevel } from '../../src/views/full-view.ts';
+import { buildPageView, formatPage, formatPageList, PageView } from '../../src/views/page.ts';
 import { quoteUnlessConstant, quoteUnlessWord } from '../../src/views/safe-text.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
@@ -47,11 +47,11 @@ function expectQuoted(rendered: string): void {
 }
 
 /** All texts in which the server shows each kind of object. */
-const viewsByObject: Record<string, [model: object, texts: (sent: object, detail: Detail) => string[]]> = {
+const viewsByObject: Record<string, [model: object, texts: (sent: object, detail: DetailLevel) => string[]]> = {
   'an ad': [
     { ...everyFact, currency: 'EUR' },
     (ad, detail) => {
-      const [view, other] = [ad, everyFact].map((one) => viewAd(one, { detail, now })) as [AdView, AdView];
+      const [view, other] = [ad, everyFact].map((one) => buildAdView(one, { detail, now })) as [AdView, AdView];
       expect(AdView.shape.id.safeParse(view.id).success).toBe(true);
       return [formatAd(view, detail), formatAdList({ items: [view, other, view], asOf: '2026-11-20', detail })];
     },
@@ -59,7 +59,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
   'a page': [
     somePage,
     (page, detail) => {
-      const view = viewPage(page, { detail });
+      const view = buildPageView(page, { detail });
       expect(PageView.safeParse(view).success).toBe(true);
       return [formatPage(view, detail), formatPageList({ items: [view, view], detail })];
     },
@@ -67,7 +67,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
   'a collection': [
     { name: '', type: '', defaultType: '', isDefault: true, adCount: 1, id: '' },
     (sent) => {
-      const collection = account.viewCollection(sent);
+      const collection = account.buildCollectionView(sent);
       expect(account.CollectionView.safeParse(collection).success).toBe(true);
       return [
         account.formatCollectionList({ items: [collection] }),
@@ -82,9 +82,9 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
       ...{ usageLimit: {}, user: {}, apiKey: {}, oauthClientId: '', hourlyLeft: '' },
     },
     (sent) => [
-      account.formatAccount(account.viewAccount(sent)),
-      account.formatCredits(account.viewCredits(sent)),
-      account.formatIdentity(account.viewIdentity(sent)),
+      account.formatAccount(account.buildAccountView(sent)),
+      account.formatCredits(account.buildCreditsView(sent)),
+      account.formatIdentity(account.buildIdentityView(sent)),
     ],
   ],
 };

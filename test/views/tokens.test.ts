@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { missingSamplesHint, readRealSamples } from '../../bench/samples.ts';
-import { formatAdList, viewAd } from '../../src/views/ad.ts';
+import { buildAdView, formatAdList } from '../../src/views/ad.ts';
 import {
   clampText,
   estimateTokens,
@@ -104,7 +104,7 @@ describe('The token estimate', () => {
 
   test('the token estimate for a list of ads is at most 3 % lower than the real token count', ({ skip }) => {
     const samples = readRealSamples() ?? skip(missingSamplesHint);
-    const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
+    const views = samples.ads.map((ad) => buildAdView(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
       const text = formatAdList({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
       expect(estimateTokens(text) / countRealTokens(text)).toBeGreaterThanOrEqual(0.97);

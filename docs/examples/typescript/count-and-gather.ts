@@ -48,11 +48,11 @@ const client = new Client({ name: 'count-and-gather', version: '1.0.0' });
  * Calls a tool and returns its result as data.
  * @throws Error whose text says what happened and what to do next
  */
-async function callTool<Data>(name: string, args: Record<string, unknown>): Promise<Data> {
-  const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
+async function callTool<ResultData>(toolName: string, args: Record<string, unknown>): Promise<ResultData> {
+  const result = (await client.callTool({ name: toolName, arguments: args })) as CallToolResult;
   const [first] = result.content;
-  if (result.isError) throw new Error(`${name}: ${first?.type === 'text' ? first.text : ''}`);
-  return result.structuredContent as Data;
+  if (result.isError) throw new Error(`${toolName}: ${first?.type === 'text' ? first.text : ''}`);
+  return result.structuredContent as ResultData;
 }
 
 async function research(): Promise<void> {

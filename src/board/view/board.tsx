@@ -9,8 +9,8 @@ import {
   buildHeading,
   formatChartScopeWarning,
   formatCounts,
-  formatDetails,
   formatEstimate,
+  formatHeadingDetails,
   formatPrice,
   formatReceipt,
 } from './heading.ts';
@@ -81,7 +81,7 @@ function Heading({ state, estimate }: { state: BoardState; estimate: string | un
       {estimate === undefined && (
         <p id="subtitle">
           <b id="count">{state.ads.length > 0 ? formatCounts(state) : state.problem ? 'No ads came' : ''}</b>{' '}
-          <span id="about">{formatDetails(state, heading.conditions)}</span>
+          <span id="about">{formatHeadingDetails(state, heading.conditions)}</span>
         </p>
       )}
       {estimate === undefined && state.gathering?.notes.map((note) => <p class="note">{note}</p>)}

@@ -16,8 +16,8 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
   // A card may represent several ads with nearly the same text, so look for the card that contains this ad.
-  const position = cards.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
-  const getNeighborAd = (offset: number) => (position === -1 ? undefined : cards[position + offset]?.[0]);
+  const cardIndex = cards.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
+  const getNeighborAd = (offset: number) => (cardIndex === -1 ? undefined : cards[cardIndex + offset]?.[0]);
   const [previousAd, nextAd] = [getNeighborAd(-1), getNeighborAd(1)];
   const openAd = (adToOpen: BriefAd | undefined) => {
     if (adToOpen === undefined) return;
@@ -25,7 +25,7 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
   // Also load the next and the previous ad, so that the drawer can show them without delay.
-  const idsToLoad = [ad, nextAd, previousAd].flatMap((neighbour) => neighbour?.id ?? []);
+  const idsToLoad = [ad, nextAd, previousAd].flatMap((adToLoad) => adToLoad?.id ?? []);
   const fullAd = view.fullAds.get(ad.id);
   const card = buildCardAd(fullAd ?? ad);
   const variantAds = sortAds(
@@ -53,7 +53,7 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
         </button>
         <span class="number">
           Ad {view.getNumber(ad)}
-          {position !== -1 && ` · ${formatNumber(position + 1)} of ${formatNumber(cards.length)}`}
+          {cardIndex !== -1 && ` · ${formatNumber(cardIndex + 1)} of ${formatNumber(cards.length)}`}
         </span>
         <CloseButton />
       </nav>

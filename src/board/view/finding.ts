@@ -159,9 +159,9 @@ function findLaunchChange(
  * launched ads at least doubled or halved. At least five ads must have been launched in one of the two months.
  */
 function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
-  const launchesByMonth = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
+  const launchCountsByMonth = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
   // Leave out the first month and the month of `lastKnownDay`, because the known ads may cover only part of them.
-  const [earliestMonth = ''] = [...launchesByMonth.keys()].sort();
+  const [earliestMonth = ''] = [...launchCountsByMonth.keys()].sort();
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
     (month) => month > earliestMonth,
   );
@@ -170,8 +170,8 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
     return {
       month,
       previousMonth,
-      previousLaunches: launchesByMonth.get(previousMonth) ?? 0,
-      launches: launchesByMonth.get(month) ?? 0,
+      previousLaunches: launchCountsByMonth.get(previousMonth) ?? 0,
+      launches: launchCountsByMonth.get(month) ?? 0,
     };
   });
   return monthPairs.filter(
@@ -234,7 +234,7 @@ const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, It
  */
 const findMaxBy = <Item>(items: readonly Item[], getMeasure: (item: Item) => number): Item | undefined =>
   items.reduce<Item | undefined>(
-    (largest, item) => (largest === undefined || getMeasure(item) > getMeasure(largest) ? item : largest),
+    (maxItem, item) => (maxItem === undefined || getMeasure(item) > getMeasure(maxItem) ? item : maxItem),
     undefined,
   );
 

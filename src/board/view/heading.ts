@@ -52,11 +52,11 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
  * Formats the line below the board's heading. The line contains the search conditions that are not in the title, the
  * number of missing ads, and the date on which the ads were read.
  */
-export function formatDetails(state: BoardState, conditions: readonly string[]): string {
+export function formatHeadingDetails(state: BoardState, searchConditions: readonly string[]): string {
   const { gathering, pendingIds, missingIds, readAt, formats } = state;
   const { formatDay, formatNumber } = formats;
   const details = [
-    ...conditions,
+    ...searchConditions,
     gathering && !gathering.complete && 'not complete',
     pendingIds.length > 0 && `${formatNumber(pendingIds.length)} more to come`,
     missingIds.length > 0 && `${formatNumber(missingIds.length)} no longer stored`,
@@ -95,7 +95,7 @@ export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, f
 }
 
 /** Maximum length of the board's title and of each search condition, in characters. */
-const maxTextLength = 80;
+const maxHeadingTextLength = 80;
 const maxConditions = 5;
 
 /**
@@ -127,8 +127,8 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const { pageId, sort: _, order: __, ...otherFilters } = remainingFilters;
   const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formats));
   // Show the advertiser's name instead of its page id. The search contains only the id, but the ads contain the name.
-  const namesOfPageIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
-  const advertisers = [...new Set([...advertiser, ...advertiserExact, ...namesOfPageIds].map(String))];
+  const pageNames = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
+  const advertisers = [...new Set([...advertiser, ...advertiserExact, ...pageNames].map(String))];
   const searchWords = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
   const advertisersText =
     advertisers.length > 3 ? `${formatNumber(advertisers.length)} advertisers` : joinWithAnd(advertisers);
@@ -149,7 +149,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   };
 }
 
-const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxTextLength));
+const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxHeadingTextLength));
 
 /**
  * Collects the values of each filter key in a search. A search may be split into several filter objects, whose values
@@ -171,12 +171,12 @@ export const hasTimeFilter = (toolArguments: BoardState['toolArguments']): boole
 const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-]{20,}$|^\d{8,}$/i.test(value);
 
 /** Formats a filter as words, e.g. `days running from 30` for `daysRunningFrom: 30`. */
-function formatCondition(key: string, values: readonly unknown[], formats: Formats): string {
+function formatCondition(filterKey: string, values: readonly unknown[], formats: Formats): string {
   const formatValue = (value: unknown) =>
-    /currency/i.test(key) ? String(value).toUpperCase() : formatFilterValue(value, formats);
-  if (key === 'displayFormat' || key === 'ctaType') return values.map(formatValue).join(' or ');
-  if (key === 'language') return `in ${values.map((code) => formatLanguage(String(code))).join(' or ')}`;
-  const keyWords = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
+    /currency/i.test(filterKey) ? String(value).toUpperCase() : formatFilterValue(value, formats);
+  if (filterKey === 'displayFormat' || filterKey === 'ctaType') return values.map(formatValue).join(' or ');
+  if (filterKey === 'language') return `in ${values.map((code) => formatLanguage(String(code))).join(' or ')}`;
+  const keyWords = filterKey.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
   const valueTexts = values.filter((value) => !isId(value) && value !== true).map(formatValue);
   return [keyWords, valueTexts.join(' or ')].filter(Boolean).join(' ');
 }

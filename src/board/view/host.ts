@@ -1,10 +1,10 @@
 import {
-  type BoardAds,
+  type BoardAdsResult,
   type BoardContext,
   type BoardEstimate,
-  type BoardPictures,
+  type BoardPicturesResult,
   type BriefAd,
-  boardKey,
+  boardMetaKey,
   type FullAd,
 } from '../payload.ts';
 
@@ -60,7 +60,7 @@ export class ToolError extends Error {
   readonly canRetry: boolean;
 
   constructor(result: JsonObject) {
-    super(getExplanation(result));
+    super(getErrorExplanation(result));
     this.canRetry = canRetry(result);
   }
 }
@@ -83,8 +83,8 @@ export function connectServer(host: Host) {
     if (result.isError === true) throw new ToolError(result);
     return getBoardContext(result) as Response;
   };
-  const readAds = async <Ad extends BriefAd>(args: object): Promise<BoardAds<Ad>> => {
-    const response = await callTool<BoardAds<Ad>>('board_ads', { ...args, page: pageToken });
+  const readAds = async <Ad extends BriefAd>(args: object): Promise<BoardAdsResult<Ad>> => {
+    const response = await callTool<BoardAdsResult<Ad>>('board_ads', { ...args, page: pageToken });
     if (!Array.isArray(response.ads))
       throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
     return response;
@@ -92,7 +92,7 @@ export function connectServer(host: Host) {
   return {
     readAds: (args: { gathering: string } | { ids: readonly string[] }) => readAds<BriefAd>(args),
     readFullAds: (ids: readonly string[]) => readAds<FullAd>({ ids, detail: 'full' }),
-    readPictures: (ids: readonly string[]) => callTool<BoardPictures>('board_pictures', { ids, page: pageToken }),
+    readPictures: (ids: readonly string[]) => callTool<BoardPicturesResult>('board_pictures', { ids, page: pageToken }),
     searchAds: (args: object) => callTool('search_ads', args),
     listCollections: async () => (await callTool('list_collections', {})).collections ?? [],
     /** Saves an ad to a collection. Resolves to false if the ad was already in the collection. */
@@ -109,12 +109,12 @@ const responseTimeoutMs = 120_000;
 
 /** Reads the board's data from the `_meta` field of a result. Returns an empty object if the host removed the data. */
 const getBoardContext = (result: JsonObject): BoardContext =>
-  ((result._meta as JsonObject | undefined)?.[boardKey] as BoardContext | undefined) ?? {};
+  ((result._meta as JsonObject | undefined)?.[boardMetaKey] as BoardContext | undefined) ?? {};
 
 const demoLinePattern = /^DEMO DATA:[^\n]*(?:\n|$)/;
 
 /** Returns the error text of a failed call, without the line about demo data at its start. */
-export const getExplanation = (result: JsonObject): string =>
+export const getErrorExplanation = (result: JsonObject): string =>
   getResultText(result).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
   'The call failed without an explanation.';
 
@@ -156,11 +156,11 @@ export function readBoardContext(result: JsonObject): BoardContext {
  * ads. The tool result is then their only source.
  */
 export const readAdsInResult = (result: JsonObject): FullAd[] =>
-  listAdItems(result).map((item) => {
+  listAdItems(result).map((adItem) => {
     // Remove `landingUrl`, because the board may open only URLs that the server has checked.
-    const fields = Object.entries({ ...item, landingUrl: null });
+    const fields = Object.entries({ ...adItem, landingUrl: null });
     const scalarFields = fields.filter(([, value]) => /string|number/.test(typeof value));
-    const { lastSeen, lastSeenAt = lastSeen, stillRunning: active, countries, ...ad } = item;
+    const { lastSeen, lastSeenAt = lastSeen, stillRunning: active, countries, ...ad } = adItem;
     return {
       ...(Object.fromEntries(scalarFields) as unknown as FullAd),
       changes: [],
@@ -220,7 +220,7 @@ export interface DisplayState {
  * Maximum height of the board in pixels, by display mode. A taller board gets a scroll bar, so that the conversation
  * around the board remains visible.
  */
-const maxHeights = { inline: 500, unknown: 820 };
+const maxHeightsPx = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
 
 /**
@@ -236,7 +236,7 @@ export function observeDisplay(host: Host, onDisplayChange: (display: DisplaySta
   const tightLayout = matchMedia(tightLayoutQuery);
   const reportSize = () => {
     const width = Math.ceil(document.documentElement.clientWidth);
-    const maxHeight = display.mode === 'inline' ? maxHeights.inline : maxHeights.unknown;
+    const maxHeight = display.mode === 'inline' ? maxHeightsPx.inline : maxHeightsPx.unknown;
     const height = Math.min(maxHeight, hostMaxHeight, Math.ceil(document.body.getBoundingClientRect().height));
     if (reportedSize === `${width} ${height}`) return;
     reportedSize = `${width} ${height}`;

@@ -5,7 +5,7 @@ import type { Formats } from '../../ui/formats.ts';
 import type { BriefAd } from '../payload.ts';
 import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
-import { areVariantsGrouped, type BoardView, listAxisMonths, locateRun, type TimeAxis } from './state.ts';
+import { areVariantsGrouped, type BoardView, listAxisMonths, locateRunBar, type TimeAxis } from './state.ts';
 
 /**
  * Number of ads that the list renders at first, and the number that it adds each time the user scrolls toward its end.
@@ -15,7 +15,7 @@ const adsPerBatch = 30;
  * Maximum number of ads that remain rendered when the user changes the filters or the sort order. With more ads, the
  * change would be slow.
  */
-const maxRenderedAfterChange = 4 * adsPerBatch;
+const maxRenderedAdsAfterChange = 4 * adsPerBatch;
 
 /** The list of ads, shown as cards or as rows of a timeline. */
 export function AdList({ view }: { view: BoardView }) {
@@ -24,7 +24,7 @@ export function AdList({ view }: { view: BoardView }) {
   const endMarker = useRef<HTMLDivElement>(null);
   const drawnCount = Math.min(
     cards.length,
-    batchState.cards === cards ? batchState.count : Math.min(batchState.count, maxRenderedAfterChange),
+    batchState.cards === cards ? batchState.count : Math.min(batchState.count, maxRenderedAdsAfterChange),
   );
   useEffect(() => {
     const endObserver = new IntersectionObserver(
@@ -186,10 +186,12 @@ function SelectionCheckbox({ ad, view, number, isSelected }: ItemProps) {
 
 /** A bar on the time axis that shows from when to when an ad ran. */
 export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }) {
-  const bar = locateRun(ad, axis);
+  const barPosition = locateRunBar(ad, axis);
   return (
     <div class={`track ${ad.active ? 'running' : ''}`} aria-hidden="true">
-      {bar && <i style={{ insetInlineStart: `${100 * bar.start}%`, width: `${100 * bar.length}%` }} />}
+      {barPosition && (
+        <i style={{ insetInlineStart: `${100 * barPosition.start}%`, width: `${100 * barPosition.length}%` }} />
+      )}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { createFormats } from '../../ui/formats.ts';
-import type { BoardAds, BriefAd } from '../payload.ts';
+import type { BoardAdsResult, BriefAd } from '../payload.ts';
 import { Board } from './board.tsx';
 import { getVariantId, selectFinding } from './finding.ts';
 import { formatEmptyResult, hasTimeFilter } from './heading.ts';
@@ -9,7 +9,7 @@ import {
   canRetry,
   connectHost,
   connectServer,
-  getExplanation,
+  getErrorExplanation,
   isDemoResult,
   type JsonObject,
   observeDisplay,
@@ -29,7 +29,7 @@ import {
 } from './state.ts';
 
 /** Maximum number of ad ids in one call. The server returns as many of these ads as fit into one result. */
-const idsPerCall = 1000;
+const maxIdsPerCall = 1000;
 
 let state: BoardState = emptyState;
 let capabilities: JsonObject = {};
@@ -86,7 +86,7 @@ async function showResult(result: JsonObject): Promise<void> {
   if (result.isError === true) {
     const canAskToRetry = view.hasCapability('message') && canRetry(result);
     const retry = canAskToRetry ? () => void askToRetry(view) : undefined;
-    return view.update({ status: '', problem: { text: getExplanation(result), retry } });
+    return view.update({ status: '', problem: { text: getErrorExplanation(result), retry } });
   }
   if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
   if (context.estimate && !context.gathering) return view.update({ status: '' });
@@ -143,14 +143,14 @@ async function loadGathering(id: string): Promise<void> {
  * together at the end, so that the list does not keep changing.
  */
 async function loadAds(ids: readonly string[]): Promise<void> {
-  let responses: BoardAds[] = [];
+  let responses: BoardAdsResult[] = [];
   let remainingIds = [...ids];
   try {
     while (remainingIds.length > 0) {
-      const response = await server.readAds({ ids: remainingIds.slice(0, idsPerCall) });
+      const response = await server.readAds({ ids: remainingIds.slice(0, maxIdsPerCall) });
       if (response.ads.length === 0 && response.left.length > 0)
         throw new Error('The server returned none of these ads.');
-      remainingIds = [...response.left, ...remainingIds.slice(idsPerCall)];
+      remainingIds = [...response.left, ...remainingIds.slice(maxIdsPerCall)];
       responses.push(response);
       if (state.ads.length > 0 && remainingIds.length > 0) view.update({ pendingIds: remainingIds });
       else if (state.ads.length === 0) {
@@ -163,7 +163,7 @@ async function loadAds(ids: readonly string[]): Promise<void> {
   }
 }
 
-function showResponses(responses: readonly BoardAds[], pendingIds: readonly string[]): void {
+function showResponses(responses: readonly BoardAdsResult[], pendingIds: readonly string[]): void {
   const missingIds = [...state.missingIds, ...responses.flatMap((response) => response.missingIds)];
   const { asOf, offeredTools } = responses.at(-1) ?? state;
   const readAt = [state.readAt, ...responses.map((response) => response.readAt)]

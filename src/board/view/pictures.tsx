@@ -5,7 +5,7 @@ import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
 
 /** Maximum number of pictures that the board requests in one call. */
-const picturesPerCall = 12;
+const maxPicturesPerCall = 12;
 const maxConcurrentCalls = 2;
 
 type ShowPicture = (picture: BoardPicture) => void;
@@ -26,8 +26,8 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
 
   const requestNextPictures = async (): Promise<void> => {
     if (activeCallCount >= maxConcurrentCalls || queuedIds.length === 0) return;
-    const ids = queuedIds.slice(-picturesPerCall).reverse();
-    queuedIds = queuedIds.slice(0, -picturesPerCall);
+    const ids = queuedIds.slice(-maxPicturesPerCall).reverse();
+    queuedIds = queuedIds.slice(0, -maxPicturesPerCall);
     activeCallCount++;
     try {
       const { pictures, left } = await server.readPictures(ids);

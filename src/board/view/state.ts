@@ -400,14 +400,14 @@ export type SortName = keyof typeof sortOrders;
 /** Names of all sort orders, in menu order. */
 export const sortNames = Object.keys(sortOrders) as SortName[];
 /** Returns the title of a sort order, e.g. `Newest first`. */
-export const getSortTitle = (name: SortName): string => sortOrders[name][0];
+export const getSortTitle = (sortName: SortName): string => sortOrders[sortName][0];
 
 /**
  * Returns a sorted copy of the ads. The sort order `variants` starts with the ads that share their text with the most
  * other ads.
  */
-export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
-  if (name !== 'variants') return [...ads].sort(sortOrders[name][1]);
+export function sortAds(ads: readonly BriefAd[], sortName: SortName): BriefAd[] {
+  if (sortName !== 'variants') return [...ads].sort(sortOrders[sortName][1]);
   const adsPerVariant = countValues(ads.map(getVariantId));
   return [...ads].sort(createDescendingComparator((ad) => adsPerVariant.get(getVariantId(ad))));
 }
@@ -454,7 +454,7 @@ export function createTimeAxis(ads: readonly BriefAd[], today: string | undefine
  * Returns where the bar of an ad starts and how long it is, as fractions of the axis. Returns undefined if the ad's
  * dates are unknown.
  */
-export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
+export function locateRunBar(ad: BriefAd, axis: TimeAxis | undefined) {
   if (axis === undefined) return undefined;
   const { startMs, endMs } = axis;
   const runStartMs = parseDay(ad.startedAt);

@@ -14,11 +14,11 @@ export interface TextPart {
  * Time limit for one comparison, in milliseconds. Texts that take longer have so little in common that marking their
  * differences would not help.
  */
-const timeoutMs = 150;
+const comparisonTimeoutMs = 150;
 
 /** Splits text into words in any script, including scripts without spaces such as Chinese. */
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
-const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
+const wordSegmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
+const splitWords = (text: string) => Array.from(wordSegmenter.segment(text), ({ segment }) => segment);
 
 /**
  * Minimum share of characters that two texts must have in common. Below this share, no differences are marked, because
@@ -35,32 +35,33 @@ const countCharacters = (words: readonly string[]) =>
  */
 export function markDifferences(texts: readonly string[]): TextPart[][] {
   const [firstWords = [], ...otherTexts] = texts.map(splitWords);
-  const isDifferentInFirst = firstWords.map(() => false);
+  const areFirstWordsDifferent = firstWords.map(() => false);
   const otherParts = otherTexts.map((words) => {
-    const changes = diffArrays(firstWords, words, { timeout: timeoutMs }) ?? [];
+    const changes = diffArrays(firstWords, words, { timeout: comparisonTimeoutMs }) ?? [];
     const commonWords = changes.flatMap(({ value, added, removed }) => (added || removed ? [] : value));
     const longerLength = Math.max(countCharacters(firstWords), countCharacters(words));
     if (countCharacters(commonWords) < minCommonShare * longerLength) return joinWords(words, () => false);
     const areWordsDifferent: boolean[] = [];
     let firstIndex = 0;
     for (const { count, added, removed } of changes) {
-      if (removed) isDifferentInFirst.fill(true, firstIndex, firstIndex + count);
+      if (removed) areFirstWordsDifferent.fill(true, firstIndex, firstIndex + count);
       else areWordsDifferent.push(...Array<boolean>(count).fill(added));
       if (!added) firstIndex += count;
     }
     return joinWords(words, (index) => areWordsDifferent[index] === true);
   });
-  return [joinWords(firstWords, (index) => isDifferentInFirst[index] === true), ...otherParts];
+  return [joinWords(firstWords, (index) => areFirstWordsDifferent[index] === true), ...otherParts];
 }
 
 /**
  * Joins successive words into one part if all of them or none of them are marked as different. A space between two
  * marked words counts as marked.
  */
-function joinWords(words: readonly string[], isDifferentAt: (index: number) => boolean): TextPart[] {
+function joinWords(words: readonly string[], isWordDifferent: (index: number) => boolean): TextPart[] {
   const parts: TextPart[] = [];
   for (const [index, word] of words.entries()) {
-    const isDifferent = isDifferentAt(index) || (word === ' ' && isDifferentAt(index - 1) && isDifferentAt(index + 1));
+    const isDifferent =
+      isWordDifferent(index) || (word === ' ' && isWordDifferent(index - 1) && isWordDifferent(index + 1));
     const lastPart = parts.at(-1);
     if (lastPart?.isDifferent === isDifferent) lastPart.text += word;
     else parts.push({ text: word, isDifferent });

@@ -14,7 +14,7 @@ import {
   views,
 } from '../tables.ts';
 import { FieldCounts, ReadColumns } from './field-counts.ts';
-import { readLiterals } from './literals.ts';
+import { readStatementLiterals } from './literals.ts';
 import {
   cleanCell,
   type QueryOptions,
@@ -72,7 +72,7 @@ export class SqlEngine {
     const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
     engine.#runSql(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#runSql('PRAGMA journal_mode = OFF');
-    for (const name of tableNames) engine.#runSql(buildTableSql(name));
+    for (const name of tableNames) engine.#runSql(buildCreateTableSql(name));
     engine.#addRegexpOperator();
     engine.#runSql('BEGIN');
     return engine;
@@ -83,16 +83,16 @@ export class SqlEngine {
    * cached, because a statement usually applies one pattern to many rows.
    */
   #addRegexpOperator(): void {
-    let [compiledPattern, regexp]: [string?, RE2JS?] = [];
+    let [lastPattern, lastRegexp]: [string?, RE2JS?] = [];
     const matchesPattern = (_: number, pattern: unknown, text: unknown): number | null => {
       // Matching a pattern may take long without a step of the SQLite virtual machine, so check here too whether the
       // statement must stop.
       this.#interruptionReason = this.#findInterruption();
       if (this.#interruptionReason) throw new Error('interrupted');
       if (pattern === null || text === null) return null;
-      if (regexp === undefined || compiledPattern !== pattern)
-        [compiledPattern, regexp] = [String(pattern), compilePattern(String(pattern))];
-      return Number(regexp.matcher(String(text).slice(0, regexpLimits.maxTextChars)).find());
+      if (lastRegexp === undefined || lastPattern !== pattern)
+        [lastPattern, lastRegexp] = [String(pattern), compilePattern(String(pattern))];
+      return Number(lastRegexp.matcher(String(text).slice(0, regexpLimits.maxTextChars)).find());
     };
     this.#database.createFunction({
       name: 'regexp',
@@ -129,7 +129,7 @@ export class SqlEngine {
     for (const writer of this.#rowWriters.values()) writer.close();
     this.#runSql('COMMIT');
     for (const sql of indexSqlStatements) this.#runSql(sql);
-    for (const name of viewNames) this.#runSql(buildViewSql(name, hasJson));
+    for (const name of viewNames) this.#runSql(buildCreateViewSql(name, hasJson));
     const pages = this.#database.selectArrays('SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0');
     this.#tablesByRootPage = new Map(pages.map(([page, table]) => [Number(page), String(table)]));
     this.#runSql('PRAGMA query_only = ON');
@@ -238,7 +238,7 @@ export class SqlEngine {
       return this.#currentIds;
     };
     return {
-      readFields: this.#fieldCounts.countFields(readColumns, readLiterals(sql), readCurrentIds),
+      readFields: this.#fieldCounts.countFields(readColumns, readStatementLiterals(sql), readCurrentIds),
       isAboutAds: readColumns.isAboutAds(),
     };
   }
@@ -322,16 +322,16 @@ export class SqlEngine {
 function compilePattern(pattern: string): RE2JS {
   const { maxPatternChars, maxSteps } = regexpLimits;
   if (pattern.length > maxPatternChars)
-    throw createPatternError(`the pattern has more than ${maxPatternChars} characters`);
+    throw createUnnamedError(`the pattern has more than ${maxPatternChars} characters`);
   let regexp: RE2JS;
   try {
     regexp = RE2JS.compile(pattern);
   } catch (error) {
-    const [feature] = unsupportedFeatures.find(([, featurePattern]) => featurePattern.test(pattern)) ?? [];
-    throw createPatternError(feature ?? (error instanceof Error ? error.message : String(error)));
+    const [feature] = unsupportedPatternFeatures.find(([, featurePattern]) => featurePattern.test(pattern)) ?? [];
+    throw createUnnamedError(feature ?? (error instanceof Error ? error.message : String(error)));
   }
   if (regexp.programSize() > maxSteps)
-    throw createPatternError(`the pattern repeats too much: it has more than ${maxSteps} steps`);
+    throw createUnnamedError(`the pattern repeats too much: it has more than ${maxSteps} steps`);
   return regexp;
 }
 
@@ -339,13 +339,13 @@ function compilePattern(pattern: string): RE2JS {
  * Creates an error with an empty name. SQLite copies the whole error as text, which would otherwise begin with `Error:
  * `.
  */
-const createPatternError = (message: string) => Object.assign(new Error(message), { name: '' });
+const createUnnamedError = (message: string) => Object.assign(new Error(message), { name: '' });
 
 /**
  * Features of regular expressions that RE2 does not support, because RE2 guarantees linear time. Each feature has a
  * pattern that detects it.
  */
-const unsupportedFeatures = [
+const unsupportedPatternFeatures = [
   ['look-around such as (?= or (?! is not supported: patterns are those of RE2', /\(\?<?[=!]/],
   ['a back-reference such as \\1 is not supported: patterns are those of RE2', /\\[1-9]/],
 ] as const;
@@ -372,7 +372,7 @@ const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pag
  */
 const caseInsensitiveColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
-function buildTableSql(name: TableName): string {
+function buildCreateTableSql(name: TableName): string {
   const columns = Object.entries(tables[name]).map(([column, type]) =>
     [
       `"${column}" ${type}`,
@@ -390,7 +390,7 @@ function buildTableSql(name: TableName): string {
  * view never reads `json`. Every read of `json` that SQLite reports then comes from the statement. This matters because
  * a view and a common table expression of the same name cannot be told apart in these reports.
  */
-function buildViewSql(name: ViewName, hasJson: boolean): string {
+function buildCreateViewSql(name: ViewName, hasJson: boolean): string {
   const columns = getColumnNames('ads').map((column) =>
     column === 'json' && !hasJson ? 'NULL AS json' : `ads."${column}"`,
   );
@@ -452,9 +452,9 @@ type WasmExports = Record<
 >;
 
 /** The value of the constant `SQLITE_STATIC`, which tells SQLite not to copy a bound text. */
-const sqliteStatic = 0;
+const sqliteStaticFlag = 0;
 /** Maximum number of UTF-8 bytes per UTF-16 code unit of a string. Buffers for texts are allocated for this maximum. */
-const bytesPerChar = 3;
+const maxBytesPerChar = 3;
 
 const encoder = new TextEncoder();
 
@@ -468,7 +468,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
   let [buffer, bufferBytes] = [0, 0];
   const reserveBuffer = (row: readonly Cell[]): Uint8Array | undefined => {
     let neededBytes = 8;
-    for (const cell of row) if (typeof cell === 'string') neededBytes += bytesPerChar * cell.length;
+    for (const cell of row) if (typeof cell === 'string') neededBytes += maxBytesPerChar * cell.length;
     if (neededBytes > bufferBytes) {
       wasm.dealloc(buffer);
       buffer = wasm.alloc.impl(neededBytes);
@@ -486,7 +486,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
       for (const [index, cell] of row.entries()) {
         if (typeof cell === 'string') {
           const { written } = encoder.encodeInto(cell, heap.subarray(offset));
-          sqlite3_bind_text(statementPointer, index + 1, offset, written, sqliteStatic);
+          sqlite3_bind_text(statementPointer, index + 1, offset, written, sqliteStaticFlag);
           offset += written;
         } else if (cell === null) sqlite3_bind_null(statementPointer, index + 1);
         else sqlite3_bind_double(statementPointer, index + 1, cell);
@@ -506,7 +506,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
  * Runs an SQL statement and returns its first rows and its number of rows. If there are more than `maxCountedRows`
  * rows, stops counting and returns null as their number.
  */
-export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
+export function readSqlResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.maxTotalChars;
   let countedRows = 0;
@@ -538,7 +538,7 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
     const type = capi.sqlite3_column_type(statement, index);
     if (type === capi.SQLITE_NULL) return null;
     if (type === capi.SQLITE_INTEGER) return convertInteger(capi.sqlite3_column_int64(statement, index));
-    if (type === capi.SQLITE_FLOAT) return convertInfinity(capi.sqlite3_column_double(statement, index));
+    if (type === capi.SQLITE_FLOAT) return convertInfiniteNumber(capi.sqlite3_column_double(statement, index));
     const start = capi.sqlite3_column_blob(statement, index) as number;
     const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
     return formatText(type === capi.SQLITE_TEXT ? utf8Decoder.decode(bytes) : formatBlob(bytes));
@@ -583,7 +583,7 @@ function convertInteger(integer: bigint | number): number | string {
 }
 
 /** Converts an infinite number to text, because JSON cannot represent infinity. Returns a finite number unchanged. */
-const convertInfinity = (number: number): number | string =>
+const convertInfiniteNumber = (number: number): number | string =>
   Number.isFinite(number) ? number : number > 0 ? 'Infinity' : '-Infinity';
 
 const maxBlobBytes = 10_000;

@@ -27,11 +27,11 @@ const ambiguousJson =
   'json_each and json_tree have a column json of their own: write ads.json, or the name of the table.';
 
 /** The names of the tables and views that SQL statements can read. */
-const readableNames = [...tableNames, ...viewNames];
+const readableTableNames = [...tableNames, ...viewNames];
 
 /** Returns the tables that have a certain column, ignoring the case of its name, as SQLite does. */
-const listTablesWithColumn = (column: string): TableName[] =>
-  tableNames.filter((table) => getColumnNames(table).some((name) => name.toLowerCase() === column.toLowerCase()));
+const listTablesWithColumn = (columnName: string): TableName[] =>
+  tableNames.filter((table) => getColumnNames(table).some((name) => name.toLowerCase() === columnName.toLowerCase()));
 
 const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
 
@@ -39,9 +39,9 @@ const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
  * Returns the name of the most similar column, e.g. `headline` for `headlin`. Returns undefined if no column name is
  * similar enough.
  */
-function findNearestColumn(unqualifiedName: string): string | undefined {
-  const [nearestName] = sortBySimilarity(unqualifiedName, columnNames);
-  return nearestName !== undefined && isSimilar(unqualifiedName, nearestName) ? nearestName : undefined;
+function findNearestColumn(columnName: string): string | undefined {
+  const [nearestName] = sortBySimilarity(columnName, columnNames);
+  return nearestName !== undefined && isSimilar(columnName, nearestName) ? nearestName : undefined;
 }
 
 /** Maximum length, in characters, of a text that an explanation repeats in single quotes. */
@@ -75,7 +75,7 @@ function explainColumn(name: string): string {
 
 function explainTable(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
-  const [nearestName = ''] = sortBySimilarity(unqualifiedName, readableNames);
+  const [nearestName = ''] = sortBySimilarity(unqualifiedName, readableTableNames);
   const advice = isSimilar(unqualifiedName, nearestName) ? `The nearest is ${nearestName}.` : `${listTables()}`;
   return `There is no table ${quoteId(name)}. ${advice}`;
 }
@@ -89,7 +89,7 @@ function explainFunction(name: string): string {
 }
 
 /** Lists the names of the tables. Omits their columns, because the description of the tool `query_ads` lists them. */
-export const listTables = (): string => `The tables are ${joinNames(readableNames)}.`;
+export const listTables = (): string => `The tables are ${joinNames(readableTableNames)}.`;
 
 const listColumns = (): string =>
   `Tables and columns: ${tableNames.map((table) => `${table}(${getColumnNames(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;

@@ -2,7 +2,7 @@ import { adFields } from '../../views/fields.ts';
 import { groupBy } from '../../views/group-by.ts';
 import { createAdvertiserKeyFinder } from '../advertisers.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
-import { includesAdvertiser, type StatementLiterals } from './literals.ts';
+import { isMatchingAdvertiser, type StatementLiterals } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
@@ -43,7 +43,7 @@ const currentAdsView = 'current_ads';
  * A column that the view `current_ads` reads. If SQLite reports that `current_ads` reads it, the statement uses the
  * view. A common table expression called `current_ads` hardly ever reads this column.
  */
-const columnReadByView = 'gathered.adId';
+const columnReadByCurrentAdsView = 'gathered.adId';
 
 /** The columns that an SQL statement reads, as SQLite reports them while it compiles the statement. */
 export class ReadColumns {
@@ -82,7 +82,7 @@ export class ReadColumns {
    * columns of `ads` even if the statement needs only a few of them.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
-    const usesView = this.#columnsOfView.has(columnReadByView);
+    const usesView = this.#columnsOfView.has(columnReadByCurrentAdsView);
     const columns = [...this.#columns, ...(usesView ? [`${currentAdsView}.`] : this.#columnsOfView)];
     const columnPairs = columns.map((column) => column.split('.') as [table: string, column: string]);
     const adColumnPairs = columnPairs.filter(([table]) => table === currentAdsView || isAdTable(table));
@@ -98,7 +98,7 @@ export class ReadColumns {
 /**
  * One bit for each column of the table `ads`, so that a single number can store which columns of an ad have a value.
  */
-const bitsByColumn = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
+const columnBitMasks = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
 /** An ad field: its name in results, and the table and column that contain its values. */
 interface AdField {
@@ -138,10 +138,10 @@ function listReadFields(
  * Returns the column that contains an API field, e.g. `ad_countries.country` for the field `countries`. Returns an
  * empty list if no column contains the field.
  */
-function findColumnOfJsonField(field: string): Pick<AdField, 'table' | 'column'>[] {
-  const [table, column] = Object.hasOwn(columnByJsonField, field) ? (columnByJsonField[field] ?? []) : [];
+function findColumnOfJsonField(apiFieldName: string): Pick<AdField, 'table' | 'column'>[] {
+  const [table, column] = Object.hasOwn(columnByJsonField, apiFieldName) ? (columnByJsonField[apiFieldName] ?? []) : [];
   if (table !== undefined && column !== undefined) return [{ table, column }];
-  return apiColumns.has(field) ? [{ table: 'ads', column: field }] : [];
+  return apiColumns.has(apiFieldName) ? [{ table: 'ads', column: apiFieldName }] : [];
 }
 
 const apiColumns = new Set(
@@ -152,14 +152,14 @@ const apiColumns = new Set(
 interface CountedAd {
   /** One bit for each column of the table `ads`, which is 1 if the ad has a value in this column. */
   columnBits: bigint;
-  advertiser: AdvertiserNames;
+  advertiser: AdvertiserIdentity;
 }
 
 /**
  * The id and the name of an advertiser, as its ads state them. To save memory, ads with the same id and name share one
  * object.
  */
-interface AdvertiserNames {
+interface AdvertiserIdentity {
   pageId: string | null;
   pageName: string | null;
 }
@@ -177,14 +177,14 @@ interface FieldCountCache {
  */
 export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
-  readonly #advertisers = new Map<string, AdvertiserNames>();
+  readonly #advertisers = new Map<string, AdvertiserIdentity>();
   /**
    * The field counts for all ads, and for the ads in the view `current_ads`. These counts stay valid, because the
    * tables do not change after they were loaded.
    */
   readonly #cachedCounts: { all?: FieldCountCache; current?: FieldCountCache } = {};
   /** The key of each advertiser. The keys are computed on first use. */
-  #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
+  #advertiserKeys: ReadonlyMap<AdvertiserIdentity, string | null> | undefined;
   /**
    * The ids of the ads that have a value in a column of any table except `ads`. The keys are columns such as
    * `ad_countries.country`.
@@ -201,7 +201,7 @@ export class FieldCounts {
       const id = String(row[idIndex]);
       if (table === 'ads') {
         let valueBits = 0n;
-        for (const [index, cell] of row.entries()) if (cell !== null) valueBits |= bitsByColumn[index] ?? 0n;
+        for (const [index, cell] of row.entries()) if (cell !== null) valueBits |= columnBitMasks[index] ?? 0n;
         this.#adsById.set(id, {
           columnBits: valueBits,
           advertiser: this.#addAdvertiser(row[pageIdIndex], row[pageNameIndex]),
@@ -212,7 +212,7 @@ export class FieldCounts {
     }
   }
 
-  #addAdvertiser(pageId: Cell = null, pageName: Cell = null): AdvertiserNames {
+  #addAdvertiser(pageId: Cell = null, pageName: Cell = null): AdvertiserIdentity {
     const [id, name] = [pageId, pageName].map((cell) => (cell === null ? null : String(cell)));
     const key = JSON.stringify([id, name]);
     const advertiser = this.#advertisers.get(key) ?? { pageId: id ?? null, pageName: name ?? null };
@@ -231,7 +231,7 @@ export class FieldCounts {
    * Returns the key of each advertiser. The keys are computed only once, because all ads are loaded before the first
    * statement runs.
    */
-  #getAdvertiserKeys(): ReadonlyMap<AdvertiserNames, string | null> {
+  #getAdvertiserKeys(): ReadonlyMap<AdvertiserIdentity, string | null> {
     if (this.#advertiserKeys) return this.#advertiserKeys;
     const advertisers = [...this.#advertisers.values()];
     const findAdvertiserKey = createAdvertiserKeyFinder(advertisers);
@@ -300,7 +300,7 @@ export class FieldCounts {
       const ids = this.#getIds(table, column);
       return (id) => ids.has(id);
     }
-    const columnBit = bitsByColumn[getColumnNames('ads').indexOf(column)] ?? 0n;
+    const columnBit = columnBitMasks[getColumnNames('ads').indexOf(column)] ?? 0n;
     return (_, { columnBits }) => (columnBits & columnBit) !== 0n;
   }
 
@@ -311,7 +311,7 @@ export class FieldCounts {
   #findNamedAdvertisers({ advertisers }: StatementLiterals): string[] {
     if (advertisers === undefined) return [];
     return [...this.#getAdvertiserKeys()].flatMap(([names, key]) =>
-      key !== null && includesAdvertiser(advertisers, names) ? [key] : [],
+      key !== null && isMatchingAdvertiser(advertisers, names) ? [key] : [],
     );
   }
 }

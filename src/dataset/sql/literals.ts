@@ -45,7 +45,7 @@ interface SqlToken {
 const maxConditionTokens = 1000;
 
 /** Reads which advertisers and which JSON fields an SQL statement mentions. */
-export function readLiterals(sql: string): StatementLiterals {
+export function readStatementLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
   const conditionTokens: SqlToken[] = [];
   let selectCount = 0;
@@ -68,8 +68,8 @@ export function readLiterals(sql: string): StatementLiterals {
   }
   // If a statement contains several SELECTs, the condition of one SELECT does not limit the rows of the others.
   // Therefore ignore the conditions of such a statement.
-  const isReadable = selectCount === 1 && conditionTokens.length <= maxConditionTokens;
-  return { advertisers: isReadable ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
+  const canReadCondition = selectCount === 1 && conditionTokens.length <= maxConditionTokens;
+  return { advertisers: canReadCondition ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
 }
 
 /**
@@ -106,10 +106,10 @@ function splitCondition(tokens: readonly SqlToken[], operator: 'and' | 'or'): (r
   for (const token of tokens) {
     if (isOperator(token, '(') || isKeyword(token, 'case')) depth++;
     if (isOperator(token, ')') || isKeyword(token, 'end')) depth--;
-    const endsBetween = depth === 0 && isBetween && isKeyword(token, 'and');
+    const isEndOfBetween = depth === 0 && isBetween && isKeyword(token, 'and');
     if (depth === 0 && isKeyword(token, 'between')) isBetween = true;
-    if (endsBetween) isBetween = false;
-    if (depth === 0 && !endsBetween && isKeyword(token, operator)) conditionParts.push([]);
+    if (isEndOfBetween) isBetween = false;
+    if (depth === 0 && !isEndOfBetween && isKeyword(token, operator)) conditionParts.push([]);
     else conditionParts.at(-1)?.push(token);
   }
   return conditionParts;
@@ -138,19 +138,19 @@ const digitsPattern = /^\d+$/;
  */
 function readComparison(tokens: readonly SqlToken[]): AdvertiserCondition | undefined {
   const isAboutAdvertiser = tokens.some((token) => isKeyword(token, 'pagename', 'pageid'));
-  const usedComparisons = tokens.filter(({ kind, value }) => kind !== 'text' && comparisonOperators.includes(value));
+  const comparisonTokens = tokens.filter(({ kind, value }) => kind !== 'text' && comparisonOperators.includes(value));
   const isSimpleComparison = tokens.every((token, index) => {
     if (isKeyword(token, 'not', 'case', 'escape', 'glob', 'match', 'regexp', 'between', 'distinct')) return false;
     if (!isOperator(token, '(')) return token.kind !== 'operator' || ['=', '==', ')', ',', '.'].includes(token.value);
     const previousToken = tokens[index - 1];
     return previousToken?.kind !== 'name' || allowedWordsBeforeParenthesis.includes(previousToken.value);
   });
-  if (!isAboutAdvertiser || !isSimpleComparison || usedComparisons.length !== 1) return undefined;
+  if (!isAboutAdvertiser || !isSimpleComparison || comparisonTokens.length !== 1) return undefined;
   const literals = tokens
     .filter(({ kind, value }) => kind === 'text' || digitsPattern.test(value))
     .map(({ value }) => value);
   if (literals.length === 0) return undefined;
-  if (usedComparisons[0]?.value !== 'like')
+  if (comparisonTokens[0]?.value !== 'like')
     return { exactValues: literals.map((literal) => literal.toLowerCase()), patterns: [] };
   // `LIKE` is supported only for advertiser names, not for ids.
   if (tokens.some((token) => isKeyword(token, 'pageid'))) return undefined;
@@ -164,9 +164,9 @@ const isOperator = (token: SqlToken | undefined, ...operators: string[]): boolea
   token?.kind === 'operator' && operators.includes(token.value);
 
 /** Returns the first field of a JSON path, e.g. `page` for `$.page.pageName`. Returns undefined for any other text. */
-function readFirstJsonField(text: string): string | undefined {
-  const [, quoted, unquoted] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(text) ?? [];
-  return quoted ?? unquoted;
+function readFirstJsonField(jsonPath: string): string | undefined {
+  const [, quotedField, unquotedField] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(jsonPath) ?? [];
+  return quotedField ?? unquotedField;
 }
 
 /** Parses a `LIKE` pattern with `%` only at its start or end, e.g. `%acme`. Returns undefined for any other pattern. */
@@ -181,16 +181,16 @@ function parseLikePattern(pattern: string): LikePattern | undefined {
 }
 
 /** Returns true if the id or the name of an advertiser meets a condition. */
-export function includesAdvertiser(
+export function isMatchingAdvertiser(
   { exactValues, patterns }: AdvertiserCondition,
   { pageId, pageName }: { pageId: string | null; pageName: string | null },
 ): boolean {
   if ([pageId, pageName].some((text) => text !== null && exactValues.includes(text.toLowerCase()))) return true;
-  return patterns.some((pattern) => matchesPattern(pageName ?? '', pattern));
+  return patterns.some((pattern) => isLikeMatch(pageName ?? '', pattern));
 }
 
 /** Returns true if a name matches a `LIKE` pattern, ignoring case. */
-function matchesPattern(name: string, { searchText, hasLeadingWildcard, hasTrailingWildcard }: LikePattern): boolean {
+function isLikeMatch(name: string, { searchText, hasLeadingWildcard, hasTrailingWildcard }: LikePattern): boolean {
   const lowerName = name.toLowerCase();
   if (hasLeadingWildcard) return hasTrailingWildcard ? lowerName.includes(searchText) : lowerName.endsWith(searchText);
   return hasTrailingWildcard ? lowerName.startsWith(searchText) : lowerName === searchText;

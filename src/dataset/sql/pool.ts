@@ -1,9 +1,9 @@
-import { AdLibraryError, invalidRequest } from '../../api/errors.ts';
+import { AdLibraryError, createInvalidRequestError } from '../../api/errors.ts';
 import { type PooledWorker, WorkerDiedError, WorkerPool, WorkerTimeoutError } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type Cell, countCellChars, getColumnNames, type Row, type TableName } from '../tables.ts';
 import {
-  createProblemError,
+  createSqlProblemError,
   type ExportBatch,
   resultLimits,
   SqlFailure,
@@ -67,7 +67,7 @@ type LoadedTables = Pick<DatasetSnapshot, 'tenantId' | 'version'> & { hasJson: b
 
 type DatabaseWorker = PooledWorker<SqlCall, WorkerReply, LoadedTables>;
 
-const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './sql-worker.js' };
+const workerModule = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './sql-worker.js' };
 
 /** How long a worker may take to load a batch of rows, in milliseconds. */
 const loadTimeoutMs = 20_000;
@@ -86,7 +86,7 @@ export class SqlPool {
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };
-    this.#workerPool = new WorkerPool({ worker, workerData, maxWorkers, workName: 'statements', idleMs });
+    this.#workerPool = new WorkerPool({ worker: workerModule, workerData, maxWorkers, workName: 'statements', idleMs });
     this.#exportSlots = new Semaphore({
       maxRunning: Math.ceil(maxWorkers / 2),
       maxRunningPerKey: 1,
@@ -117,7 +117,7 @@ export class SqlPool {
   async export<Result>(
     snapshot: DatasetSnapshot,
     { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,
-    readRows: (exported: SqlExport) => Promise<Result>,
+    readRows: (sqlExport: SqlExport) => Promise<Result>,
   ): Promise<Result> {
     assertSqlLength(sql);
     const { tenantId } = snapshot;
@@ -164,8 +164,8 @@ export class SqlPool {
 
   async #runWithSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
     return this.#workerPool.runInSlot(tenantId, signal, work).catch((error) => {
-      if (error instanceof SqlFailure) throw createProblemError(error.problem, this.#limits);
-      if (error instanceof WorkerTimeoutError) throw createProblemError({ reason: 'slow' }, this.#limits);
+      if (error instanceof SqlFailure) throw createSqlProblemError(error.problem, this.#limits);
+      if (error instanceof WorkerTimeoutError) throw createSqlProblemError({ reason: 'slow' }, this.#limits);
       if (!(error instanceof WorkerDiedError)) throw error;
       const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
       throw new AdLibraryError({ kind: 'internal', problem, wasSent: false }, { cause: error });
@@ -207,7 +207,7 @@ export class SqlPool {
     const worker = reusableWorker ?? this.#workerPool.startWorker({ tenantId, version, hasJson });
     worker.data = { tenantId, version, hasJson };
     try {
-      const startLoadingCall = (call: CallOf<'empty' | 'load'>) => {
+      const startLoadCall = (call: CallOf<'empty' | 'load'>) => {
         const loadingCall = this.#callWorker(worker, call, signal, loadTimeoutMs);
         // Node treats a rejected promise without a handler as an error. Add an empty handler now, because the `await`
         // that handles the rejection comes later.
@@ -215,10 +215,10 @@ export class SqlPool {
         return loadingCall;
       };
       // The worker inserts one batch while this thread builds the next batch.
-      let loadingCall = reusableWorker ? startLoadingCall(['empty']) : Promise.resolve();
+      let loadingCall = reusableWorker ? startLoadCall(['empty']) : Promise.resolve();
       for await (const batch of buildBatches(snapshot, hasJson)) {
         await loadingCall;
-        loadingCall = startLoadingCall(['load', batch]);
+        loadingCall = startLoadCall(['load', batch]);
       }
       await loadingCall;
       await this.#callWorker(worker, ['lockDown', hasJson], signal, loadTimeoutMs);
@@ -247,7 +247,9 @@ export class SqlPool {
 
 function assertSqlLength({ length }: string): void {
   if (length > resultLimits.maxSqlChars)
-    throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.maxSqlChars} are allowed.`);
+    throw createInvalidRequestError(
+      `The SQL has ${length} characters, and at most ${resultLimits.maxSqlChars} are allowed.`,
+    );
 }
 
 /** Approximate size, in characters, of a batch of rows that is sent to a worker. */

@@ -1,4 +1,4 @@
-import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
+import { type AdLibraryError, createInvalidRequestError } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clipToLength } from '../tables.ts';
 import { explainSqliteMessage, listTables } from './error-advice.ts';
@@ -108,7 +108,7 @@ export interface SqlResult {
 }
 
 /** Returns true if a result has no rows, or only one row with zeros and nulls, e.g. from `SELECT count(*)`. */
-export const isEmptyResult = (rows: readonly (readonly Cell[])[], rowCount: number | null): boolean =>
+export const isEmptySqlResult = (rows: readonly (readonly Cell[])[], rowCount: number | null): boolean =>
   rowCount === 0 ||
   (rowCount === 1 && rows.length === 1 && (rows[0] ?? []).every((cell) => cell === null || cell === 0));
 
@@ -145,14 +145,14 @@ export function cleanCell(text: string, maxChars: number): string {
 }
 
 /** Creates an error that explains to a model why its SQL statement failed and what the model can do. */
-export function createProblemError({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
-  const shortMessage = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadMessageChars));
-  return invalidRequest(
+export function createSqlProblemError({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
+  const shortMessage = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxCharsReadFromMessage));
+  return createInvalidRequestError(
     [...problemTexts[reason](limits), ...(shortMessage ? [explainOrQuoteMessage(shortMessage)] : [])].join(' '),
   );
 }
 
-const formatSeconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
+const formatSeconds = (durationMs: number) => `${Math.round(durationMs / 100) / 10} seconds`;
 const formatMegabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
 const selectOnlyText =
   'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
@@ -190,13 +190,13 @@ const problemTexts = {
 };
 
 /** Maximum number of characters that are read from an SQLite message. */
-const maxReadMessageChars = 1000;
+const maxCharsReadFromMessage = 1000;
 /** Maximum number of characters that are shown from an SQLite message for which there is no explanation. */
-const maxShownMessageChars = 300;
+const maxCharsShownFromMessage = 300;
 /**
  * Explains an SQLite message, or quotes the message if there is no explanation. The message may contain text from an
  * advertiser.
  */
 const explainOrQuoteMessage = (sqliteMessage: string): string =>
   explainSqliteMessage(sqliteMessage) ??
-  `SQLite says: ${quote(cleanCell(sanitizeLine(sqliteMessage), maxShownMessageChars))}. Correct the SQL and call again.`;
+  `SQLite says: ${quote(cleanCell(sanitizeLine(sqliteMessage), maxCharsShownFromMessage))}. Correct the SQL and call again.`;

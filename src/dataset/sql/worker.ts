@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerThreadPriority } from '../../workers/low-priority.ts';
 import { type Cell, countCellChars, type TableName } from '../tables.ts';
-import { type RowReader, readResult, SqlEngine } from './engine.ts';
+import { type RowReader, readSqlResult, SqlEngine } from './engine.ts';
 import {
   type ExportBatch,
   type QueryOptions,
@@ -21,7 +21,7 @@ const rowsPerBatch = 500;
 const charsPerBatch = 500_000;
 
 let deadline = Number.POSITIVE_INFINITY;
-let runningExport: { reader: RowReader; spentMs: number } | undefined;
+let currentExport: { reader: RowReader; spentMs: number } | undefined;
 
 const findInterruption = () => {
   if (Atomics.load(stopFlag, 0) !== 0) return 'stopped';
@@ -46,9 +46,9 @@ const workerMethods = {
   lockDown: (hasJson: boolean) => engine.lockDown(findInterruption, hasJson),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
-    let result: ReturnType<typeof readResult>;
+    let result: ReturnType<typeof readSqlResult>;
     try {
-      result = readResult(reader, options);
+      result = readSqlResult(reader, options);
     } finally {
       reader.close();
     }
@@ -56,9 +56,9 @@ const workerMethods = {
   },
   export(sql: string): ExportBatch {
     const reader = engine.prepare(sql);
-    runningExport = { reader, spentMs: 0 };
-    const reading = engine.describeReadFields(sql);
-    return { ...readNextBatch(), ...reading };
+    currentExport = { reader, spentMs: 0 };
+    const readFieldsOfExport = engine.describeReadFields(sql);
+    return { ...readNextBatch(), ...readFieldsOfExport };
   },
   next: readNextBatch,
   close: closeExport,
@@ -88,11 +88,11 @@ export interface WorkerReply {
 
 /** Reads the next batch of rows of the current export. If there is no export, returns an empty last batch. */
 function readNextBatch(): ExportBatch {
-  if (!runningExport) return { columns: [], rows: [], isLast: true };
-  if (runningExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
+  if (!currentExport) return { columns: [], rows: [], isLast: true };
+  if (currentExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
   const startedAt = performance.now();
-  const batch = readBatch(runningExport.reader);
-  runningExport.spentMs += performance.now() - startedAt;
+  const batch = readBatch(currentExport.reader);
+  currentExport.spentMs += performance.now() - startedAt;
   return batch;
 }
 
@@ -109,15 +109,15 @@ function readBatch(reader: RowReader): ExportBatch {
 }
 
 function closeExport(): void {
-  runningExport?.reader.close();
-  runningExport = undefined;
+  currentExport?.reader.close();
+  currentExport = undefined;
 }
 
 /**
  * Converts an error of an SQL statement to a problem that can be sent to the pool. Rethrows any other error, which ends
  * the worker, because such an error is a bug.
  */
-function describeProblem(error: unknown): SqlProblem {
+function convertErrorToProblem(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;
   if (error instanceof Error && error.name === 'WasmAllocError') return { reason: 'memory' };
   throw error;
@@ -131,7 +131,7 @@ parentPort?.on('message', async ([name, ...methodArguments]: SqlCall) => {
     reply = { result: await method(...methodArguments) };
   } catch (error) {
     closeExport();
-    reply = { problem: describeProblem(error) };
+    reply = { problem: convertErrorToProblem(error) };
   }
   parentPort?.postMessage(reply);
 });

@@ -6,13 +6,13 @@ import type { ImportCounts, ImportOptions, ImportReport } from '../import/import
 import { listFiles, openFile, readFileLazily } from '../import/sources/open-files.ts';
 import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
 import { createDemoLibrary, openLibrary } from '../open.ts';
-import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
+import type { ApiKeyMetadata, KeyOptions } from '../service/accounts.ts';
 import { isSameSecret } from '../service/request.ts';
 import type { Library, LibraryOptions } from '../service/service.ts';
 import { findMissingPart, findUnreadResults, type ImportedFile } from './find-missing-part.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
-export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
+export { type ApiKeyMetadata as KeyInfo, findKeyOptionProblem, type KeyOptions } from '../service/accounts.ts';
 export type { ImportedFile } from './find-missing-part.ts';
 
 /**
@@ -25,9 +25,9 @@ export type { ImportedFile } from './find-missing-part.ts';
  * time (`now`).
  */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
-type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
+type OpenLibraryOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
-type ServeOptions = OpenOptions & {
+type ServeOptions = OpenLibraryOptions & {
   /**
    * Opens a port and answers its HTTP requests with `fetch` until `close` is called. Returns the URL at which other
    * processes on this machine reach the server. `close` waits for responses in progress.
@@ -159,7 +159,7 @@ export async function importFiles(
         const updateCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
         const report = await library.import(file.bytes, { ...options, run: runNumber, onProgress: updateCounts });
         if (file.content === 'text' && hasNoRecords(report)) otherFiles.push(file.name);
-        else files.push(addSheetCount({ name: file.name, ...report }, file.countSheets?.() ?? 1));
+        else files.push(addSheetCountNote({ name: file.name, ...report }, file.countSheets?.() ?? 1));
       }
     }
     const { question: questionName } = options;
@@ -175,14 +175,14 @@ export async function importFiles(
 /**
  * If only the first sheet of a workbook was read, adds the number of sheets and a note to the report about the file.
  */
-const addSheetCount = (file: ImportedFile, sheetCount: number): ImportedFile =>
+const addSheetCountNote = (importedFile: ImportedFile, sheetCount: number): ImportedFile =>
   sheetCount < 2
-    ? file
+    ? importedFile
     : {
-        ...file,
+        ...importedFile,
         sheetCount,
         notes: [
-          ...file.notes,
+          ...importedFile.notes,
           `only the first of ${sheetCount} sheets was read; save the other sheets as files of their own`,
         ],
       };
@@ -213,15 +213,17 @@ export const fetchPictures = (
  * Creates an API key. `key` in the result is the secret key. It cannot be read again later, because the database stores
  * only its hash.
  */
-export const createKey = (databaseOptions: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
-  withLibrary(databaseOptions, ({ create }) => create(options));
+export const createKey = (
+  databaseOptions: DatabaseOptions,
+  options: KeyOptions,
+): Promise<ApiKeyMetadata & { key: string }> => withLibrary(databaseOptions, ({ create }) => create(options));
 
 /** Returns the API keys of a library, without their secrets. */
-export const listKeys = (databaseOptions: DatabaseOptions): Promise<KeyInfo[]> =>
+export const listKeys = (databaseOptions: DatabaseOptions): Promise<ApiKeyMetadata[]> =>
   withLibrary(databaseOptions, ({ list }) => list());
 
 /** Revokes the API key with the given id or prefix, e.g. after the key was leaked. */
-export const revokeKey = (databaseOptions: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
+export const revokeKey = (databaseOptions: DatabaseOptions, keyIdOrPrefix: string): Promise<ApiKeyMetadata> =>
   withLibrary(databaseOptions, ({ revoke }) => revoke(keyIdOrPrefix));
 
 /**
@@ -272,7 +274,7 @@ async function withLibrary<Result>(
  * Locks a database file for this process and opens the library in the file. The returned `close` closes the library and
  * releases the lock.
  */
-async function openLockedLibrary(options: OpenOptions) {
+async function openLockedLibrary(options: OpenLibraryOptions) {
   const lock = await lockDatabase(options.database);
   const { databasePath: database, check: checkLock, release } = lock;
   const library = await openLibrary({ ...options, database, checkLock }).catch((error) => {
@@ -296,7 +298,7 @@ const createCommandToken = () => randomBytes(24).toString('hex');
  * caller must send the token from the lock file, which only this user can read. Requests and responses are JSON, except
  * that the body of an import request is the imported file.
  */
-function addCommandRoutes(library: Library, token: string): Library['fetch'] {
+function addCommandRoutes(library: Library, commandToken: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);
   const commands: Record<string, unknown> = otherCommands;
   async function runCommand(request: Request, commandName: string): Promise<unknown> {
@@ -313,7 +315,7 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   return async (request) => {
     const [, commandName] = /^\/-\/(.*)/.exec(new URL(request.url).pathname) ?? [];
     if (commandName === undefined) return library.fetch(request);
-    if (!isSameSecret(request.headers.get('authorization') ?? '', `Bearer ${token}`))
+    if (!isSameSecret(request.headers.get('authorization') ?? '', `Bearer ${commandToken}`))
       return new Response(null, { status: 404 });
     try {
       return Response.json(await runCommand(request, commandName));
@@ -333,8 +335,8 @@ const parseImportOptions = (query: URLSearchParams): ImportOptions => ({
 /** Formats the options of an import as query parameters of an import request. */
 const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string =>
   new URLSearchParams(
-    Object.entries(options).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, String(value)] as [string, string]],
+    Object.entries(options).flatMap(([optionName, optionValue]) =>
+      optionValue === undefined ? [] : [[optionName, String(optionValue)] as [string, string]],
     ),
   ).toString();
 

@@ -47,7 +47,7 @@ const timePattern = /(?<!\d)([01]\d|2[0-3])([-_.:])([0-5]\d)\2([0-5]\d)(?!\d)/g;
  * `ads-2.json`.
  */
 export function parseFileNames(fileNames: readonly string[]): ParsedFileName[] {
-  const splitNames = fileNames.map(splitName);
+  const splitNames = fileNames.map(splitFileName);
   const stems = new Set(splitNames.map(({ stem }) => stem));
   const separatorByFirstStem = new Map<string, string>();
   for (const { stem } of splitNames) {
@@ -69,13 +69,14 @@ export function parseFileNames(fileNames: readonly string[]): ParsedFileName[] {
 }
 
 /** Removes the extensions from a file name, and separates the number of a copy, e.g. 1 in `ads (1).json`. */
-function splitName(name: string) {
-  const [, stem = name, copyNumber = '0'] = /^(.*?)(?: \((\d{1,6})\))?(?:\.[a-z]{2,6}){0,2}$/is.exec(name) ?? [];
-  return { name, stem, copyNumber };
+function splitFileName(fileName: string) {
+  const [, stem = fileName, copyNumber = '0'] =
+    /^(.*?)(?: \((\d{1,6})\))?(?:\.[a-z]{2,6}){0,2}$/is.exec(fileName) ?? [];
+  return { name: fileName, stem, copyNumber };
 }
 
 /** Returns the indexes of the numbers that are not the same in all file names. */
-export const findVariableNumbers = (files: readonly ParsedFileName[]): number[] =>
+export const findVaryingNumberIndexes = (files: readonly ParsedFileName[]): number[] =>
   (files[0]?.numbers ?? []).flatMap((number, index) =>
     files.some(({ numbers }) => numbers[index] !== number) ? [index] : [],
   );
@@ -84,7 +85,9 @@ export const findVariableNumbers = (files: readonly ParsedFileName[]): number[] 
 export function groupByNumber<File extends ParsedFileName>(files: readonly File[], numberIndex: number): File[][] {
   const groups = groupBy(files, ({ numbers }) => numbers.toSpliced(numberIndex, 1).join(' '));
   return [...groups.values()].map((group) =>
-    group.sort((left, right) => (left.numbers[numberIndex] ?? 0) - (right.numbers[numberIndex] ?? 0)),
+    group.sort(
+      (firstFile, secondFile) => (firstFile.numbers[numberIndex] ?? 0) - (secondFile.numbers[numberIndex] ?? 0),
+    ),
   );
 }
 
@@ -98,12 +101,15 @@ const maxRecordIndex = 1_000_000;
  * @param hasNextPage returns true for a file that says that more results follow; a number above 999 can then be a page
  * number
  */
-export function findNumberGap(names: readonly string[], hasNextPage: (name: string) => boolean): string | undefined {
-  const groups = groupBy(parseFileNames(names), ({ nameWithoutNumbers }) => nameWithoutNumbers);
+export function findNumberGap(
+  fileNames: readonly string[],
+  hasNextPage: (name: string) => boolean,
+): string | undefined {
+  const groups = groupBy(parseFileNames(fileNames), ({ nameWithoutNumbers }) => nameWithoutNumbers);
   for (const files of groups.values()) {
     const missingFile = findFileCountProblem(files.map(({ name }) => name));
     if (missingFile !== undefined) return missingFile;
-    for (const numberIndex of findVariableNumbers(files))
+    for (const numberIndex of findVaryingNumberIndexes(files))
       for (const group of groupByNumber(files, numberIndex)) {
         const gap = findGap(group, numberIndex, hasNextPage);
         if (gap !== undefined) return gap;
@@ -118,9 +124,9 @@ function findGap(
   hasNextPage: (name: string) => boolean,
 ): string | undefined {
   const files = group.map(({ name, numbers }) => ({ name, number: numbers[numberIndex] ?? 0 }));
-  const [first] = files;
-  const last = files.at(-1);
-  if (files.length < 2 || !first || !last) return undefined;
+  const [firstFile] = files;
+  const lastFile = files.at(-1);
+  if (files.length < 2 || !firstFile || !lastFile) return undefined;
   const steps = files.slice(1).map(({ name, number }, index) => {
     const previous = files[index];
     return { name, previousName: previous?.name, step: number - (previous?.number ?? 0) };
@@ -130,17 +136,18 @@ function findGap(
   // multiples of the smallest step.
   const isRecordIndex =
     smallestStep >= 10 &&
-    last.number <= maxRecordIndex &&
+    lastFile.number <= maxRecordIndex &&
     steps.every(({ step }) => step % smallestStep === 0) &&
-    (first.number % smallestStep === 0 || files.length > 2);
+    (firstFile.number % smallestStep === 0 || files.length > 2);
   const isByPage =
     !isRecordIndex &&
-    (last.number <= maxPageNumber || (smallestStep < 10 && files.some(({ name }) => hasNextPage(name))));
+    (lastFile.number <= maxPageNumber || (smallestStep < 10 && files.some(({ name }) => hasNextPage(name))));
   if (!isRecordIndex && !isByPage) return undefined;
   const gap = steps.find(({ step }) => step > (isRecordIndex ? smallestStep : 1));
   if (gap) return `a file between ${gap.previousName} and ${gap.name} is missing`;
   const largestFirstNumber = isByPage ? maxPageNumber : maxRecordIndex;
-  if (first.number > 1 && first.number <= largestFirstNumber) return `a file before ${first.name} is missing`;
+  if (firstFile.number > 1 && firstFile.number <= largestFirstNumber)
+    return `a file before ${firstFile.name} is missing`;
   return undefined;
 }
 
@@ -148,10 +155,10 @@ function findGap(
  * Returns a problem if the file names state the total number of files, e.g. 3 in `ads-1-of-3.csv`, and there are fewer
  * files. The caller passes names that differ only in their numbers.
  */
-function findFileCountProblem(names: readonly string[]): string | undefined {
-  const [name = ''] = names;
-  const [, fileCount] = /\d[-_ ]?of[-_ ]?(\d{1,3})(?!\d)/i.exec(name) ?? [];
-  if (fileCount === undefined || names.length >= Number(fileCount)) return undefined;
-  const missingCount = Number(fileCount) - names.length;
-  return `${name} says that there are ${fileCount} files, of which ${missingCount} ${missingCount === 1 ? 'is' : 'are'} missing`;
+function findFileCountProblem(fileNames: readonly string[]): string | undefined {
+  const [firstFileName = ''] = fileNames;
+  const [, fileCount] = /\d[-_ ]?of[-_ ]?(\d{1,3})(?!\d)/i.exec(firstFileName) ?? [];
+  if (fileCount === undefined || fileNames.length >= Number(fileCount)) return undefined;
+  const missingCount = Number(fileCount) - fileNames.length;
+  return `${firstFileName} says that there are ${fileCount} files, of which ${missingCount} ${missingCount === 1 ? 'is' : 'are'} missing`;
 }

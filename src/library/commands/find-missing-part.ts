@@ -4,7 +4,7 @@ import type { ImportReport } from '../import/report.ts';
 import type { ResultPage } from '../import/sources/result-pages.ts';
 import {
   findNumberGap,
-  findVariableNumbers,
+  findVaryingNumberIndexes,
   groupByNumber,
   type ParsedFileName,
   parseFileNames,
@@ -45,8 +45,8 @@ type NumberedFileWithResultPages = FileWithResultPages & ParsedFileName;
  * - The numbers in the names of the files have a gap.
  */
 export function findMissingPart(files: readonly ImportedFile[]): string | undefined {
-  const fileGroups = groupFiles(listDifferentPages(files));
-  const incompleteFile = files.find((file) => file.problems.length > 0 && !isEmptyEndOfResults(file, fileGroups));
+  const fileGroups = groupFiles(listDistinctResultPages(files));
+  const incompleteFile = files.find((file) => file.problems.length > 0 && !isEmptyLastFile(file, fileGroups));
   if (incompleteFile) return `${incompleteFile.name} was not read completely`;
   const longFile = files.find(({ unlistedResultPages }) => unlistedResultPages > 0);
   if (longFile) return `${longFile.name} has too many pages of results to check all of them`;
@@ -66,15 +66,15 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
  * because users may import only some of the results.
  */
 export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
-  groupFiles(listDifferentPages(files)).flatMap((group) => {
+  groupFiles(listDistinctResultPages(files)).flatMap((group) => {
     const pages = group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })));
-    const statement = pages.findLast(({ page }) => page.totalRecords !== undefined);
-    const recordCount = sum(pages.map(({ page }) => page.recordCount));
-    const total = statement?.page.totalRecords ?? 0;
-    return statement && total > recordCount ? [describeUnreadResults(statement.file, total, recordCount)] : [];
+    const pageWithTotal = pages.findLast(({ page }) => page.totalRecords !== undefined);
+    const recordCount = sumNumbers(pages.map(({ page }) => page.recordCount));
+    const total = pageWithTotal?.page.totalRecords ?? 0;
+    return pageWithTotal && total > recordCount ? [describeUnreadResults(pageWithTotal.file, total, recordCount)] : [];
   });
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 const describeUnreadResults = ({ name }: ImportedFile, total: number, recordCount: number): string =>
   `${name} states ${formatCount(total, 'result')}, but only ${recordCount.toLocaleString('en-US')} were read`;
@@ -83,23 +83,25 @@ const describeUnreadResults = ({ name }: ImportedFile, total: number, recordCoun
  * Lists the files that contain pages of search results. A page that occurs in several files is listed only for the
  * first of these files.
  */
-function listDifferentPages(files: readonly ImportedFile[]): FileWithResultPages[] {
-  const listedPages = new Set<string>();
-  const isNew = ({ contentHash, recordCount, hasNextPage, nextToken }: ResultPage) => {
+function listDistinctResultPages(files: readonly ImportedFile[]): FileWithResultPages[] {
+  const listedPageKeys = new Set<string>();
+  const isNewPage = ({ contentHash, recordCount, hasNextPage, nextTokenHash: nextToken }: ResultPage) => {
     if (contentHash === undefined) return true;
-    const key = [contentHash, recordCount, hasNextPage, nextToken].join(' ');
-    const isListed = listedPages.has(key);
-    listedPages.add(key);
+    const pageKey = [contentHash, recordCount, hasNextPage, nextToken].join(' ');
+    const isListed = listedPageKeys.has(pageKey);
+    listedPageKeys.add(pageKey);
     return !isListed;
   };
-  return files.map((file) => ({ file, pages: file.resultPages.filter(isNew) })).filter(({ pages }) => pages.length > 0);
+  return files
+    .map((file) => ({ file, pages: file.resultPages.filter(isNewPage) }))
+    .filter(({ pages }) => pages.length > 0);
 }
 
 /**
  * Returns true if a file contains only an empty page and follows a page of search results. Such a file is not an error,
  * because some APIs announce a next page even if no results follow.
  */
-function isEmptyEndOfResults(file: ImportedFile, fileGroups: readonly FileWithResultPages[][]): boolean {
+function isEmptyLastFile(file: ImportedFile, fileGroups: readonly FileWithResultPages[][]): boolean {
   const { ads, pages, repeated, skipped, problems, resultPages } = file;
   const isEmptyFile = ads + pages + repeated + skipped === 0 && problems.length === 1;
   if (!isEmptyFile || resultPages.length === 0 || resultPages.some(({ error }) => error !== undefined)) return false;
@@ -110,7 +112,7 @@ function isEmptyEndOfResults(file: ImportedFile, fileGroups: readonly FileWithRe
 }
 
 /** If a page of search results is missing in a group of files, returns the reason. Otherwise returns undefined. */
-function findMissingPage(group: readonly FileWithResultPages[]): string | undefined {
+function findMissingPage(fileGroup: readonly FileWithResultPages[]): string | undefined {
   /** The previous page and its file, if more results must follow that page. Otherwise undefined. */
   let continuedPage: { file: ImportedFile; page: ResultPage } | undefined;
   /** The number of records on the current page and the earlier pages of the same search. */
@@ -119,7 +121,7 @@ function findMissingPage(group: readonly FileWithResultPages[]): string | undefi
   let totalResults: number | undefined;
   const describeGap = (file: ImportedFile, page: ResultPage) =>
     page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, totalResults ?? 0, recordCount);
-  for (const { file, page } of group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })))) {
+  for (const { file, page } of fileGroup.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })))) {
     if (continuedPage && !canFollow(continuedPage.page, page))
       return describeGap(continuedPage.file, continuedPage.page);
     if (!continuedPage && page.hasPrevious)
@@ -142,11 +144,11 @@ const describeMissingEnd = ({ name }: ImportedFile): string =>
  * number, contradicts this order.
  */
 function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
-  const isSameIfKnown = <Value>(left: Value | undefined, right: Value | undefined) =>
-    left === undefined || right === undefined || left === right;
+  const isSameIfKnown = <Value>(firstValue: Value | undefined, secondValue: Value | undefined) =>
+    firstValue === undefined || secondValue === undefined || firstValue === secondValue;
   return (
     !page.isFirst &&
-    isSameIfKnown(previousPage.nextToken, page.ownToken) &&
+    isSameIfKnown(previousPage.nextTokenHash, page.requestTokenHash) &&
     isSameIfKnown(previousPage.range?.end, page.range?.start) &&
     (previousPage.range === undefined || isSameIfKnown(previousPage.totalRecords, page.totalRecords)) &&
     isSameIfKnown(previousPage.pageNumber === undefined ? undefined : previousPage.pageNumber + 1, page.pageNumber) &&
@@ -159,10 +161,10 @@ function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
  * `page-1.json` and `page-2.json`, or `ads.json` and `ads (1).json`. Sorts each group by this number.
  */
 function groupFiles(files: readonly FileWithResultPages[]): NumberedFileWithResultPages[][] {
-  const names = parseFileNames(files.map(({ file }) => file.name));
-  const numberedFiles = files.map((file, index) => ({ ...file, ...(names[index] as ParsedFileName) }));
+  const parsedNames = parseFileNames(files.map(({ file }) => file.name));
+  const numberedFiles = files.map((file, index) => ({ ...file, ...(parsedNames[index] as ParsedFileName) }));
   return [...groupBy(numberedFiles, ({ nameWithoutNumbers }) => nameWithoutNumbers).values()].flatMap((namedFiles) =>
-    groupByNumber(namedFiles, findVariableNumbers(namedFiles).at(-1) ?? -1),
+    groupByNumber(namedFiles, findVaryingNumberIndexes(namedFiles).at(-1) ?? -1),
   );
 }
 

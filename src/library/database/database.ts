@@ -22,7 +22,7 @@ export type Database = Awaited<ReturnType<typeof openDatabase>>;
  * The error code for a lock file that another program deleted. After that, a second process may be using the same
  * database file and its write-ahead log.
  */
-const takenOverCode = 'database_taken_over';
+const databaseTakenOverCode = 'database_taken_over';
 
 /**
  * Locks a database file for this process. Creates the file if it does not exist. The lock is a separate file, because
@@ -60,7 +60,8 @@ export async function lockDatabase(path: string) {
      * @throws ApiError 503 if the lock file was deleted, or if the database file was deleted or replaced
      */
     check() {
-      if (!isHeld()) throw createLockLostError(takenOverCode, `The lock of ${databasePath}, ${lockPath}, was deleted`);
+      if (!isHeld())
+        throw createLockLostError(databaseTakenOverCode, `The lock of ${databasePath}, ${lockPath}, was deleted`);
       if (readFileIdentity(databasePath) !== lockedFileIdentity)
         throw createLockLostError('database_replaced', `${databasePath} was deleted or replaced`);
     },
@@ -80,8 +81,8 @@ function readFileIdentity(path: string): string | undefined {
  * Replaces NUL characters in a text. For SQLite, a text ends at a NUL character, so a search for the text would
  * otherwise find too many rows.
  */
-const replaceNulCharacters = (value: SqlParameter) =>
-  typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
+const replaceNulCharacters = (parameter: SqlParameter) =>
+  typeof parameter === 'string' ? parameter.replaceAll('\0', '\uFFFD') : parameter;
 
 interface DatabaseOptions {
   /**
@@ -190,7 +191,7 @@ export async function openDatabase(
       const lockError = catchError(checkLock);
       // Another process may be using the file. Closing the connection would delete the write-ahead log of that process,
       // so leave the connection open until this process ends.
-      if (lockError instanceof ApiError && lockError.code === takenOverCode) return;
+      if (lockError instanceof ApiError && lockError.code === databaseTakenOverCode) return;
       statements.clear();
       // If the database file was moved, closing writes the write-ahead log to the moved file. If the file was deleted,
       // closing fails, so ignore the error.

@@ -54,8 +54,8 @@ export function createRecordStore(database: Database, externalRecords?: External
 
   /** Returns the JSON of the records with the given row numbers, in the same order. */
   function readJson(itemType: ItemType, rowNumbers: number[]): string[] {
-    const sql = `SELECT number, json FROM ${itemType}_json WHERE number IN (SELECT value FROM json_each(?))`;
-    const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(rowNumbers)]);
+    const selectJsonSql = `SELECT number, json FROM ${itemType}_json WHERE number IN (SELECT value FROM json_each(?))`;
+    const rows = database.all<{ number: number; json: Uint8Array }>(selectJsonSql, [JSON.stringify(rowNumbers)]);
     const jsonByRow = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
     return rowNumbers.flatMap(
       (rowNumber) => jsonByRow.get(rowNumber) ?? externalRecords?.readJson(itemType, rowNumber) ?? [],
@@ -127,15 +127,15 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
     json: string,
     runNumber: number | null,
   ): number => {
-    const values = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
+    const columnValues = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
       const value = getValue(record) ?? null;
       if (getLowerBound) return [value, getLowerBound(record) ?? null];
       return [value !== null && isDate ? value - database.dateOrigin : value];
     });
     // When a record is replaced, it keeps its row number. With a new number, the record could appear twice while a user
     // pages through search results.
-    const rowNumber = existingRowNumber ?? database.run(insertSql, [id, runNumber, ...values]).rowid;
-    if (existingRowNumber !== undefined) database.run(updateSql, [runNumber, ...values, existingRowNumber]);
+    const rowNumber = existingRowNumber ?? database.run(insertSql, [id, runNumber, ...columnValues]).rowid;
+    if (existingRowNumber !== undefined) database.run(updateSql, [runNumber, ...columnValues, existingRowNumber]);
     database.run(insertTextSql, [
       rowNumber,
       ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](record)))),
@@ -188,7 +188,7 @@ function createTagWriter(database: Database, itemType: ItemType) {
    */
   return (rowNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
     const tagListJson = JSON.stringify(
-      tagValues.map((value) => (value.isCounted ? getTagRowNumber(value) : -getTagRowNumber(value))),
+      tagValues.map((tagValue) => (tagValue.isCounted ? getTagRowNumber(tagValue) : -getTagRowNumber(tagValue))),
     );
     if (isReplacement) {
       const previousTagListJson = database.get<{ tags: string }>(selectTagListSql, [rowNumber])?.tags ?? '[]';

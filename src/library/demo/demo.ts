@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { dayMs } from '../../views/durations.ts';
 import type { ExternalRecords } from '../database/records.ts';
 import type { Picture } from '../import/stored-pictures.ts';
-import { uuidFromName } from '../service/request.ts';
+import { computeUuidFromName } from '../service/request.ts';
 import { type Library, type LibraryOptions, openLibrary } from '../service/service.ts';
 import { readDemoData } from './demo-data.ts';
 import { demoKey } from './demo-key.ts';
@@ -96,13 +96,13 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: numb
   };
 }
 
-const createDemoAdId = (rowNumber: number): string => uuidFromName(`ads ${rowNumber - 1}`);
+const createDemoAdId = (rowNumber: number): string => computeUuidFromName(`ads ${rowNumber - 1}`);
 
 /** Writes a database file into a new temporary folder. The returned `remove` deletes the file and the folder. */
-async function writeTemporaryFile(content: Uint8Array) {
+async function writeTemporaryFile(fileContent: Uint8Array) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
-  await writeFile(path, content);
+  await writeFile(path, fileContent);
   // Delete the file and the folders one by one. `rm` could delete the folder with its contents, but the first call of
   // `rm` loads another module.
   const remove = async () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RandomSource } from '../service/accounts.ts';
-import { uuidFromName } from '../service/request.ts';
+import { computeUuidFromName } from '../service/request.ts';
 
 /**
  * Creates a source of ids and secrets that returns the same sequence in every process.
@@ -11,6 +11,6 @@ export function createDeterministicRandom(name: string): RandomSource {
   const createNextInput = () => `${name} ${inputCount++}`;
   return {
     bytes: (length) => createHash('shake256', { outputLength: length }).update(createNextInput()).digest(),
-    uuid: () => uuidFromName(createNextInput()),
+    uuid: () => computeUuidFromName(createNextInput()),
   };
 }

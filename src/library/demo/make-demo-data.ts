@@ -51,8 +51,8 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
     // Merge the segments of both full-text indexes, so that the database file becomes smaller.
     for (const table of ['ads_text', 'pages_text']) database.run(`INSERT INTO ${table} (${table}) VALUES ('optimize')`);
     // Drop the indexes, because searches of so few records are fast without them and the file becomes smaller.
-    const indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
-    for (const { name } of database.all<{ name: string }>(indexes)) database.run(`DROP INDEX "${name}"`);
+    const selectIndexesSql = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
+    for (const { name } of database.all<{ name: string }>(selectIndexesSql)) database.run(`DROP INDEX "${name}"`);
   });
   database.runScript('VACUUM; PRAGMA journal_mode = DELETE');
   close();

@@ -28,7 +28,7 @@ const maxEarlierValues = 20;
  * The maximum length of an earlier value as JSON, in characters. For a longer value, such as a long list of media, the
  * history only records that the value changed.
  */
-const maxEarlierValueLength = 10_000;
+const maxEarlierValueChars = 10_000;
 
 /**
  * Returns true if the imported version of an ad was last seen before the stored version. Returns false if either date
@@ -130,7 +130,7 @@ function hasValue(ad: JsonObject, fieldName: string): boolean {
  * values, newest first. Returns `ad` itself if no field has ever changed.
  * @param ad the newer version, or the combination of both versions
  */
-export function addHistory(ad: JsonObject, olderAd: JsonObject, now: number): JsonObject {
+export function addHistory(ad: JsonObject, olderAd: JsonObject, nowMs: number): JsonObject {
   // The imported ad already contains a history, e.g. because this server exported the ad. Keep that history unchanged.
   if (ad.changes !== undefined && ad.changes !== olderAd.changes) return ad;
   const changes: Record<string, unknown> = { ...(isObject(olderAd.changes) ? olderAd.changes : {}) };
@@ -139,9 +139,9 @@ export function addHistory(ad: JsonObject, olderAd: JsonObject, now: number): Js
     if (newerContent[field] === olderContent[field]) continue;
     const olderValue = olderAd[field] ?? null;
     const replacedValue: EarlierValue = {
-      value: JSON.stringify(olderValue).length <= maxEarlierValueLength ? olderValue : null,
+      value: JSON.stringify(olderValue).length <= maxEarlierValueChars ? olderValue : null,
       ...(typeof olderAd.lastSeenAt === 'string' && { lastSeenAt: olderAd.lastSeenAt }),
-      replacedAt: new Date(now).toISOString(),
+      replacedAt: new Date(nowMs).toISOString(),
     };
     const earlierValues = Array.isArray(changes[field]) ? changes[field] : [];
     changes[field] = [replacedValue, ...earlierValues].slice(0, maxEarlierValues);

@@ -297,7 +297,7 @@ class SourceImporter {
     const { ad, page, json } = validateRecord(record, { format, originalText, parser: this.#parser });
     const { outcome } = ad ? writer.putAd(ad, json, format) : writer.putPage(page, json, format);
     const { fieldSources } = this.#parser;
-    if (fieldSources.length > 0) this.#usedKeys.addFieldSources(fieldSources);
+    if (fieldSources.length > 0) this.#usedKeys.rememberFieldSources(fieldSources);
     else if (contentKind !== 'cells') this.#usedKeys.observeRecord(format, record.toObject());
     this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
     if (format.addToStoredAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;

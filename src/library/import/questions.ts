@@ -25,7 +25,7 @@ export function addQuestion(
 ): JsonObject {
   const questionNames = [...collectTexts(storedAd?.questions), ...collectTexts(ad.questions), question ?? []].flat();
   const questions = questionNames.filter(
-    (name, index) => questionNames.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index,
+    (name, index) => questionNames.findIndex((otherName) => otherName.toLowerCase() === name.toLowerCase()) === index,
   );
   return questions.length > 0 ? { ...ad, questions } : ad;
 }
@@ -92,7 +92,9 @@ function removeQuestion(
   { question, lastListedAt, now }: { question: string; lastListedAt: number | undefined; now: number },
 ): JsonObject {
   const lowerCaseQuestion = question.toLowerCase();
-  const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== lowerCaseQuestion);
+  const questions = collectTexts(ad.questions).filter(
+    (otherQuestion) => otherQuestion.toLowerCase() !== lowerCaseQuestion,
+  );
   const { questions: _, ...fields } = ad;
   const adWithoutQuestion = questions.length > 0 ? { ...fields, questions } : fields;
   // The ad is still running, because another saved search finds it.

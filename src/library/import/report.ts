@@ -145,7 +145,7 @@ export class ImportReporter {
    * @param message starts with the key; messages that differ only in values are counted together
    */
   countValueProblem(location: RecordLocation, message: string): void {
-    const messageKey = removeValues(message);
+    const messageKey = removeValuesFromMessage(message);
     const valueProblem = this.#valueProblems.get(messageKey);
     if (valueProblem) valueProblem.count++;
     else if (this.#valueProblems.size < maxCountedKeys)
@@ -187,7 +187,8 @@ export class ImportReporter {
 }
 
 /** Removes the quoted values and numbers from a message, so that problems of the same kind have the same text. */
-const removeValues = (message: string): string => message.replace(/"[^"]*"/g, '""').replace(/\d[\d.,-]*/g, '#');
+const removeValuesFromMessage = (message: string): string =>
+  message.replace(/"[^"]*"/g, '""').replace(/\d[\d.,-]*/g, '#');
 
 /** The maximum length of the list of columns or keys in a report, in characters. */
 const maxKeyListLength = 2000;
@@ -195,8 +196,8 @@ const maxKeyListLength = 2000;
 /**
  * Shortens a list of columns or keys for a report. Replaces control characters, because they would disturb a terminal.
  */
-export const shortenKeyList = (text: string): string =>
-  removeAccessTokens(text).replace(/\p{C}/gu, ' ').slice(0, maxKeyListLength);
+export const shortenKeyList = (keyList: string): string =>
+  removeAccessTokens(keyList).replace(/\p{C}/gu, ' ').slice(0, maxKeyListLength);
 
 function describeKeys(countByKey: ReadonlyMap<string, number>): string {
   const sortedCounts = Array.from(countByKey).sort(([, leftCount], [, rightCount]) => rightCount - leftCount);

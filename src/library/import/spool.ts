@@ -12,7 +12,7 @@ const maxCharactersInMemory = 8 * 1024 * 1024;
  * The number of characters to collect in memory before a write to the temporary file. A few large writes are faster
  * than many small writes.
  */
-const maxBufferedLength = 256 * 1024;
+const maxBufferedCharacters = 256 * 1024;
 const linesPerWrite = 1000;
 
 /**
@@ -29,7 +29,7 @@ export class LineSpool {
   async writeLine(line: string): Promise<void> {
     this.#bufferedLines.push(line);
     this.#bufferedLength += line.length + 1;
-    if (this.#bufferedLength > (this.#file ? maxBufferedLength : maxCharactersInMemory)) await this.#flush();
+    if (this.#bufferedLength > (this.#file ? maxBufferedCharacters : maxCharactersInMemory)) await this.#flush();
   }
 
   async #flush(): Promise<void> {

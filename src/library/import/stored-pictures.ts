@@ -4,7 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pictures } from '../../pictures/pictures.ts';
 import { listCardMedia, selectPicture } from '../../views/ad-media.ts';
-import type { Fields } from '../../views/view.ts';
+import type { UntypedFields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
 /**
@@ -57,7 +57,7 @@ export function openStoredPictures(database: Database, now: () => number) {
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
         [afterAdNumber, adsPerBatch],
       );
-      const pictures = ads.flatMap(({ json }) => listAdPictures(JSON.parse(Buffer.from(json).toString()), now()));
+      const pictures = ads.flatMap(({ json }) => selectAdPictures(JSON.parse(Buffer.from(json).toString()), now()));
       const missingUrls = new Set(pictures.flatMap((picture) => ('url' in picture ? picture.url : [])));
       const expiredUrls = new Set(
         pictures.flatMap((picture) => ('reason' in picture ? (picture.expiredUrl ?? []) : [])),
@@ -93,11 +93,11 @@ export function openStoredPictures(database: Database, now: () => number) {
       );
     },
     /** Reads the picture with this file name. Returns undefined if there is no such picture. */
-    async readPicture(name: string): Promise<Picture | undefined> {
-      const [, format] = pictureFileNamePattern.exec(name) ?? [];
+    async readPicture(fileName: string): Promise<Picture | undefined> {
+      const [, format] = pictureFileNamePattern.exec(fileName) ?? [];
       const folder = getPicturesFolder();
       if (format === undefined || folder === undefined) return undefined;
-      const bytes = await readFile(join(folder, name)).catch(() => undefined);
+      const bytes = await readFile(join(folder, fileName)).catch(() => undefined);
       return bytes && { bytes, mediaType: `image/${format}` };
     },
   };
@@ -110,7 +110,7 @@ const maxCardsPerAd = 20;
  * Selects the pictures of an ad: the picture of the ad itself, and the picture of each card. For a picture that cannot
  * be fetched, returns the reason instead of a URL.
  */
-function listAdPictures(ad: Fields, now: number) {
+function selectAdPictures(ad: UntypedFields, now: number) {
   const cardNumbers = Array.from(
     { length: Math.min(listCardMedia(ad).length, maxCardsPerAd) },
     (_, index) => index + 1,
@@ -237,7 +237,7 @@ const maxReasons = 20;
  * Counts an occurrence of a reason. After `maxReasons` different reasons, new reasons are counted as "other reasons".
  */
 export function countReason(countByReason: Record<string, number>, reason: string): void {
-  const hasMaxReasons = !Object.hasOwn(countByReason, reason) && Object.keys(countByReason).length >= maxReasons;
-  const countedReason = hasMaxReasons ? 'other reasons' : reason;
+  const shouldCountAsOther = !Object.hasOwn(countByReason, reason) && Object.keys(countByReason).length >= maxReasons;
+  const countedReason = shouldCountAsOther ? 'other reasons' : reason;
   countByReason[countedReason] = (countByReason[countedReason] ?? 0) + 1;
 }

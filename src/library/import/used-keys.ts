@@ -24,7 +24,7 @@ export class UsedKeys {
   readonly #lookedUpKeys = new Set<string>();
 
   /** Remembers from which key each field of a stored record was read. */
-  addFieldSources(fieldSources: readonly (readonly [field: string, key: string])[]): void {
+  rememberFieldSources(fieldSources: readonly (readonly [field: string, key: string])[]): void {
     for (const [field, key] of fieldSources)
       if (!this.#keyByField.has(field) && this.#keyByField.size < maxRememberedKeys) this.#keyByField.set(field, key);
   }
@@ -38,13 +38,13 @@ export class UsedKeys {
    * lead to an object around the column (e.g. `snapshot.body` for `snapshot/body/text` and `snapshot_body_text`), or to
    * a key inside the column.
    */
-  findField(path: readonly string[]): string | undefined {
-    const paths = path.map((_, index) => normalizeKey(path.slice(0, index + 1).join('.')));
-    const snapshotColumn = /^snapshot./i.test(path[0] ?? '') ? paths[0] : undefined;
+  findField(columnPath: readonly string[]): string | undefined {
+    const normalizedPaths = columnPath.map((_, index) => normalizeKey(columnPath.slice(0, index + 1).join('.')));
+    const snapshotColumn = /^snapshot./i.test(columnPath[0] ?? '') ? normalizedPaths[0] : undefined;
     for (const [field, key] of this.#keyByField) {
       const normalizedKey = normalizeKey(key);
-      if (paths.includes(normalizedKey)) return field;
-      if (path.length === 1 && key.startsWith(`${path[0]}.`)) return field;
+      if (normalizedPaths.includes(normalizedKey)) return field;
+      if (columnPath.length === 1 && key.startsWith(`${columnPath[0]}.`)) return field;
       if (normalizedKey !== 'snapshot' && snapshotColumn?.startsWith(normalizedKey)) return field;
     }
     return undefined;

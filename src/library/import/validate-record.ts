@@ -32,10 +32,10 @@ export function validateRecord(record: SourceRecord, { format, originalText, par
   const source = record.toObject();
   const convertedPage = format.toPage?.(record, parser);
   if (convertedPage) {
-    const page = applyStatedCurrency(removeAccessTokensIfAny(convertedPage), true, parser);
+    const page = applyStatedCurrency(removeAccessTokensFromItem(convertedPage), true, parser);
     return { page: validatePage(page), json: toStoredJson(page, page === source ? originalText : undefined) };
   }
-  const convertedAd = removeAccessTokensIfAny(format.toAd(record, parser));
+  const convertedAd = removeAccessTokensFromItem(format.toAd(record, parser));
   const validAd = validateAd(applyStatedCurrency(convertedAd, format === ownAdsFormat, parser));
   // Ads in the format of the API are stored unchanged, even if `lastSeenAt` is in the future.
   const orderedAd = checkDateOrder(validAd, format, parser);
@@ -54,8 +54,8 @@ export const unknownFormatProblem =
  * Removes access tokens from an ad or page. Returns the same object if it contains no tokens, so that the caller can
  * detect that nothing changed.
  */
-function removeAccessTokensIfAny<Value extends object>(value: Value): Value {
-  return hasAccessToken(value) ? (removeAccessTokensDeep(value) as Value) : value;
+function removeAccessTokensFromItem<Value extends object>(item: Value): Value {
+  return hasAccessToken(item) ? (removeAccessTokensDeep(item) as Value) : item;
 }
 
 function toStoredJson(value: object, json = JSON.stringify(value)): string {
@@ -77,8 +77,8 @@ function validatePage(value: object): Page {
 }
 
 /** Rejects a page id that cannot be part of an API URL, because clients could never request this page. */
-function validatePageId(id: string): void {
-  if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
+function validatePageId(pageId: string): void {
+  if (isPathId(pageId) && !/\p{Cc}/u.test(pageId)) return;
   throw new Error(
     `pageId: not a valid page id; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
   );
@@ -158,13 +158,16 @@ const nonNegativeFields = [
  * `validateRecord` checks whether the object has changed.
  * @throws Error that lists the problems
  */
-function validateWithSchema<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: object): Item {
-  const result = schema.safeParse(value);
-  if (!result.success) {
-    const problems = result.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.')}: ${message}`);
+function validateWithSchema<Item extends Record<string, unknown>>(
+  schema: z.ZodType<Item>,
+  convertedItem: object,
+): Item {
+  const parseResult = schema.safeParse(convertedItem);
+  if (!parseResult.success) {
+    const problems = parseResult.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.')}: ${message}`);
     throw new Error(problems.join('; '));
   }
-  const item = value as Item;
+  const item = convertedItem as Item;
   for (const field of dateFields) {
     const date = item[field];
     if (typeof date === 'string' && !isIsoDate(date)) {

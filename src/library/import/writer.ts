@@ -28,7 +28,7 @@ interface WriterOptions {
   /** The name of the saved search that returned the imported records. Undefined if the user named no search. */
   question?: string | undefined;
   /** Reports a problem with a value of the current record to the user. */
-  reportProblem(problem: Error): void;
+  reportProblem(error: Error): void;
 }
 
 interface WriterDependencies {

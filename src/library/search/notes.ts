@@ -66,13 +66,13 @@ function createMissingValueNotes(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
   const comparedTags = recordType.tags.flatMap(({ key, mustMatchAll, isId }) => (mustMatchAll || isId ? [] : key));
   const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
-  const toRecordKey = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
+  const removeBoundSuffix = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
   /**
    * For each key in `comparedFilters`, counts the records that match the other filters but have no value for the key.
    */
   const countMissingValues = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
-      .filter((key) => Object.keys(comparedFilters).map(toRecordKey).includes(key))
+      .filter((key) => Object.keys(comparedFilters).map(removeBoundSuffix).includes(key))
       .slice(0, maxNotes)
       .map((key) => {
         const missingFilters = addMissingFilter(key, getOtherFilters(key));
@@ -80,7 +80,7 @@ function createMissingValueNotes(search: Search, database: Database): string[] {
       })
       .filter(({ hits }) => hits > 0);
   const getFiltersWithout = (key: string) =>
-    Object.fromEntries(Object.entries(filters).filter(([filterKey]) => toRecordKey(filterKey) !== key));
+    Object.fromEntries(Object.entries(filters).filter(([filterKey]) => removeBoundSuffix(filterKey) !== key));
   return [
     ...countMissingValues(filters, getFiltersWithout).map(
       ({ key, hits }) =>
@@ -136,8 +136,8 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
      * Returns the existing values whose spelling is most similar to `misspelledValue`. `valueCount` is the number of
      * existing values, or `many` if there were too many to compare.
      */
-    findNearest(tag: Tag, value: string): { nearestSpellings: string[]; valueCount: number | 'many' } {
-      const firstLetters = normalizeTagValue(tag, value.slice(0, 2));
+    findNearest(tag: Tag, misspelledValue: string): { nearestSpellings: string[]; valueCount: number | 'many' } {
+      const firstLetters = normalizeTagValue(tag, misspelledValue.slice(0, 2));
       const candidates = [firstLetters, ''].flatMap((valueStart) =>
         readValues(
           `${selectValuesSql} WHERE key = ? AND value >= ? AND value < ? AND ${buildUsedCondition('isCounted')} ORDER BY value LIMIT ?`,
@@ -145,7 +145,7 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
         ),
       );
       const spellingByValue = new Map(candidates.map((candidate) => [candidate.value, candidate.spelling]));
-      const nearestValues = sortBySimilarity(value, [...spellingByValue.keys()]).slice(0, maxSuggestions);
+      const nearestValues = sortBySimilarity(misspelledValue, [...spellingByValue.keys()]).slice(0, maxSuggestions);
       return {
         nearestSpellings: nearestValues.map((nearestValue) => spellingByValue.get(nearestValue) ?? nearestValue),
         valueCount: spellingByValue.size < maxComparedValues ? spellingByValue.size : 'many',
@@ -155,8 +155,8 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
 }
 
 /** Returns the most common values of a tag in the whole library, in their original spelling. */
-export function listCommonValues(key: string, recordType: RecordType, database: Database): string[] {
-  const tag = recordType.tags.find((candidate) => candidate.key === key);
+export function listCommonValues(tagKey: string, recordType: RecordType, database: Database): string[] {
+  const tag = recordType.tags.find((candidate) => candidate.key === tagKey);
   return tag ? createTagValueLookup(recordType, database).listCommonSpellings(tag) : [];
 }
 

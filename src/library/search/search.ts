@@ -166,7 +166,11 @@ function buildColumnConditions(search: StoredSearch): SqlCondition[] {
  * @param shouldLookUpTags true if another condition, such as a text search, finds the records first. SQLite then looks
  * up the tags of each record. Otherwise, SQLite starts with all records that have the tag value.
  */
-function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): SqlCondition[] {
+function buildTagConditions(
+  { name, tags }: RecordType,
+  filters: FilterValues,
+  shouldLookUpTags: boolean,
+): SqlCondition[] {
   return tags.flatMap((tag) => {
     const filterValues = [filters[tag.key] ?? []].flat().map(String);
     const tagValues = filterValues
@@ -176,7 +180,7 @@ function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, i
     const valueGroups = tag.mustMatchAll ? tagValues.map((value) => [value]) : alternatives;
     return valueGroups.map((values) => {
       const hasTag = `tag IN (SELECT number FROM ${name}_tag_values WHERE key = ? AND value IN (${values.map(() => '?')}))`;
-      const sql = isLookup
+      const sql = shouldLookUpTags
         ? `EXISTS (SELECT 1 FROM ${name}_tags WHERE record = ${name}.number AND ${hasTag})`
         : `${name}.number IN (SELECT record FROM ${name}_tags WHERE ${hasTag})`;
       return { sql, parameters: [tag.key, ...values] };

@@ -100,8 +100,8 @@ export type RecordType<LibraryRecord = unknown> = {
 };
 
 /** Returns the texts in a value, which may be a single text or a list. Leaves out values that are not texts. */
-export const collectTexts = (value: unknown): string[] =>
-  (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'string');
+export const collectTexts = (textOrList: unknown): string[] =>
+  (Array.isArray(textOrList) ? textOrList : [textOrList]).filter((item) => typeof item === 'string');
 
 /**
  * Defines a tag for a record field that contains a text or a list of texts. The tag and the field have the same name.
@@ -182,7 +182,7 @@ const collectCardTexts = (cards: Ad['cards']) =>
   );
 
 /** Removes the region from a language code, e.g. returns `pt` for `pt_BR`. */
-const stripRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
+const removeRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
  * Defines a tag for the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. Both
@@ -192,7 +192,7 @@ const defineLanguageTag = (key: string, description: string, example: string[]):
   key,
   description,
   example,
-  getValues: ({ languages }) => collectTexts(languages).map(stripRegion),
+  getValues: ({ languages }) => collectTexts(languages).map(removeRegion),
   getExtraValues: ({ languages }) => collectTexts(languages),
 });
 

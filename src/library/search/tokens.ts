@@ -87,7 +87,7 @@ const minPrefixLength = 3;
  * @param mustMatchWholeWord true if the last word of the phrase must match a whole word, and not only the beginning of
  * a word
  */
-function formatPhrase(text: string, isExact: boolean): string | undefined {
+function formatPhrase(text: string, mustMatchWholeWord: boolean): string | undefined {
   const scriptRuns = splitIntoRuns(text);
   const tokens = scriptRuns.flatMap(splitIntoTokens);
   const lastScriptRun = scriptRuns.at(-1);
@@ -98,7 +98,7 @@ function formatPhrase(text: string, isExact: boolean): string | undefined {
   if (lastScriptRun.isUnspaced && !isSingleCharacter) tokens.pop();
   const isPrefix = lastScriptRun.isUnspaced
     ? isSingleCharacter
-    : !isExact && [...lastScriptRun.text].length >= minPrefixLength;
+    : !mustMatchWholeWord && [...lastScriptRun.text].length >= minPrefixLength;
   return `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`;
 }
 

@@ -46,7 +46,7 @@ export const operationRules: Record<OperationName, OperationRules> = {
 const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope }) => scope ?? []))];
 
 /** The default credits of a new API key: the monthly credits, and the limits per hour and per day. */
-const defaultPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
+const defaultCreditPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
 /** A source of random ids and secrets. The source of the demo always returns the same sequence. */
 export type RandomSource = { bytes(count: number): Uint8Array; uuid(): string };
@@ -72,7 +72,7 @@ export type KeyOptions = {
  * The properties of an API key that `library key list` shows. The secret is not among them, because the database stores
  * only its hash.
  */
-export type KeyInfo = ReturnType<typeof toKeyInfo>;
+export type ApiKeyMetadata = ReturnType<typeof toApiKeyMetadata>;
 
 /** The sender of a request: the API key, its account, and the subscription that pays for the calls. */
 export type Caller = ReturnType<typeof toCaller>;
@@ -113,7 +113,7 @@ type CallerRow = Omit<KeyRow, 'id' | 'name' | 'createdAt'> & {
   dailyLimit: number;
 };
 
-const toKeyInfo = (row: KeyRow) => ({ ...row, scopes: row.scopes.split(' '), unmetered: row.unmetered === 1 });
+const toApiKeyMetadata = (row: KeyRow) => ({ ...row, scopes: row.scopes.split(' '), unmetered: row.unmetered === 1 });
 const toCaller = (row: CallerRow) => ({
   ...row,
   scopes: row.scopes.split(' '),
@@ -127,20 +127,20 @@ type KeyStoreOptions = { database: Database; collections: CollectionStore; now: 
 export function createKeyStore({ database, collections, now, random }: KeyStoreOptions) {
   const keyColumns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const listKeys = () =>
-    database.all<KeyRow>(`SELECT ${keyColumns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
+    database.all<KeyRow>(`SELECT ${keyColumns} FROM keys ORDER BY createdAt, rowid`).map(toApiKeyMetadata);
 
   /**
    * Finds an API key by its id, its visible prefix, or the whole key.
    *
    * @throws Error unless exactly one key matches
    */
-  function getKeyInfo(idOrKey: string): KeyInfo {
+  function getApiKeyMetadata(idOrKey: string): ApiKeyMetadata {
     const sql = `SELECT ${keyColumns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
     const [keyRow, ...otherKeyRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
     // Do not repeat the input in the message, because it may be a valid key of another service.
     if (!keyRow || otherKeyRows.length > 0)
       throw new Error('No key has that id or prefix. "library key list" shows them.');
-    return toKeyInfo(keyRow);
+    return toApiKeyMetadata(keyRow);
   }
 
   /**
@@ -149,11 +149,11 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
    *
    * @throws Error that names the invalid option
    */
-  function create(options: KeyOptions = {}): KeyInfo & { key: string } {
+  function create(options: KeyOptions = {}): ApiKeyMetadata & { key: string } {
     const problem = findKeyOptionProblem(options);
     if (problem) throw new Error(problem);
     const { name = 'Library key', scopes = scopeNames, unmetered = false, subscription = true } = options;
-    const { credits, hourlyLimit, dailyLimit } = { ...defaultPlan, ...options };
+    const { credits, hourlyLimit, dailyLimit } = { ...defaultCreditPlan, ...options };
     const [planId, subscriptionStatus] = subscription ? ['library', 'active'] : [null, null];
     const key = `${fixedKeyPrefix}${Buffer.from(random.bytes(20)).toString('hex')}`;
     return database.transaction(() => {
@@ -167,7 +167,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
       const keyPrefix = key.slice(0, visiblePrefixLength);
       const keyValues = [id, hashKey(key), keyPrefix, name, scopes.join(' '), userId, now(), Number(unmetered)];
       database.run('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)', keyValues);
-      return { ...getKeyInfo(id), key };
+      return { ...getApiKeyMetadata(id), key };
     });
   }
 
@@ -179,11 +179,11 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
      *
      * @throws Error unless exactly one key has this id or prefix
      */
-    revoke: (keyIdOrPrefix: string): KeyInfo =>
+    revoke: (keyIdOrPrefix: string): ApiKeyMetadata =>
       database.transaction(() => {
-        const { id } = getKeyInfo(keyIdOrPrefix);
+        const { id } = getApiKeyMetadata(keyIdOrPrefix);
         database.run('UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL', [now(), id]);
-        return getKeyInfo(id);
+        return getApiKeyMetadata(id);
       }),
     /**
      * Identifies the caller by the API key in an `Authorization` header.

@@ -17,7 +17,7 @@ import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { proseStyles } from '../../ui/prose.tsx';
 import { groupBy } from '../../views/group-by.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
-import { type Fields, isNumber, readText } from '../../views/view.ts';
+import { isNumber, readText, type UntypedFields } from '../../views/view.ts';
 import { listCommonValues } from '../search/notes.ts';
 import { parseSearchRequest, runSearch, type SearchContext } from '../search/search-request.ts';
 import { recordTypes } from '../search/searchable-records.ts';
@@ -26,7 +26,7 @@ import { ApiError } from './request.ts';
 /** The dependencies of the functions that render the HTML pages of a library. */
 export type PageContext = SearchContext & {
   /** Reads the records with these row numbers, in the format of API responses. */
-  readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
+  readItems(itemType: ItemType, rowNumbers: number[]): UntypedFields[];
   /** The origin of the request, e.g. `http://localhost:4000`. The HTML pages only show pictures from this origin. */
   origin: string;
   /**
@@ -54,7 +54,7 @@ const sortOrders = {
 } satisfies Record<ItemType, Record<string, string>>;
 
 /** The filters of the list page by their key in the API, each with a label and a function that formats its value. */
-const pageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
+const listPageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
   displayFormat: ['Format', formatConstant],
@@ -72,7 +72,7 @@ const pageFilters: Record<string, readonly [title: string, formatValue: (value: 
  */
 export function renderListPage(searchParams: URLSearchParams, context: PageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
-  const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(pageFilters) : ['query'])];
+  const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(listPageFilters) : ['query'])];
   const queryParameters = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
   const query = Object.fromEntries([['type', itemType], ...queryParameters.filter(([, value]) => value !== '')]);
   const { type: _, active, sort = '', ...textFilters } = query;
@@ -126,12 +126,13 @@ const buildRelativeLink = (query: Record<string, string>): string =>
 function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
   const InputField = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
     <label>
-      {pageFilters[name]?.[0]} <input type={type} name={name} maxLength={300} value={sanitizeLine(query[name] ?? '')} />
+      {listPageFilters[name]?.[0]}{' '}
+      <input type={type} name={name} maxLength={300} value={sanitizeLine(query[name] ?? '')} />
     </label>
   );
   const SelectField = ({ name, choices }: { name: string; choices: readonly (readonly [string, string])[] }) => (
     <label>
-      {pageFilters[name]?.[0] ?? 'Order'}{' '}
+      {listPageFilters[name]?.[0] ?? 'Order'}{' '}
       <select name={name}>
         {choices.map(([value, text]) => (
           <option value={value} selected={value === query[name]}>
@@ -169,9 +170,9 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
 }
 
 /** Returns the most common values of a filter as choices for users, with labels and sorted by label. */
-const listFilterChoices = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
-  listCommonValues(key, recordTypes.ads, context.database)
-    .map((value) => [value, pageFilters[key]?.[1](value) ?? value] as const)
+const listFilterChoices = (filterKey: string, context: PageContext): (readonly [value: string, text: string])[] =>
+  listCommonValues(filterKey, recordTypes.ads, context.database)
+    .map((value) => [value, listPageFilters[filterKey]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
 
 /** Links that filter the ads by state or format, and links that remove the other active filters. */
@@ -181,13 +182,13 @@ function FilterLinks({ query, context }: ListProps) {
     displayFormat: listFilterChoices('displayFormat', context),
   };
   const otherKeys = Object.keys(query).filter(
-    (key) => key in pageFilters && !(key in choicesByFilter) && key !== 'query',
+    (key) => key in listPageFilters && !(key in choicesByFilter) && key !== 'query',
   );
   return (
     <>
       {Object.entries(choicesByFilter).map(([key, values]) => (
-        <nav class="chips" aria-label={pageFilters[key]?.[0]}>
-          <span>{pageFilters[key]?.[0]}</span>
+        <nav class="chips" aria-label={listPageFilters[key]?.[0]}>
+          <span>{listPageFilters[key]?.[0]}</span>
           {[['', 'All'] as const, ...values].map(([value, text]) => (
             <Link to={buildRelativeLink({ ...query, [key]: value })} isCurrent={value === (query[key] ?? '')}>
               {text}
@@ -199,7 +200,7 @@ function FilterLinks({ query, context }: ListProps) {
         <nav class="chips" aria-label="Filters to remove">
           {otherKeys.map((key) => (
             <Link to={buildRelativeLink({ ...query, [key]: '' })} isCurrent>
-              {pageFilters[key]?.[0]}: <bdi>{pageFilters[key]?.[1](query[key] ?? '')}</bdi> ✕
+              {listPageFilters[key]?.[0]}: <bdi>{listPageFilters[key]?.[1](query[key] ?? '')}</bdi> ✕
             </Link>
           ))}
         </nav>
@@ -254,7 +255,7 @@ const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
  * Converts an ad to the form in which HTML pages show it. The result contains the path of a picture on this server, or
  * the reason why the page cannot show the picture.
  */
-export function toDisplayedAd(ad: Fields, context: PageContext) {
+export function toDisplayedAd(ad: UntypedFields, context: PageContext) {
   const { now, origin } = context;
   const { card, pictureUrl, adText } = buildReportCard(ad, { id: String(ad.id), at: now(), now: now() });
   const path = pictureUrl?.startsWith(`${origin}/`) ? pictureUrl.slice(origin.length) : '';
@@ -280,7 +281,7 @@ export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   const findVariant = ({ card: { id }, pageId, adText }: DisplayedAd) => {
     const variantIndex = variantIndexByPage.get(pageId) ?? new VariantIndex();
     variantIndexByPage.set(pageId, variantIndex);
-    return variantIndex.add(id, adText) ?? id;
+    return variantIndex.addAd(id, adText) ?? id;
   };
   return [...groupBy(ads, findVariant).values()];
 }
@@ -314,7 +315,7 @@ const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
   </ul>
 );
 
-const renderAdvertiserCard = (page: Fields, context: PageContext) => (
+const renderAdvertiserCard = (page: UntypedFields, context: PageContext) => (
   <li class="card">
     <div class="facts">
       <h3 class="clamp" dir="auto">
@@ -329,7 +330,7 @@ const renderAdvertiserCard = (page: Fields, context: PageContext) => (
  * Formats the numbers of ads and likes of an advertiser, e.g. `120 ads on record · 4K likes`. The number of ads comes
  * from the advertiser's record. This library may contain fewer ads of the advertiser.
  */
-export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
+export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: UntypedFields): string =>
   [
     isNumber(adsAmount) && `${formatCount(adsAmount, 'ad')} on record`,
     isNumber(pageLikes) && `${formatShortNumber(pageLikes)} ${pageLikes === 1 ? 'like' : 'likes'}`,

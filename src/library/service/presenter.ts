@@ -56,8 +56,8 @@ export function createPresenter(
 }
 
 /** Replaces every text in a parsed JSON value with the result of `replaceText`. Does not change keys. */
-function replaceTexts(value: object, replaceText: (text: string) => string): void {
-  const childByKey = value as Record<string, unknown>;
+function replaceTexts(jsonValue: object, replaceText: (text: string) => string): void {
+  const childByKey = jsonValue as Record<string, unknown>;
   for (const key of Object.keys(childByKey)) {
     const childValue = childByKey[key];
     if (typeof childValue === 'string') childByKey[key] = replaceText(childValue);

@@ -10,12 +10,12 @@ import {
   formatNumber,
 } from '../../ui/formats.ts';
 import { Link } from '../../ui/links.tsx';
-import { viewCards } from '../../views/ad-media.ts';
+import { buildCardViews } from '../../views/ad-media.ts';
 import { formatColumnTitle } from '../../views/column-title.ts';
 import { type ApiField, adFields, pageFields } from '../../views/fields.ts';
 import { sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { cleanUrl } from '../../views/urls.ts';
-import { type Fields, isNumber, readText } from '../../views/view.ts';
+import { isNumber, readText, type UntypedFields } from '../../views/view.ts';
 import { findPage } from '../search/search.ts';
 import { recordTypes } from '../search/searchable-records.ts';
 import {
@@ -35,9 +35,9 @@ const maxTextTokens = 20_000;
 const maxUrlTokens = 500;
 
 /** Renders the HTML page `/ads/<id>`, which shows an ad with all its fields. */
-export function renderAdPage(ad: Fields, context: PageContext): string {
+export function renderAdPage(ad: UntypedFields, context: PageContext): string {
   const { card } = toDisplayedAd(ad, context);
-  const { cardViews: cards, omittedCount } = viewCards(ad);
+  const { cardViews: cards, omittedCount } = buildCardViews(ad);
   const name = pickTitle(card);
   const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
   const adTexts = [ad.body, ad.linkDescription].flatMap((text) => readText(text, maxTextTokens) ?? []);
@@ -107,7 +107,7 @@ const adsPerEventLoopTurn = 50;
  * Renders the HTML page `/pages/<id>` of an advertiser. The page contains a summary of the ads, the list of ads, and
  * the advertiser's record.
  */
-export async function renderAdvertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
+export async function renderAdvertiserPage(page: UntypedFields, context: PageContext, searchParams: URLSearchParams) {
   const name = readText(page.pageName, 100) ?? String(page.pageId);
   const filters = { pageId: [String(page.pageId)] };
   const cursor = searchParams.get('cursor');
@@ -253,29 +253,33 @@ const valueFormatters: Record<string, (value: string) => string> = {
  * Creates a row for the table of facts: the title of a field, and its value as text. Returns undefined if the field has
  * no value to show.
  */
-function createFact(name: string, { type, phrase }: ApiField, record: Fields): [string, string] | undefined {
-  const value = record[name];
-  const title = fieldTitles[name] ?? formatColumnTitle(phrase ?? name).replace(/ min$/, '');
-  if (name.endsWith('Max')) return undefined;
-  if (name.endsWith('Min')) {
-    const bounds = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
+function createFact(
+  fieldName: string,
+  { type, phrase }: ApiField,
+  record: UntypedFields,
+): [string, string] | undefined {
+  const value = record[fieldName];
+  const title = fieldTitles[fieldName] ?? formatColumnTitle(phrase ?? fieldName).replace(/ min$/, '');
+  if (fieldName.endsWith('Max')) return undefined;
+  if (fieldName.endsWith('Min')) {
+    const bounds = [value, record[fieldName.replace(/Min$/, 'Max')]].filter(isNumber);
     return bounds.length > 0 ? [title, [...new Set(bounds)].map(formatNumber).join(' to ')] : undefined;
   }
   if (isNumber(value)) return [title, formatNumber(value)];
   if (type === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
   const texts = [value].flat().filter((text) => typeof text === 'string' && text.trim() !== '') as string[];
-  const formatValue = type === 'date' ? (day: string) => formatDay(day) : (valueFormatters[name] ?? sanitizeLine);
+  const formatValue = type === 'date' ? (day: string) => formatDay(day) : (valueFormatters[fieldName] ?? sanitizeLine);
   const text = readText(texts.map(formatValue).join(', '), 300);
   return text ? [title, text] : undefined;
 }
 
 /** Shows an ad or advertiser page as a table of facts, followed by its id and its complete JSON. */
-function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, ApiField>; id: unknown }) {
+function RecordFacts({ record, fields, id }: { record: UntypedFields; fields: Record<string, ApiField>; id: unknown }) {
   const fieldEntries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
   const facts = fieldEntries
     .map(([name, field]) => createFact(name, field, record))
     .filter((fact) => fact !== undefined);
-  const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, toJsonEscapes);
+  const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, escapeInvisibleCharacter);
   return (
     <section>
       <h2>Facts</h2>
@@ -295,7 +299,7 @@ function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<st
 }
 
 /** Converts an invisible character to JSON escapes such as `\u200b`, so that users can see it. */
-const toJsonEscapes = (invisibleCharacter: string): string =>
+const escapeInvisibleCharacter = (invisibleCharacter: string): string =>
   invisibleCharacter
     .split('')
     .map((codeUnit) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`)

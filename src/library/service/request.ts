@@ -41,8 +41,8 @@ export const createNotFoundError = (resourceName: string, id: string) =>
 const uuidNamespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
 /** Computes a UUID from a name (version 5 of RFC 9562). The same name always results in the same UUID. */
-export function uuidFromName(name: string): string {
-  const bytes = hash('sha1', Buffer.concat([uuidNamespace, Buffer.from(name)]), 'buffer');
+export function computeUuidFromName(sourceName: string): string {
+  const bytes = hash('sha1', Buffer.concat([uuidNamespace, Buffer.from(sourceName)]), 'buffer');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
@@ -54,10 +54,10 @@ export function uuidFromName(name: string): string {
  * @param parameterName the name of the parameter in the error message
  * @throws ApiError 422 for any other text
  */
-export function parseUuid(parameterName: string, text: string): string {
-  if (isUuid(text)) return text;
+export function parseUuid(parameterName: string, parameterValue: string): string {
+  if (isUuid(parameterValue)) return parameterValue;
   throw createInvalidRequestError(
-    `${parameterName} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`,
+    `${parameterName} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${parameterValue.slice(0, 100)}".`,
   );
 }
 
@@ -66,9 +66,9 @@ export function parseUuid(parameterName: string, text: string): string {
  *
  * @throws ApiError 422 if the id is too long
  */
-export function parsePageId(text: string): string {
-  if (text.length <= maxIdLength) return text;
-  throw createInvalidRequestError(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
+export function parsePageId(pageId: string): string {
+  if (pageId.length <= maxIdLength) return pageId;
+  throw createInvalidRequestError(`A page id has at most ${maxIdLength} characters; this one has ${pageId.length}.`);
 }
 
 /** The properties of an HTTP request that the library reads. They are a subset of the web standard `Request`. */

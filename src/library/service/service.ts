@@ -250,7 +250,7 @@ const decodeParams = (params: Record<string, string>): Record<string, string> =>
  * @throws ApiError if a check fails, in which case nothing is charged
  */
 async function handleOperation(
-  name: OperationName,
+  operationName: OperationName,
   request: ApiRequest,
   params: Record<string, string>,
   options: ServiceOptions,
@@ -260,19 +260,23 @@ async function handleOperation(
   // outdated keys.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
-  const { scope: requiredScope, creditHeaders, price: { credits, perItems } = { credits: 0 } } = operationRules[name];
+  const {
+    scope: requiredScope,
+    creditHeaders,
+    price: { credits, perItems } = { credits: 0 },
+  } = operationRules[operationName];
   if (requiredScope !== undefined && !caller.scopes.includes(requiredScope)) {
-    const message = `This API key lacks the scope ${requiredScope}, which ${name} needs.`;
+    const message = `This API key lacks the scope ${requiredScope}, which ${operationName} needs.`;
     throw new ApiError(403, 'missing_scope', message, { requiredScope });
   }
   const { origin, searchParams } = new URL(request.url);
-  const { method, requiresCredits } = operations[name];
+  const { method, requiresCredits } = operations[operationName];
   const requestBody = method === 'POST' ? await readJsonBody(request) : {};
   const presenter = createPresenterFor(origin, options);
   const operationCall = { params, query: searchParams, body: requestBody, caller, presenter };
   const { database, meter } = context;
   return database.transaction(() => {
-    const { body, itemCount } = operationHandlers[name](operationCall, context);
+    const { body, itemCount } = operationHandlers[operationName](operationCall, context);
     const isMetered = requiresCredits && !caller.unmetered;
     const price = isMetered ? credits * (perItems ? Math.ceil(itemCount / perItems) : 1) : 0;
     const remainingCredits = isMetered ? meter.charge(caller, price) : undefined;
@@ -293,7 +297,11 @@ const createPresenterFor = (origin: string, { context, baseUrls, pagesPath = '' 
  * Handles a request for an HTML page. `pagesPath` leads to the list of ads, and the paths of single ads and advertisers
  * start with `pagesPath`.
  */
-async function handlePageRequest(request: Request, id: string | undefined, options: ServiceOptions): Promise<Response> {
+async function handlePageRequest(
+  request: Request,
+  recordId: string | undefined,
+  options: ServiceOptions,
+): Promise<Response> {
   const { context, demo, pagesPath = '' } = options;
   context.database.checkLock();
   const [{ contentSecurityPolicy, renderListPage, renderMissingPage }, { renderAdPage, renderAdvertiserPage }] =
@@ -303,9 +311,9 @@ async function handlePageRequest(request: Request, id: string | undefined, optio
   const pageContext = { ...context, origin, pagesPath, readItems, isDemo: demo !== undefined };
 
   async function renderPage(): Promise<string | undefined> {
-    if (id === undefined) return renderListPage(searchParams, pageContext);
+    if (recordId === undefined) return renderListPage(searchParams, pageContext);
     const itemType = pathname.startsWith(`${pagesPath}/pages/`) ? 'pages' : 'ads';
-    const rowNumber = context.recordStore.findRowNumber(itemType, id);
+    const rowNumber = context.recordStore.findRowNumber(itemType, recordId);
     const [record] = rowNumber === undefined ? [] : readItems(itemType, [rowNumber]);
     if (record === undefined) return undefined;
     if (itemType === 'ads') return renderAdPage(record, pageContext);

@@ -28,7 +28,7 @@ interface FileHeader {
   id: string;
   baseUrl: string;
 }
-const format = 1;
+const fileFormatVersion = 1;
 const maxHeaderBytes = 4096;
 
 const chunkBytes = 1024 * 1024;
@@ -88,10 +88,10 @@ export class FileStore implements Store {
   readItems: Store['readItems'] = (...args) => this.#enqueue(false, (memory) => memory.readItems(...args));
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
-  swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
+  swapDocument: Store['swapDocument'] = (key, expectedVersion, { ttlMs, ...next }) =>
     // A swap that expects no document (`''`) and has no new body changes nothing. It only needs to read the file.
-    this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
-      memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
+    this.#enqueue(expectedVersion !== '' || next.body !== undefined, (memory) =>
+      memory.swapDocument(key, expectedVersion, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );
   putItems: Store['putItems'] = (name, changes, { ttlMs, maxBytes }) =>
     this.#enqueue(true, (memory) => memory.putItems(name, changes, { ttlMs: toStoredTtlMs(ttlMs), maxBytes }));
@@ -248,14 +248,15 @@ export class FileStore implements Store {
     const id = await readFileId(file);
     if (id !== this.#fileId || size < this.#endPosition) this.#reset(id);
     const start = this.#endPosition;
-    let number = 0;
+    let lineNumber = 0;
     for await (const line of readLines(file, start, size)) {
-      number++;
+      lineNumber++;
       const isHeader = this.#endPosition === 0;
       const record = isHeader ? undefined : parseRecord(line);
       if (record) this.#memory.apply(record);
       else if (!isHeader) {
-        if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to keep the rest of the data`);
+        if (start === 0)
+          throw new Error(`line ${lineNumber} is damaged. Remove that line to keep the rest of the data`);
         // Either the line is damaged, or an older copy has replaced the file. Read the whole file again.
         this.#reset(id);
         return this.#readAppended(file);
@@ -282,7 +283,8 @@ const toStoredTtlMs = (ttlMs: number): number => (ttlMs > maxTtlMs ? Number.POSI
 const formatStamp = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bigint }): string =>
   `${ino} ${size} ${mtimeNs}`;
 
-const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
+const formatHeader = (id: string, baseUrl: string): string =>
+  `${JSON.stringify({ format: fileFormatVersion, id, baseUrl })}\n`;
 
 /**
  * Reads the id from the first line of a file. Returns an empty string if this line is incomplete.
@@ -294,8 +296,8 @@ async function readFileId(file: FileHandle): Promise<string> {
   if (lineEnd === -1 && bytesRead < maxHeaderBytes) return '';
   const header = parseHeader(buffer.toString('utf8', 0, lineEnd));
   if (header === undefined) throw new Error('line 1 is damaged');
-  if (header.format === format) return header.id;
-  throw new Error(`another version of this program wrote it (format ${header.format} instead of ${format})`);
+  if (header.format === fileFormatVersion) return header.id;
+  throw new Error(`another version of this program wrote it (format ${header.format} instead of ${fileFormatVersion})`);
 }
 
 function parseHeader(line: string): FileHeader | undefined {

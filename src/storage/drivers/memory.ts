@@ -100,10 +100,10 @@ export class MemoryStore implements Store {
     return { now, document: { version, body: version === cachedVersion ? undefined : body } };
   }
 
-  async swapDocument(...[key, expected, { version, body, ttlMs }]: Parameters<Store['swapDocument']>) {
+  async swapDocument(...[key, expectedVersion, { version, body, ttlMs }]: Parameters<Store['swapDocument']>) {
     const now = this.now();
     const document = this.#findDocument(key);
-    if ((document?.version ?? '') !== expected)
+    if ((document?.version ?? '') !== expectedVersion)
       return { now, document: document && { version: document.version, body: document.body }, isDone: false };
     if (!body && !document) return { now, isDone: true };
     if (body && ttlMs > maxTemporaryTtlMs && !this.#entries.get(`document ${key}`)?.isLasting) this.#assertNotFull();
@@ -156,11 +156,11 @@ export class MemoryStore implements Store {
     return refusedIds;
   }
 
-  async readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined> {
+  async readItemsSince(name: string, afterSequenceNumber: number): Promise<ItemsChunk | undefined> {
     const collection = this.#findCollection(name);
     if (collection === undefined) return undefined;
     const { generation, evictedThrough, evictedCounts, lastSequenceNumber } = collection;
-    const [items = []] = splitIntoChunks(collection.items, after);
+    const [items = []] = splitIntoChunks(collection.items, afterSequenceNumber);
     return {
       generation,
       items,
@@ -264,18 +264,18 @@ function applyToCollection(record: CollectionRecord, previousCollection: Collect
     previousCollection?.generation === record.generation ? previousCollection : createCollection(record.name, 0);
   const { items } = collection;
   let { bytes } = collection;
-  const remove = (id: string) => {
+  const removeItem = (id: string) => {
     bytes -= items.get(id)?.body.length ?? 0;
     items.delete(id);
   };
-  for (const { id, sequenceNumber: seq, body } of record.items) {
-    remove(id);
-    items.set(id, { sequenceNumber: seq, body });
+  for (const { id, sequenceNumber: itemSequenceNumber, body } of record.items) {
+    removeItem(id);
+    items.set(id, { sequenceNumber: itemSequenceNumber, body });
     bytes += body.length;
   }
-  for (const [id, { sequenceNumber: seq }] of items) {
-    if (seq > record.evictedThrough) break;
-    remove(id);
+  for (const [id, { sequenceNumber: itemSequenceNumber }] of items) {
+    if (itemSequenceNumber > record.evictedThrough) break;
+    removeItem(id);
   }
   return { ...record, items, bytes };
 }

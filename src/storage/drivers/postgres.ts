@@ -8,7 +8,7 @@ import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type S
  * the time is over. `GuardedStore` stops waiting for a reply earlier. The extra time allows for replies that arrive
  * while this process is busy.
  */
-const timeoutMs = 5000;
+const statementTimeoutMs = 5000;
 const maxConnections = 10;
 /**
  * The interval at which expired rows are deleted, in milliseconds, and the maximum number of rows that one statement
@@ -132,18 +132,18 @@ export function openPostgresStore(
     database,
     ssl,
     max: maxConnections,
-    connectionTimeoutMillis: timeoutMs,
-    query_timeout: timeoutMs,
+    connectionTimeoutMillis: statementTimeoutMs,
+    query_timeout: statementTimeoutMs,
     application_name: 'ad-library-mcp',
     keepAlive: true,
     allowExitOnIdle: true,
   }).on('error', onError);
   const query = async (text: string, values: unknown[]) => (await pool.query(text, values)).rows;
-  let isFull = false;
-  const deleteExpired = async (table: string, key: string) => {
+  let isNearlyFull = false;
+  const deleteExpired = async (table: string, keyColumn: string) => {
     for (let deleted: number | null = sweepBatchRows; deleted === sweepBatchRows; )
       ({ rowCount: deleted } = await pool.query(
-        `DELETE FROM ad_library.${table} WHERE ${key} IN (SELECT ${key} FROM ad_library.${table}
+        `DELETE FROM ad_library.${table} WHERE ${keyColumn} IN (SELECT ${keyColumn} FROM ad_library.${table}
           WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
         [sweepBatchRows],
       ));
@@ -152,7 +152,7 @@ export function openPostgresStore(
     await deleteExpired('documents', 'key');
     await deleteExpired('collections', 'name');
     const [row] = await query('SELECT sum(bytes)::float8 > $1 AS is FROM ad_library.collections', [maxBytes]);
-    isFull = row?.is === true;
+    isNearlyFull = row?.is === true;
   };
   let isSweeping = false;
   const sweepTimer = setInterval(async () => {
@@ -190,15 +190,15 @@ export function openPostgresStore(
   return {
     connect: () => createTables(pool),
     readDocument,
-    swapDocument: async (key, expected, { version, body, ttlMs }) => {
-      const values = [key, expected, version, body, ttlMs];
+    swapDocument: async (key, expectedVersion, { version, body, ttlMs }) => {
+      const values = [key, expectedVersion, version, body, ttlMs];
       const [writtenRow] =
         body === undefined
           ? await query(`DELETE FROM ad_library.documents WHERE key = $1 AND version = $2 RETURNING ${nowColumn}`, [
               key,
-              expected,
+              expectedVersion,
             ])
-          : expected === ''
+          : expectedVersion === ''
             ? await query(
                 `INSERT INTO ad_library.documents AS old VALUES ($1, $2, $3, ${buildExpirySql('$4')}) ON CONFLICT (key) DO UPDATE
                   SET version = excluded.version, body = excluded.body, expires_at = excluded.expires_at
@@ -214,7 +214,7 @@ export function openPostgresStore(
       const currentDocument = await readDocument(key);
       return {
         ...currentDocument,
-        isDone: body === undefined && expected === '' && currentDocument.document === undefined,
+        isDone: body === undefined && expectedVersion === '' && currentDocument.document === undefined,
       };
     },
     readItems: async (name, ids) => {
@@ -238,7 +238,7 @@ export function openPostgresStore(
       ]);
       return new Set(row.refused);
     },
-    readItemsSince: async (name, after) => {
+    readItemsSince: async (name, afterSequenceNumber) => {
       // If no item has a higher sequence number than `afterSequenceNumber`, the query returns a single row. This row
       // describes the collection and contains no item.
       const rows = await query(
@@ -247,7 +247,7 @@ export function openPostgresStore(
         SELECT generation, evicted_through::float8, evicted_counts, about.sequence_number::float8 AS last, id, later.sequence_number::float8, body
           FROM ad_library.collections AS about LEFT JOIN later ON before < $4
           WHERE name = $1 AND expires_at > clock_timestamp() ORDER BY later.sequence_number`,
-        [name, after, chunkLimits.items, chunkLimits.bytes],
+        [name, afterSequenceNumber, chunkLimits.items, chunkLimits.bytes],
       );
       const [firstRow] = rows;
       if (firstRow === undefined) return undefined;
@@ -263,7 +263,7 @@ export function openPostgresStore(
         isLast: (items.at(-1)?.sequenceNumber ?? last) === last,
       };
     },
-    isNearlyFull: () => isFull,
+    isNearlyFull: () => isNearlyFull,
     // Do not count errors with these codes (SQLSTATE) as refusals of a single call. The codes mean that the connection
     // was lost, or that the server is unavailable or read-only.
     isRefusal: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),

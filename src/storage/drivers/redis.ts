@@ -66,8 +66,8 @@ export function openRedisStore(
     },
     readDocument: async (key, cachedVersion = '') =>
       parseReply(await runScript(readDocumentScript, [key], [cachedVersion])),
-    swapDocument: async (key, expected, { version, body, ttlMs }) => {
-      const args = [expected, version, body ?? '', String(Math.ceil(ttlMs))];
+    swapDocument: async (key, expectedVersion, { version, body, ttlMs }) => {
+      const args = [expectedVersion, version, body ?? '', String(Math.ceil(ttlMs))];
       const reply = (await runScript(swapDocumentScript, [key], args)) as [number, ...unknown[]];
       return reply[1] === 1 ? { now: reply[0], isDone: true } : { ...parseReply(reply), isDone: false };
     },
@@ -87,8 +87,8 @@ export function openRedisStore(
       for (const { id, expectedSequenceNumber, body } of changes) args.push(id, String(expectedSequenceNumber), body);
       return new Set(((await runScript(putItemsScript, getCollectionKeys(name), args)) as Buffer[]).map(String));
     },
-    readItemsSince: async (name, after) => {
-      const limits = [after, chunkLimits.items, chunkLimits.bytes].map(String);
+    readItemsSince: async (name, afterSequenceNumber) => {
+      const limits = [afterSequenceNumber, chunkLimits.items, chunkLimits.bytes].map(String);
       const [metadataJson, ...fields] = (await runScript(readItemsSinceScript, getCollectionKeys(name), limits)) as [
         Buffer,
         ...Buffer[],
@@ -110,7 +110,7 @@ function parseReply(reply: unknown): ReadResult {
 }
 
 function parseChunk(metadata: Record<string, string>, fields: readonly Buffer[]): ItemsChunk | undefined {
-  const { generation, lastSequenceNumber, evictedThrough, bytes: _, ...evicted } = metadata;
+  const { generation, lastSequenceNumber, evictedThrough, bytes: _, ...evictedFields } = metadata;
   if (generation === undefined) return undefined;
   const items: ItemsChunk['items'] = [];
   for (let index = 0; index < fields.length; index += 3)
@@ -124,7 +124,7 @@ function parseChunk(metadata: Record<string, string>, fields: readonly Buffer[])
     items,
     evictedThrough: Number(evictedThrough),
     evictedCounts: Object.fromEntries(
-      Object.entries(evicted).map(([name, count]) => [name.replace('evicted:', ''), Number(count)]),
+      Object.entries(evictedFields).map(([name, count]) => [name.replace('evicted:', ''), Number(count)]),
     ),
     isLast: (items.at(-1)?.sequenceNumber ?? Number(lastSequenceNumber)) === Number(lastSequenceNumber),
   };
@@ -251,24 +251,27 @@ function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
   };
   let checkedAt = Number.NEGATIVE_INFINITY;
   let isNearlyFull = false;
-  const check = async () => {
+  const checkMemory = async () => {
     checkedAt = performance.now();
     const lines = String(await readInfo()).split('\r\n');
     const memoryInfo = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
-    const [used, max] = [Number(memoryInfo.get('used_memory') ?? 0), Number(memoryInfo.get('maxmemory') ?? 0)];
+    const [usedBytes, maxBytes] = [
+      Number(memoryInfo.get('used_memory') ?? 0),
+      Number(memoryInfo.get('maxmemory') ?? 0),
+    ];
     const policy = memoryInfo.get('maxmemory_policy') ?? 'noeviction';
-    if (max > 0 && policy !== 'noeviction')
+    if (maxBytes > 0 && policy !== 'noeviction')
       warnOnce('the shared state may lose the spent credits when Redis is full: set maxmemory-policy to noeviction', {
         policy,
       });
     if (memoryInfo.get('aof_enabled') === '0')
       warnOnce('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
-    isNearlyFull = max > 0 && used > (isNearlyFull ? noLongerFullRatio : nearlyFullRatio) * max;
+    isNearlyFull = maxBytes > 0 && usedBytes > (isNearlyFull ? noLongerFullRatio : nearlyFullRatio) * maxBytes;
   };
   return {
-    check,
+    check: checkMemory,
     isNearlyFull: () => {
-      if (performance.now() - checkedAt > maxInfoAgeMs) void check().catch(() => {});
+      if (performance.now() - checkedAt > maxInfoAgeMs) void checkMemory().catch(() => {});
       return isNearlyFull;
     },
   };
@@ -280,8 +283,8 @@ const connectTimeoutMs = 1000;
 const maxReconnectDelayMs = 400;
 const maxQueuedCommands = 20_000;
 
-const getReconnectDelayMs = (retries: number) =>
-  Math.min(maxReconnectDelayMs, 50 * 2 ** Math.min(retries, 10)) + randomInt(50);
+const getReconnectDelayMs = (retryCount: number) =>
+  Math.min(maxReconnectDelayMs, 50 * 2 ** Math.min(retryCount, 10)) + randomInt(50);
 
 const createRedisClient = ({ tls, host, port, username, password, database }: RedisConnection) =>
   createClient({

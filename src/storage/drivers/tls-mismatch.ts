@@ -33,7 +33,7 @@ function acceptsPlainText({ host, port }: { host: string; port: number }): Promi
   return new Promise((resolve) => {
     const socket = connect({ host, port }, () => socket.write('PING\r\n'));
     socket.once('data', (reply) => settle(/^[+-]/.test(reply.subarray(0, 1).toString('latin1'))));
-    const settle = resolveOnce(socket, resolve);
+    const settle = createResolver(socket, resolve);
   });
 }
 
@@ -44,7 +44,7 @@ function acceptsPlainText({ host, port }: { host: string; port: number }): Promi
 function acceptsTls({ host, port }: { host: string; port: number }): Promise<boolean> {
   return new Promise((resolve) => {
     const options = { host, port, rejectUnauthorized: false, ...(isIP(host) === 0 && { servername: host }) };
-    const settle = resolveOnce(
+    const settle = createResolver(
       connectWithTls(options, () => settle(true)),
       resolve,
     );
@@ -55,10 +55,10 @@ function acceptsTls({ host, port }: { host: string; port: number }): Promise<boo
  * Returns a function that resolves a promise and closes the socket. If the socket fails, closes or times out before the
  * function is called, the promise resolves to false.
  */
-function resolveOnce(socket: Socket, resolve: (value: boolean) => void): (value: boolean) => void {
-  const settle = (value: boolean) => {
+function createResolver(socket: Socket, resolve: (value: boolean) => void): (value: boolean) => void {
+  const settle = (isAccepted: boolean) => {
     clearTimeout(timer);
-    resolve(value);
+    resolve(isAccepted);
     socket.destroy();
   };
   const timer = setTimeout(() => settle(false), probeTimeoutMs).unref();

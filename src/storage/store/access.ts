@@ -10,7 +10,7 @@ import type { WriteQueue } from './write-queue.ts';
  * How long the store remembers sign-in connections and removed groups of cached responses, in milliseconds. This time
  * is longer than the lifetime of any cached response.
  */
-export const rememberedTtlMs = 30 * dayMs;
+export const longTermTtlMs = 30 * dayMs;
 
 /**
  * A store and the helpers for using the store: encryption, cached documents, leases (reservations for calls), and a
@@ -26,7 +26,7 @@ export interface StoreAccess {
    * Returns the store key for a document or collection of a tenant (API key). All keys of a tenant contain the same
    * hash tag, so that Redis Cluster stores them on one node.
    */
-  buildKey(tenantId: string, kind: string, ...parts: readonly string[]): string;
+  buildKey(tenantId: string, kind: string, ...nameParts: readonly string[]): string;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -34,5 +34,5 @@ export interface StoreAccess {
  * Returns the limits for a collection. While the store is nearly full, divides `maxBytes` by eight, so that the store
  * evicts old items.
  */
-export const reduceIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
+export const reduceLimitsIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
   store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

@@ -14,7 +14,7 @@ import {
 } from '../dataset.ts';
 import type { Item, ItemChange, Store } from '../storage.ts';
 import { openUserRecords, readContentRecords } from '../user-records.ts';
-import { reduceIfNearlyFull, type StoreAccess } from './access.ts';
+import { reduceLimitsIfNearlyFull, type StoreAccess } from './access.ts';
 import type { Encryption } from './encryption.ts';
 
 const MB = 1024 * 1024;
@@ -88,28 +88,28 @@ export class StoreDatasets implements Datasets {
    * Returns the sequence number for the next API response. If the store is unreachable, continues from the highest
    * number that this process knows.
    */
-  async #nextSequenceNumber(key: string): Promise<number> {
+  async #nextSequenceNumber(counterKey: string): Promise<number> {
     const { documents, store } = this.#access;
     const lastSequenceNumber = this.#lastSequenceNumber;
-    const pendingNumber = documents.update<{ sequenceNumber: number }, number>(key, (doc, now) => {
+    const pendingSequenceNumber = documents.update<{ sequenceNumber: number }, number>(counterKey, (doc, now) => {
       const sequenceNumber = Math.max((doc?.sequenceNumber ?? 0) + 1, lastSequenceNumber + 1, Math.floor(now));
       return { next: { sequenceNumber }, ttlMs: datasetLimits.ttlMs, result: sequenceNumber };
     });
-    const sequenceNumber = await pendingNumber.catch(() => Math.max(this.#lastSequenceNumber + 1, store.now()));
+    const sequenceNumber = await pendingSequenceNumber.catch(() => Math.max(this.#lastSequenceNumber + 1, store.now()));
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, sequenceNumber);
     return sequenceNumber;
   }
 
-  async #sync(name: string): Promise<MemoryDataset> {
-    const cachedCopy = this.#datasetCopies.get(name);
-    const copy = cachedCopy ?? new DatasetCopy(name, this.#access.store, this.#codec, this.#maxBytesEach);
-    this.#datasetCopies.set(name, copy);
+  async #sync(collectionName: string): Promise<MemoryDataset> {
+    const cachedCopy = this.#datasetCopies.get(collectionName);
+    const copy = cachedCopy ?? new DatasetCopy(collectionName, this.#access.store, this.#codec, this.#maxBytesEach);
+    this.#datasetCopies.set(collectionName, copy);
     const dataset = await copy.sync();
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
     // Add the copy to the cache again, because its size has changed. The cache measures an entry only when the entry is
     // added.
-    this.#datasetCopies.delete(name);
-    this.#datasetCopies.set(name, copy);
+    this.#datasetCopies.delete(collectionName);
+    this.#datasetCopies.set(collectionName, copy);
     return dataset;
   }
 
@@ -117,12 +117,12 @@ export class StoreDatasets implements Datasets {
    * Adds records to a dataset. If the store is unreachable, the write is retried later, because the user has paid for
    * the records.
    */
-  async #addRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
+  async #addRecords(collectionName: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
     const { queue, warn } = this.#access;
     let writeFailure: unknown;
     const work = async () => {
-      await this.#writeRecords(name, records).catch((error) => {
+      await this.#writeRecords(collectionName, records).catch((error) => {
         writeFailure = error;
         throw error;
       });
@@ -137,38 +137,44 @@ export class StoreDatasets implements Datasets {
     if (writeFailure !== undefined) throw writeFailure;
   }
 
-  async #writeRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
+  async #writeRecords(collectionName: string, records: readonly DatasetRecord[]): Promise<void> {
     const { store } = this.#access;
-    const copy = this.#datasetCopies.peek(name);
+    const copy = this.#datasetCopies.peek(collectionName);
     const recordsById = new Map<string, DatasetRecord[]>();
     for (const record of records) {
-      const id = createItemId(record, (...parts) => this.#access.encryption.hashName(name, ...parts));
+      const id = createItemId(record, (...parts) => this.#access.encryption.hashName(collectionName, ...parts));
       recordsById.set(id, [...(recordsById.get(id) ?? []), record]);
     }
     // Do not read an item that is missing from the local copy, because it is probably new. If another process has added
     // the item, the store refuses the write, and the next iteration reads the item.
-    const isKnown = (id: string) => copy === undefined || copy.hasItem(id);
-    for (let ids = [...recordsById.keys()], idsToRead = ids.filter(isKnown); ids.length > 0; idsToRead = ids) {
-      const storedItems = idsToRead.length > 0 ? await store.readItems(name, idsToRead) : new Map<string, Item>();
-      const changes = ids.flatMap((id): ItemChange[] => {
+    const shouldReadItem = (id: string) => copy === undefined || copy.hasItem(id);
+    for (
+      let idsToWrite = [...recordsById.keys()], idsToRead = idsToWrite.filter(shouldReadItem);
+      idsToWrite.length > 0;
+      idsToRead = idsToWrite
+    ) {
+      const storedItems =
+        idsToRead.length > 0 ? await store.readItems(collectionName, idsToRead) : new Map<string, Item>();
+      const changes = idsToWrite.flatMap((id): ItemChange[] => {
         const storedItem = storedItems.get(id);
         const merged = new MemoryDataset();
-        if (storedItem) for (const record of this.#codec.decode(name, id, storedItem.body)) merged.apply(record);
+        if (storedItem)
+          for (const record of this.#codec.decode(collectionName, id, storedItem.body)) merged.apply(record);
         const isChanged = (recordsById.get(id) ?? []).map((record) => merged.apply(record)).includes(true);
         return isChanged
           ? [
               {
                 id,
                 expectedSequenceNumber: storedItem?.sequenceNumber ?? 0,
-                body: this.#codec.encode(name, id, [...merged.records()]),
+                body: this.#codec.encode(collectionName, id, [...merged.records()]),
               },
             ]
           : [];
       });
-      ids =
+      idsToWrite =
         changes.length === 0
           ? []
-          : [...(await store.putItems(name, changes, reduceIfNearlyFull(store, datasetLimits)))];
+          : [...(await store.putItems(collectionName, changes, reduceLimitsIfNearlyFull(store, datasetLimits)))];
     }
   }
 }
@@ -222,20 +228,20 @@ class RecordCodec {
    * Compresses and encrypts an item. The compression is synchronous, because passing thousands of small texts to other
    * threads takes four times as long.
    */
-  encode(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
-    const key = `${name} ${id}`;
-    const body = this.#encryption.encrypt(key, deflateRawSync(serializeRecords(records), deflateOptions));
-    this.#writtenItems.set(key, { body, records });
+  encode(collectionName: string, id: string, records: readonly DatasetRecord[]): Buffer {
+    const storageKey = `${collectionName} ${id}`;
+    const body = this.#encryption.encrypt(storageKey, deflateRawSync(serializeRecords(records), deflateOptions));
+    this.#writtenItems.set(storageKey, { body, records });
     return body;
   }
 
   /** Decrypts, decompresses and parses an item. Returns an empty array if the item is damaged. */
-  decode(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
-    const key = `${name} ${id}`;
-    const writtenItem = this.#writtenItems.get(key);
-    this.#writtenItems.delete(key);
+  decode(collectionName: string, id: string, body: Buffer): readonly DatasetRecord[] {
+    const storageKey = `${collectionName} ${id}`;
+    const writtenItem = this.#writtenItems.get(storageKey);
+    this.#writtenItems.delete(storageKey);
     if (writtenItem?.body.equals(body)) return writtenItem.records;
-    const decrypted = this.#encryption.decrypt(key, body);
+    const decrypted = this.#encryption.decrypt(storageKey, body);
     if (decrypted === undefined) return [];
     try {
       return parseRecords(inflateRawSync(decrypted, { maxOutputLength: maxItemBytes }));
@@ -264,11 +270,11 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
  * Parses the records of a decrypted item. Does not validate the records, because only a server with the same secret can
  * have written them. If you change the record format, also change the version in the store keys.
  */
-function parseRecords(bytes: Buffer): DatasetRecord[] {
+function parseRecords(itemBytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
-  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
-    end = bytes.indexOf(lineFeed, start);
-    const line = bytes.subarray(start, end);
+  for (let start = 0, end = 0; start < itemBytes.length; start = end + 1) {
+    end = itemBytes.indexOf(lineFeed, start);
+    const line = itemBytes.subarray(start, end);
     const tabIndex = line.indexOf(tab);
     const record = JSON.parse(line.toString('utf8', 0, tabIndex === -1 ? line.length : tabIndex));
     // Copy the JSON bytes, because a view of the buffer would keep the whole buffer in memory.
@@ -316,9 +322,9 @@ class DatasetCopy {
   sync(): Promise<MemoryDataset> {
     this.#nextSync ??= this.#lastSync.then(async () => {
       this.#nextSync = undefined;
-      const readingChanges = this.#readChanges();
-      this.#lastSync = readingChanges.catch(() => {});
-      await readingChanges;
+      const pendingRead = this.#readChanges();
+      this.#lastSync = pendingRead.catch(() => {});
+      await pendingRead;
       return this.dataset;
     });
     this.#lastSync = this.#nextSync.catch(() => {});

@@ -18,7 +18,11 @@ interface ChangeResult<Doc, Result> {
  * Computes the new document from the current document, the store's time and the current version. If another process
  * changes the document meanwhile, this function is called again. Only its last result is used.
  */
-type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => ChangeResult<Doc, Result>;
+type DocumentChange<Doc, Result> = (
+  doc: Doc | undefined,
+  storeTime: number,
+  currentVersion: string,
+) => ChangeResult<Doc, Result>;
 
 interface CachedDocument<Doc> {
   /** The version of the document, or `''` if the document did not exist. */
@@ -45,7 +49,7 @@ interface DocumentsOptions {
    * its own clock.
    */
   processNow?(): number;
-  wait?(ms: number): Promise<void>;
+  wait?(delayMs: number): Promise<void>;
   /**
    * The memory limit for cached documents, in bytes. The function `estimateDocumentBytes` estimates the memory of a
    * document.
@@ -80,7 +84,7 @@ export class Documents {
   #requestCount = 0;
 
   constructor(options: DocumentsOptions) {
-    const wait = (ms: number) => setTimeout(ms, undefined, { ref: false });
+    const wait = (delayMs: number) => setTimeout(delayMs, undefined, { ref: false });
     const processNow = () => Math.round(performance.now());
     this.#options = { processNow, wait, maxCachedBytes: 256 * 1024 * 1024, ...options };
     this.#cachedEntries = new LRUCache({
@@ -135,25 +139,26 @@ export class Documents {
    * Waits until the document no longer has `previousVersion`, but at most about one second. After that time, the caller
    * should check whether the process that should make the change has died.
    */
-  async waitForChange(key: string, version: string, signal: AbortSignal): Promise<void> {
+  async waitForChange(key: string, previousVersion: string, signal: AbortSignal): Promise<void> {
     const { processNow } = this.#options;
-    const waitUntil = processNow() + maxWaitMs;
-    while ((this.#getCachedEntry(key)?.version ?? version) === version && processNow() < waitUntil)
+    const waitDeadline = processNow() + maxWaitMs;
+    while ((this.#getCachedEntry(key)?.version ?? previousVersion) === previousVersion && processNow() < waitDeadline)
       await raceAbort(this.#pollSoon(key), signal);
   }
 
-  async #writeIfUnchanged<Doc>(key: string, expected: string, next: Doc | null, ttlMs: number) {
+  async #writeIfUnchanged<Doc>(key: string, expectedVersion: string, nextDocument: Doc | null, ttlMs: number) {
     const { store, encryption } = this.#options;
-    const version = randomUUID();
-    const text = JSON.stringify(next);
-    const body = next === null ? undefined : encryption.encrypt(key, text);
+    const newVersion = randomUUID();
+    const text = JSON.stringify(nextDocument);
+    const body = nextDocument === null ? undefined : encryption.encrypt(key, text);
     // Remove the document from the cache, because its version is unknown until the store replies.
     this.#cachedEntries.delete(key);
     const requestNumber = ++this.#requestCount;
-    const swapResult = await store.swapDocument(key, expected, { version, body, ttlMs });
+    const swapResult = await store.swapDocument(key, expectedVersion, { version: newVersion, body, ttlMs });
     if (!swapResult.isDone)
       return { isDone: false, currentEntry: this.#cacheReply<Doc>(key, swapResult, requestNumber, undefined) };
-    const writtenDocument = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
+    const writtenDocument =
+      nextDocument === null ? { version: '', doc: undefined } : { version: newVersion, doc: JSON.parse(text) as Doc };
     this.#putIntoCache(key, {
       ...writtenDocument,
       now: swapResult.now,

@@ -7,16 +7,16 @@ export interface Encryption {
    * Returns a keyed hash of a name, e.g. of an API key. The store contains only hashes of names, so that the names
    * reveal nothing.
    */
-  hashName(...parts: readonly string[]): string;
+  hashName(...nameParts: readonly string[]): string;
   /**
    * Encrypts a value. Decrypting the value requires the same `storageKey`.
    * @param storageKey the key under which the value is stored
    */
-  encrypt(key: string, value: string | Buffer): Buffer;
+  encrypt(storageKey: string, value: string | Buffer): Buffer;
   /**
    * Decrypts a value. Returns undefined if the value was changed, or was encrypted with another secret or `storageKey`.
    */
-  decrypt(key: string, encrypted: Buffer): Buffer | undefined;
+  decrypt(storageKey: string, encryptedValue: Buffer): Buffer | undefined;
 }
 
 interface EncryptionOptions {
@@ -44,8 +44,8 @@ const hashedNameLength = 22;
 
 /** Creates an `Encryption` that uses AES-256-GCM. All keys are derived from the secret with HKDF (RFC 5869). */
 export function createEncryption({ secret, purpose = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
-  const deriveKey = (keyName: string, keyBytes = 32) =>
-    Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${purpose}`, keyName, keyBytes));
+  const deriveKey = (keyPurpose: string, keyBytes = 32) =>
+    Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${purpose}`, keyPurpose, keyBytes));
   const nameKey = deriveKey('names');
   const valueKey = deriveKey('values');
   const header = Buffer.concat([Buffer.of(formatVersion), deriveKey('id', secretIdBytes)]);
@@ -57,24 +57,24 @@ export function createEncryption({ secret, purpose = 'shared state', warn = () =
   };
   // Use a separate encryption key for each storage key, because random nonces suffice only for a limited number of
   // values per encryption key. All replicas together will never reach this number for one storage key.
-  const deriveValueKey = (name: string) => createHmac('sha256', valueKey).update(name).digest();
+  const deriveValueKey = (storageKey: string) => createHmac('sha256', valueKey).update(storageKey).digest();
   return {
-    hashName: (...parts) =>
-      createHmac('sha256', nameKey).update(JSON.stringify(parts)).digest('base64url').slice(0, hashedNameLength),
-    encrypt: (key, value) => {
+    hashName: (...nameParts) =>
+      createHmac('sha256', nameKey).update(JSON.stringify(nameParts)).digest('base64url').slice(0, hashedNameLength),
+    encrypt: (storageKey, value) => {
       const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv('aes-256-gcm', deriveValueKey(key), nonce, { authTagLength: tagBytes });
+      const cipher = createCipheriv('aes-256-gcm', deriveValueKey(storageKey), nonce, { authTagLength: tagBytes });
       const ciphertext = [cipher.update(value), cipher.final()];
       return Buffer.concat([header, nonce, cipher.getAuthTag(), ...ciphertext]);
     },
-    decrypt: (key, encrypted) => {
-      if (encrypted.length < headerBytes) return warnOnce(damagedWarning);
-      if (!encrypted.subarray(0, header.length).equals(header)) return warnOnce(otherSecretWarning);
-      const nonce = encrypted.subarray(header.length, header.length + nonceBytes);
-      const decipher = createDecipheriv('aes-256-gcm', deriveValueKey(key), nonce, { authTagLength: tagBytes });
-      decipher.setAuthTag(encrypted.subarray(header.length + nonceBytes, headerBytes));
+    decrypt: (storageKey, encryptedValue) => {
+      if (encryptedValue.length < headerBytes) return warnOnce(damagedWarning);
+      if (!encryptedValue.subarray(0, header.length).equals(header)) return warnOnce(otherSecretWarning);
+      const nonce = encryptedValue.subarray(header.length, header.length + nonceBytes);
+      const decipher = createDecipheriv('aes-256-gcm', deriveValueKey(storageKey), nonce, { authTagLength: tagBytes });
+      decipher.setAuthTag(encryptedValue.subarray(header.length + nonceBytes, headerBytes));
       try {
-        return Buffer.concat([decipher.update(encrypted.subarray(headerBytes)), decipher.final()]);
+        return Buffer.concat([decipher.update(encryptedValue.subarray(headerBytes)), decipher.final()]);
       } catch {
         return warnOnce(damagedWarning);
       }
@@ -87,7 +87,7 @@ export function createEncryption({ secret, purpose = 'shared state', warn = () =
  * process, or in a private folder.
  */
 export const noEncryption: Encryption = {
-  hashName: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, hashedNameLength),
+  hashName: (...nameParts) => hash('sha256', JSON.stringify(nameParts), 'base64url').slice(0, hashedNameLength),
   encrypt: (_, value) => Buffer.from(value),
   decrypt: (_, value) => value,
 };
@@ -96,9 +96,9 @@ export const noEncryption: Encryption = {
  * Decodes a token from base64url. Returns an empty buffer if `token` is not canonical base64url, so that each token has
  * only one valid spelling.
  */
-export function decodeToken(text: string): Buffer {
-  const decodedBytes = Buffer.from(text, 'base64url');
-  return decodedBytes.toString('base64url') === text ? decodedBytes : Buffer.alloc(0);
+export function decodeToken(token: string): Buffer {
+  const decodedBytes = Buffer.from(token, 'base64url');
+  return decodedBytes.toString('base64url') === token ? decodedBytes : Buffer.alloc(0);
 }
 
 const otherSecretWarning =
@@ -108,20 +108,20 @@ const damagedWarning = 'the shared state contains values that were truncated or 
 /** Opens a collection whose items are encrypted in the store. */
 export const openEncryptedItems = (
   { store, encryption }: { store: Pick<Store, 'readItems' | 'putItems'>; encryption: Encryption },
-  name: string,
+  collectionName: string,
 ) => ({
-  encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${name} ${id}`, content),
+  encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${collectionName} ${id}`, content),
   /** Writes an encrypted item, regardless of whether the item already exists. */
   async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
     for (
       let sequenceNumber = 0;
-      (await store.putItems(name, [{ id, expectedSequenceNumber: sequenceNumber, body }], limits)).size > 0;
+      (await store.putItems(collectionName, [{ id, expectedSequenceNumber: sequenceNumber, body }], limits)).size > 0;
     )
-      sequenceNumber = (await store.readItems(name, [id])).get(id)?.sequenceNumber ?? 0;
+      sequenceNumber = (await store.readItems(collectionName, [id])).get(id)?.sequenceNumber ?? 0;
   },
   /** Reads and decrypts an item. Returns undefined if the item does not exist or cannot be decrypted. */
   async get(id: string): Promise<Buffer | undefined> {
-    const item = (await store.readItems(name, [id])).get(id);
-    return item && encryption.decrypt(`${name} ${id}`, item.body);
+    const item = (await store.readItems(collectionName, [id])).get(id);
+    return item && encryption.decrypt(`${collectionName} ${id}`, item.body);
   },
 });

@@ -136,15 +136,15 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     const startedAt = performance.now();
     return new Promise((resolve, reject) => {
       let cancelCheck = () => {};
-      const checkAfter = (ms: number) => {
-        cancelCheck = scheduleAfterReplies(ms, () => {
+      const checkAfterDelay = (delayMs: number) => {
+        cancelCheck = scheduleAfterReplies(delayMs, () => {
           const now = performance.now();
           const remainingMs = maxSilenceMs - (now - Math.max(startedAt, this.#lastReplyAt));
-          if (remainingMs > 0 && now - startedAt < maxBusyMs) checkAfter(remainingMs);
+          if (remainingMs > 0 && now - startedAt < maxBusyMs) checkAfterDelay(remainingMs);
           else reject(new Error(`no answer within ${maxSilenceMs} ms`));
         });
       };
-      checkAfter(maxSilenceMs);
+      checkAfterDelay(maxSilenceMs);
       const settle = (value: Reply) => {
         this.#lastReplyAt = performance.now();
         resolve(value);
@@ -231,12 +231,12 @@ export const createUnavailableError = (cause?: unknown): AdLibraryError =>
  * before it processes replies. The two `setImmediate` calls ensure that replies that have already arrived are processed
  * first.
  */
-function scheduleAfterReplies(ms: number, callback: () => void): () => void {
+function scheduleAfterReplies(delayMs: number, callback: () => void): () => void {
   let isStopped = false;
   const runCallback = () => {
     if (!isStopped) callback();
   };
-  const timer = setTimeout(() => setImmediate(() => setImmediate(runCallback)), ms);
+  const timer = setTimeout(() => setImmediate(() => setImmediate(runCallback)), delayMs);
   return () => {
     isStopped = true;
     clearTimeout(timer);

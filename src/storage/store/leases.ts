@@ -37,21 +37,21 @@ export class Leases {
    * Registers a lease (a reservation) of this process as open. Call this method before the lease is written to the
    * store, because a write may succeed although it reports a failure.
    */
-  open(id: string): void {
-    this.#openIds.add(id);
+  open(leaseId: string): void {
+    this.#openIds.add(leaseId);
   }
 
   /** Marks a lease (a reservation) of this process as ended, even if the store still contains the lease. */
-  close(id: string): void {
-    this.#openIds.delete(id);
+  close(leaseId: string): void {
+    this.#openIds.delete(leaseId);
   }
 
   /**
    * Returns true if this process took the lease (a reservation) and has ended it. The store may still contain such a
    * lease.
    */
-  isClosed(id: string, { owner }: LeaseHolder): boolean {
-    return owner === this.owner && !this.#openIds.has(id);
+  isClosed(leaseId: string, { owner }: LeaseHolder): boolean {
+    return owner === this.owner && !this.#openIds.has(leaseId);
   }
 
   /**

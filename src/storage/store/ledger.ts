@@ -77,24 +77,24 @@ export function openLedger(
    * if the reservation is missing. This changes the version of the account, so a reservation that is still being
    * written fails.
    */
-  const settleOnce = async (accountId: string, id: string, settlement: Settlement, hasLease: boolean) => {
+  const settleOnce = async (accountId: string, callId: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
-      leases.close(id);
+      leases.close(callId);
       if (!isEmptySettlement(settlement)) onLost?.(error);
     };
     const settleInAccount = async () => {
       await changeAccount(accountId, (account, now) => [
         undefined,
-        settleCall(account, id, settlement, { hasLease, now }) || hasLease,
+        settleCall(account, callId, settlement, { hasLease, now }) || hasLease,
       ]);
-      leases.close(id);
+      leases.close(callId);
     };
     await queue.write(settleInAccount, { onGiveUp });
   };
 
   return {
     read,
-    estimate: async (accountId) => {
+    readPossiblyOutdated: async (accountId) => {
       const age = documents.getCached(getAccountKey(accountId))?.ageMs ?? Infinity;
       return age < maxEstimateAgeMs
         ? getCachedAccount(accountId)
@@ -271,16 +271,16 @@ function reserve(
  */
 function settleCall(
   account: StoredAccount,
-  id: string,
+  callId: string,
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
   const { charged, uncertain, isPaidResponse, remaining, extendsRetention, updatePrices } = settlement;
   if (extendsRetention && account.paidAt === 0) return false;
-  const lease = account.leases[id];
-  if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
-  if (hasLease) delete account.leases[id];
-  else if (id !== '') account.settled = [...account.settled, id].slice(-maxSettledIds);
+  const lease = account.leases[callId];
+  if (hasLease ? lease === undefined : account.settled.includes(callId)) return false;
+  if (hasLease) delete account.leases[callId];
+  else if (callId !== '') account.settled = [...account.settled, callId].slice(-maxSettledIds);
   account.spent = Math.min(account.spent + charged, maxCredits);
   account.uncertain = Math.min(account.uncertain + uncertain - (lease?.booked?.credits ?? 0), maxCredits);
   if (isPaidResponse) account.calls++;
@@ -298,12 +298,15 @@ const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
 /** Caches parsed prices, keyed by their serialized form, because many accounts have the same prices. */
-const cachedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
-const parsePricesCached = (text: string): Prices => cachedPrices.memo(text);
+const cachedPrices = new LRUCache<string, Prices>({
+  max: 1000,
+  memoMethod: (serializedPrices) => parsePrices(serializedPrices),
+});
+const parsePricesCached = (serializedPrices: string): Prices => cachedPrices.memo(serializedPrices);
 
-const parsePrices = (text: string): Prices =>
+const parsePrices = (serializedPrices: string): Prices =>
   new Map(
-    (JSON.parse(text) as [string, Omit<PriceTable, 'bySize'> & { bySize: [number, never][] }][]).map(
+    (JSON.parse(serializedPrices) as [string, Omit<PriceTable, 'bySize'> & { bySize: [number, never][] }][]).map(
       ([operation, table]) => [operation, { ...table, bySize: new Map(table.bySize) }],
     ),
   );
@@ -312,7 +315,10 @@ const parsePrices = (text: string): Prices =>
  * Opens the record of reached hourly and daily usage limits, which replicas share. If the record cannot be read, the
  * only effect is one call that the service rejects.
  */
-export function openFullUsageWindows({ documents, buildKey }: StoreAccess, clock: () => number): FullUsageWindows {
+export function openFullUsageWindows(
+  { documents, buildKey }: StoreAccess,
+  monotonicNow: () => number,
+): FullUsageWindows {
   type StoredWindow = { window: FullUsageWindow; at: number };
   return {
     get: async (tenantId) => {
@@ -324,7 +330,7 @@ export function openFullUsageWindows({ documents, buildKey }: StoreAccess, clock
         doc && {
           ...doc.window,
           remaining: doc.window.remaining ?? Infinity,
-          checkedAt: clock() - Math.abs(now - doc.at),
+          checkedAt: monotonicNow() - Math.abs(now - doc.at),
         }
       );
     },

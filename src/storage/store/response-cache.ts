@@ -13,7 +13,7 @@ import type {
   StateOptions,
 } from '../call-state.ts';
 import { createMemoryResponseCache, isNewerThan } from '../memory-response-cache.ts';
-import { rememberedTtlMs, type StoreAccess } from './access.ts';
+import { longTermTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
 /**
@@ -78,8 +78,8 @@ export function openStoredResponseCache(
    * Returns the cached response of a document, or undefined if there is no response or if it has expired.
    * @param storeTime the current time of the store
    */
-  const parseCachedResponse = (doc: StoredCall | undefined, time: number): CachedResponse | undefined => {
-    const ageMs = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
+  const parseCachedResponse = (doc: StoredCall | undefined, storeTime: number): CachedResponse | undefined => {
+    const ageMs = storeTime - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(ageMs) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
     const parsedValue = responseSchemas[operation].safeParse(answer.raw);
@@ -146,17 +146,18 @@ export function openStoredResponseCache(
      * Returns true if another call holds the claim, i.e. the right to send the request. A claim that this process has
      * ended does not count, although the store may still contain it.
      */
-    const isHeldByOtherCall = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
+    const isHeldByOtherCall = (heldClaim: StoredClaim) =>
+      heldClaim.id !== id && !leases.isClosed(heldClaim.id, heldClaim);
     const grantedClaim: ClaimResult = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaitedClaimId: string | undefined; ; ) {
-        const step = await documents.update<StoredCall, ClaimStep>(key, (doc, time, version) => {
+        const step = await documents.update<StoredCall, ClaimStep>(key, (doc, storeTime, version) => {
           const { cached, lost } = doc ?? {};
           const running = doc?.running && isHeldByOtherCall(doc.running) ? doc.running : undefined;
-          const cachedResponse = parseCachedResponse(doc, time);
+          const cachedResponse = parseCachedResponse(doc, storeTime);
           if (cachedResponse && isNewerThan(cachedResponse, after, now()))
             return { result: { kind: 'cached', cachedResponse } };
-          const isAbandoned = running && leases.isAbandoned(running, time);
+          const isAbandoned = running && leases.isAbandoned(running, storeTime);
           if (isAbandoned && !resendsLostCalls)
             return {
               next: { cached, lost: running.id },
@@ -165,7 +166,7 @@ export function openStoredResponseCache(
             };
           if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
           if (awaitedClaimId !== undefined && lost === awaitedClaimId) return { result: { kind: 'lost', id: lost } };
-          const next = { ...(cachedResponse && { cached }), lost, running: { id, owner: leases.owner, at: time } };
+          const next = { ...(cachedResponse && { cached }), lost, running: { id, owner: leases.owner, at: storeTime } };
           return { next, ttlMs: Math.max(ttlMs, claimTtlMs), result: { kind: 'granted' } };
         });
         if (step.kind === 'cached') {
@@ -205,7 +206,7 @@ export function openStoredResponseCache(
       const key = getGroupKey(tenantId, group);
       unmarkedGroups.add(key);
       await queue.write(async () => {
-        await documents.write(key, () => ({}), rememberedTtlMs);
+        await documents.write(key, () => ({}), longTermTtlMs);
         unmarkedGroups.delete(key);
       });
     },

@@ -31,7 +31,7 @@ interface WriteQueueOptions {
   runAfter?(delayMs: number, run: () => void): void;
 }
 
-const runInBackground = (delayMs: number, run: () => void): void => void setTimeout(run, delayMs).unref();
+const scheduleInBackground = (delayMs: number, run: () => void): void => void setTimeout(run, delayMs).unref();
 
 /**
  * A queue of writes that failed temporarily. The writes wait in memory, up to a limit, and are retried until they
@@ -53,7 +53,7 @@ export class WriteQueue {
    */
   #pausedUntil = 0;
 
-  constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
+  constructor({ maxBytes, maxDelayMs = 60_000, runAfter = scheduleInBackground }: WriteQueueOptions) {
     this.#maxBytes = maxBytes;
     this.#maxDelayMs = maxDelayMs;
     this.#runAfter = runAfter;
@@ -155,14 +155,14 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
  * waits for the same document, which is a deadlock.
  */
 export function runQueueBefore<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
-  const entries = Object.entries(methods).map(([name, method]) => [
+  const wrappedMethods = Object.entries(methods).map(([name, method]) => [
     name,
     async (...args: unknown[]) => {
       await queue.runIfDue();
       return method(...args);
     },
   ]);
-  return Object.fromEntries(entries) as Methods;
+  return Object.fromEntries(wrappedMethods) as Methods;
 }
 
 /** A queue for a store that is always available. It runs each write once and never retries it. */

@@ -31,7 +31,7 @@ import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import { createJsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
-import type { WelcomeOptions } from './welcome.tsx';
+import type { WelcomePageContent } from './welcome.tsx';
 
 /**
  * The options of `createHttpApp`, which creates the HTTP server. `catalog` contains the tools and resources that the
@@ -153,8 +153,8 @@ export function createHttpApp(options: HttpOptions) {
     const admission = await admitCaller(context, callers, log);
     if (admission instanceof Response) return admission;
     const { credentials, address, isKnown } = admission;
-    const accept = context.req.header('accept');
-    if (!acceptsMediaType(accept, 'application/json'))
+    const acceptHeader = context.req.header('accept');
+    if (!acceptsMediaType(acceptHeader, 'application/json'))
       return refuse(context, 406, 'The Accept header must admit application/json.');
     const { outgoing } = context.env as HttpBindings;
     // If the connection is already closed, do not add a listener. Node emits `close` only once, so the listener would
@@ -175,14 +175,15 @@ export function createHttpApp(options: HttpOptions) {
     if (message instanceof Response) return message;
     // The server can report progress only in an event stream. A client that does not accept event streams receives
     // plain JSON without progress.
-    const acceptsStream = acceptsMediaType(accept, 'text/event-stream');
+    const acceptsStream = acceptsMediaType(acceptHeader, 'text/event-stream');
     const body = acceptsStream ? message.value : removeProgressToken(message.value);
-    const output = readOutputSetting(context);
-    if (output instanceof Response) return output;
+    const outputSetting = readOutputSetting(context);
+    if (outputSetting instanceof Response) return outputSetting;
     const linkOrigin = files?.findLinkOrigin(context);
     const userAgent = context.req.header('user-agent');
     const request = addAcceptedTypes(context.req.raw);
-    const serveRequest = () => serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output });
+    const serveRequest = () =>
+      serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output: outputSetting });
     // Tool calls and resource reads (long requests) have a separate limit in `limitWork`. All other requests wait for
     // one of the few `listSlots`.
     if (isMessage(body) && isLongRequest(body)) return serveRequest();
@@ -225,7 +226,7 @@ function readOutputSetting(context: Context): OutputSetting | undefined | Respon
 function createWelcomeHandler({
   origin,
   ...options
-}: Omit<WelcomeOptions, 'endpointUrl'> & { origin: string | undefined }): MiddlewareHandler {
+}: Omit<WelcomePageContent, 'endpointUrl'> & { origin: string | undefined }): MiddlewareHandler {
   return async ({ req, body }, next) => {
     if (!/\btext\/html\b/i.test(req.header('accept') ?? '')) return next();
     const { renderWelcomePage } = await import('./welcome.tsx');
@@ -315,10 +316,10 @@ function refuseBody(context: Context, status: 413 | 415): Response {
  * Parses the JSON-RPC message in the body of a request. Returns an error response if the body is not a single JSON
  * message or is nested too deeply.
  */
-function readMessage(context: Context, text: string): { value: unknown } | Response {
-  if (isNestedDeeper(text, maxNestingDepth))
+function readMessage(context: Context, bodyText: string): { value: unknown } | Response {
+  if (isNestedDeeper(bodyText, maxNestingDepth))
     return refuse(context, 400, `JSON may be nested at most ${maxNestingDepth} levels deep.`, -32_600);
-  const parsedBody = parseJson(text);
+  const parsedBody = parseJson(bodyText);
   if (parsedBody === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (Array.isArray(parsedBody))
     return refuse(context, 400, 'Send one message at a time: batches are not supported.', -32_600);
@@ -338,11 +339,11 @@ function addAcceptedTypes(request: Request): Request {
 }
 
 /** Returns true if JSON text is nested more than `maxLevels` levels deep. Scans the text without parsing it. */
-function isNestedDeeper(text: string, maxLevels: number): boolean {
+function isNestedDeeper(jsonText: string, maxLevels: number): boolean {
   let depth = 0;
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index];
-    if (character === '"') index = findStringEnd(text, index) - 1;
+  for (let index = 0; index < jsonText.length; index++) {
+    const character = jsonText[index];
+    if (character === '"') index = findStringEnd(jsonText, index) - 1;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
     if (depth > maxLevels) return true;

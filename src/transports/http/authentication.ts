@@ -8,9 +8,9 @@ import { refuse } from './refusals.ts';
  * Matches an API key: the prefix `svc_live_`, followed by characters that RFC 6750 allows (API document,
  * *Authentication* 2). The server never sends text in any other format to the service as a key.
  */
-const keyPatternSource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
-const keyPattern = new RegExp(`^${keyPatternSource}$`);
-const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keyPatternSource})$`);
+const apiKeyPatternSource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
+const apiKeyPattern = new RegExp(`^${apiKeyPatternSource}$`);
+const bearerApiKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${apiKeyPatternSource})$`);
 /**
  * Matches the header `Authorization: Bearer …` with an access token. The server issues an access token when a user
  * signs in.
@@ -18,7 +18,7 @@ const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keyPatternSou
 const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 
 /** Returns true if the text has the format of an API key. Only the service knows whether the key is valid. */
-export const isApiKey = (text: string): boolean => keyPattern.test(text);
+export const isApiKey = (text: string): boolean => apiKeyPattern.test(text);
 
 /** The Hono environment of requests that have passed `requireApiKey`. */
 export type AuthenticatedEnvironment = { Variables: { credentials: Credentials } };
@@ -49,7 +49,7 @@ export function requireApiKey(
       return refuse(context, 400, 'A key must not be in the URL. Send it in the header "Authorization: Bearer …".');
     }
     const header = context.req.header('authorization') ?? '';
-    const apiKey = bearerKeyPattern.exec(header)?.[1];
+    const apiKey = bearerApiKeyPattern.exec(header)?.[1];
     const token = bearerTokenPattern.exec(header)?.[1];
     try {
       const credentials = apiKey
@@ -68,17 +68,20 @@ export function requireApiKey(
 
 /** Returns true if the query string of a request contains an API key, or a parameter such as `api_key`. */
 export function hasKeyInUrl({ req }: Context): boolean {
-  const query = Object.entries(req.query()).flat();
-  return query.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
+  const queryTexts = Object.entries(req.query()).flat();
+  return queryTexts.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
 }
 
-function refuseUnauthorized(context: Context, tokens: AccessTokenChecker | undefined) {
+function refuseUnauthorized(context: Context, accessTokenChecker: AccessTokenChecker | undefined) {
   // `invalid_token` is only correct if the request has an `Authorization` header (RFC 6750, section 3.1). Node joins
   // repeated headers with a comma and a space. API keys contain neither character, so a request with two keys is also
   // rejected here.
   const errorParameter = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
-  context.header('WWW-Authenticate', `Bearer ${tokens?.challenge ?? 'realm="ad-library-mcp"'}${errorParameter}`);
-  const tokenHint = tokens ? ', or a token of its sign-in' : '';
+  context.header(
+    'WWW-Authenticate',
+    `Bearer ${accessTokenChecker?.challenge ?? 'realm="ad-library-mcp"'}${errorParameter}`,
+  );
+  const tokenHint = accessTokenChecker ? ', or a token of its sign-in' : '';
   return refuse(
     context,
     401,

@@ -97,12 +97,12 @@ export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = ma
   };
 
   /** Counts the bytes of a body while they arrive. The promise `refusal` rejects if the body must be rejected. */
-  const trackBody = (key: string, incoming: IncomingMessage) => {
+  const trackBody = (tenantId: string, incoming: IncomingMessage) => {
     let refuse: ArrivingBody['refuse'] = () => {};
     const refusal = new Promise<never>((_, reject) => {
       refuse = reject;
     });
-    const body: ArrivingBody = { key, bytes: 0, refuse };
+    const body: ArrivingBody = { key: tenantId, bytes: 0, refuse };
     bodies.add(body);
     const onData = (chunk: Buffer) => {
       if (!bodies.has(body)) return;
@@ -123,13 +123,13 @@ export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = ma
      * the response has been sent.
      * @throws AdLibraryError `busy` if all bodies together exceed `maxBytes`, or if no slot becomes free in time
      */
-    async read(context: Context, key: string, limit: BodyLimit, responseSent: Promise<void>) {
+    async read(context: Context, tenantId: string, limit: BodyLimit, responseSent: Promise<void>) {
       const { incoming } = context.env as HttpBindings;
-      const { refusal, stopTracking } = trackBody(key, incoming as IncomingMessage);
+      const { refusal, stopTracking } = trackBody(tenantId, incoming as IncomingMessage);
       try {
         const body = await Promise.race([readBody(context, limit), refusal]);
         const waitLimit = { signals: [context.req.raw.signal], timeoutMs: waitMs };
-        const slot = withDeadline(waitLimit, (signal) => slots.acquire(key, signal));
+        const slot = withDeadline(waitLimit, (signal) => slots.acquire(tenantId, signal));
         // The body may be rejected while it waits for a slot. If a slot becomes free later, release it immediately.
         refusal.catch(() => slot.then((release) => release()).catch(() => {}));
         const releaseSlot = await Promise.race([slot, refusal]);

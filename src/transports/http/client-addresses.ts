@@ -22,7 +22,7 @@ export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
  */
 export function createGetPeerAddress(
   trustedProxy: Network | undefined,
-): (remote: string | undefined) => string | undefined {
+): (remoteAddress: string | undefined) => string | undefined {
   const trustedProxies = new BlockList();
   if (trustedProxy) trustedProxies.addSubnet(trustedProxy.address, trustedProxy.prefixLength, trustedProxy.family);
   return (remoteAddress) => {
@@ -50,11 +50,11 @@ export function createGetClientAddress(trustedProxy: Network | undefined) {
  * Returns an IPv4 address unchanged, and the first four groups (64 bits) of an IPv6 address. An IPv6 subscriber usually
  * controls a whole /64 network, which has 2^64 addresses.
  */
-function getSubscriberNetwork(address: string): string {
-  if (isIP(address) !== 6) return address;
+function getSubscriberNetwork(ipAddress: string): string {
+  if (isIP(ipAddress) !== 6) return ipAddress;
   // The URL parser normalizes the address: it shortens the longest run of zeros to `::` and writes an embedded IPv4
   // address in hexadecimal.
-  const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
+  const { hostname } = new URL(`http://[${ipAddress.replace(/%.*/, '')}]`);
   const [firstGroups = [], lastGroups = []] = hostname
     .slice(1, -1)
     .split('::')
@@ -67,8 +67,8 @@ function getSubscriberNetwork(address: string): string {
  * Returns an IP address without its port, its brackets and the prefix of an IPv4-mapped IPv6 address. Returns an empty
  * string if the text is not an IP address.
  */
-function parseAddress(text = ''): string {
-  const textWithoutPort = text.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
+function parseAddress(addressText = ''): string {
+  const textWithoutPort = addressText.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
   const address = textWithoutPort.replace(/^::ffff:(?=[\d.]+$)/i, '');
   return isIP(address) === 0 ? '' : address;
 }

@@ -122,7 +122,7 @@ const defaultBounds: LinkBounds = {
  * The size in bytes above which a file counts as large. Only a limited number of large files may be in memory. A file
  * has at most 16 MB.
  */
-const largeFileBytes = 256 * 1024;
+const largeFileThresholdBytes = 256 * 1024;
 
 /** A file in memory. All clients that are downloading the file share this copy. */
 interface OpenFile {
@@ -170,7 +170,7 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
       });
       return file.readContent();
     };
-    return { responses, content: file.bytes > largeFileBytes ? readLargeFile() : file.readContent(), close };
+    return { responses, content: file.bytes > largeFileThresholdBytes ? readLargeFile() : file.readContent(), close };
   };
 
   return {

@@ -24,14 +24,14 @@ export interface AllowedNames {
  * a loopback address also accepts its own origin, i.e. requests from its web pages.
  */
 export function validateHostAndOrigin(allowedNames: AllowedNames): MiddlewareHandler {
-  const hosts = listAllowedHosts(allowedNames);
-  const origins = listAllowedOrigins(allowedNames);
+  const allowedHosts = listAllowedHosts(allowedNames);
+  const allowedOrigins = listAllowedOrigins(allowedNames);
   const loopbackNames = localhostAllowedHostnames();
   const isLocal = loopbackNames.includes(formatUrlHost(allowedNames.host ?? 'localhost'));
   return async ({ req }, next) => {
     const [host, origin] = [req.header('host'), req.header('origin')];
     const isOwnOrigin = isLocal && origin === `http://${host}` && validateHostHeader(host, loopbackNames).ok;
-    return refuseHost(host, hosts) ?? (isOwnOrigin ? undefined : refuseOrigin(origin, origins)) ?? next();
+    return refuseHost(host, allowedHosts) ?? (isOwnOrigin ? undefined : refuseOrigin(origin, allowedOrigins)) ?? next();
   };
 }
 
@@ -41,10 +41,10 @@ export function validateHostAndOrigin(allowedNames: AllowedNames): MiddlewareHan
  * Prometheus send IP addresses. This is safe, because a DNS rebinding attack needs a host name.
  */
 export function validateHost(allowedNames: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
-  const hosts = listAllowedHosts(allowedNames);
+  const allowedHosts = listAllowedHosts(allowedNames);
   return async ({ req }, next) => {
     const host = req.header('host');
-    return (allowIpAddresses && isIpAddress(host) ? undefined : refuseHost(host, hosts)) ?? next();
+    return (allowIpAddresses && isIpAddress(host) ? undefined : refuseHost(host, allowedHosts)) ?? next();
   };
 }
 
@@ -61,10 +61,13 @@ export const hideFromPublicHost =
  * Wraps a fetch handler so that it receives only requests for allowed hosts, i.e. for `allowedHosts` and the loopback
  * names.
  */
-export function restrictToHosts(allowedHosts: readonly string[], fetch: (request: Request) => Promise<Response>) {
-  const hosts = [...allowedHosts, ...localhostAllowedHostnames()];
+export function restrictToHosts(
+  allowedHosts: readonly string[],
+  fetchHandler: (request: Request) => Promise<Response>,
+) {
+  const acceptedHosts = [...allowedHosts, ...localhostAllowedHostnames()];
   return async (request: Request): Promise<Response> =>
-    refuseHost(request.headers.get('host') ?? undefined, hosts) ?? fetch(request);
+    refuseHost(request.headers.get('host') ?? undefined, acceptedHosts) ?? fetchHandler(request);
 }
 
 /**
@@ -86,13 +89,13 @@ const listAllowedHosts = ({ allowedHosts, host = 'localhost', publicHost }: Allo
 export const listAllowedOrigins = ({ allowedOrigins, publicHost }: AllowedNames): string[] =>
   [allowedOrigins, publicHost ?? []].flat();
 
-const refuseHost = (host: string | undefined, allowed: string[]) =>
-  validateHostHeader(host, allowed).ok
+const refuseHost = (host: string | undefined, allowedHosts: string[]) =>
+  validateHostHeader(host, allowedHosts).ok
     ? undefined
     : createRefusal('The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)');
 
-const refuseOrigin = (origin: string | undefined, allowed: string[]) =>
-  validateOriginHeader(origin, allowed).ok
+const refuseOrigin = (origin: string | undefined, allowedOrigins: string[]) =>
+  validateOriginHeader(origin, allowedOrigins).ok
     ? undefined
     : createRefusal('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
 

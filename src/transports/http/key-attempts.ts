@@ -30,14 +30,14 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
   const pendingDecisions = new Map<string, Promise<number | undefined>>();
   const attemptCounter = createMinuteCounter(now);
 
-  const decideAdmission = async (tenantId: string, address: string): Promise<number | undefined> => {
+  const decideAdmission = async (tenantId: string, ipAddress: string): Promise<number | undefined> => {
     if (perMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnown(tenantId))) return undefined;
-    const { count, remainingMs } = attemptCounter.add(address, 1);
+    const { count, remainingMs } = attemptCounter.add(ipAddress, 1);
     if (count > perMinute) {
-      attemptCounter.add(address, -1);
+      attemptCounter.add(ipAddress, -1);
       return Math.max(1, Math.ceil(remainingMs / 1000));
     }
-    addressByUnknownKey.set(tenantId, address);
+    addressByUnknownKey.set(tenantId, ipAddress);
     return undefined;
   };
 
@@ -47,11 +47,11 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
      * Counts an API key as an attempt, unless the service has recently accepted the key. Returns undefined if the
      * request may continue. If the IP address has tried too many keys, returns the number of seconds to wait.
      */
-    admit(tenantId: string, address: string): Promise<number | undefined> {
+    admit(tenantId: string, ipAddress: string): Promise<number | undefined> {
       // Concurrent requests with the same key count only once.
       const decision =
         pendingDecisions.get(tenantId) ??
-        decideAdmission(tenantId, address).finally(() => pendingDecisions.delete(tenantId));
+        decideAdmission(tenantId, ipAddress).finally(() => pendingDecisions.delete(tenantId));
       pendingDecisions.set(tenantId, decision);
       return decision;
     },
@@ -60,10 +60,10 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
      * as an attempt.
      */
     onCall(event: CallEvent): void {
-      const address = addressByUnknownKey.get(event.tenantId);
-      if (address === undefined || !revealsKeyValidity(event)) return;
+      const ipAddress = addressByUnknownKey.get(event.tenantId);
+      if (ipAddress === undefined || !revealsKeyValidity(event)) return;
       addressByUnknownKey.delete(event.tenantId);
-      if (event.kind !== 'unauthorized') attemptCounter.add(address, -1);
+      if (event.kind !== 'unauthorized') attemptCounter.add(ipAddress, -1);
     },
   };
 }
@@ -76,10 +76,10 @@ export function createMinuteCounter(now: () => number) {
      * Adds 1 to the count of a name (e.g. of an IP address), or subtracts 1. Returns the new count, and the number of
      * milliseconds until the count restarts at zero.
      */
-    add(name: string, change: 1 | -1) {
-      const count = Math.max(0, (countsByName.get(name) ?? 0) + change);
-      countsByName.set(name, count);
-      return { count, remainingMs: countsByName.getRemainingTTL(name) };
+    add(counterName: string, change: 1 | -1) {
+      const count = Math.max(0, (countsByName.get(counterName) ?? 0) + change);
+      countsByName.set(counterName, count);
+      return { count, remainingMs: countsByName.getRemainingTTL(counterName) };
     },
   };
 }

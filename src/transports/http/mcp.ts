@@ -39,17 +39,17 @@ type ServeMcpRequest = (call: HttpMcpRequest) => Promise<Response>;
  * @param onError called with each error that the SDK for the latest revision reports
  */
 export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeMcpRequest {
-  const serveEarlier = createEarlierHandler(catalog);
-  const serveLatest = createLatestHandler(catalog, onError);
+  const serveEarlierRevisions = createEarlierHandler(catalog);
+  const serveLatestRevision = createLatestHandler(catalog, onError);
   return async (mcpRequest) => {
     const { request, body } = mcpRequest;
     const isLatest = isLatestRevision(body) || !(await isLegacyRequest(request, body));
-    return isLatest ? serveLatest(mcpRequest) : serveEarlier(mcpRequest);
+    return isLatest ? serveLatestRevision(mcpRequest) : serveEarlierRevisions(mcpRequest);
   };
 }
 
 /** Creates the handler for MCP revision 2026-07-28. The handler creates a new MCP server object for each request. */
-function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void): ServeMcpRequest {
+function createLatestHandler(catalog: Catalog, onError: (error: Error) => void): ServeMcpRequest {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
@@ -67,7 +67,7 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
       };
       return bindV2(catalog, session);
     },
-    { legacy: 'reject', onerror },
+    { legacy: 'reject', onerror: onError },
   );
   return async ({ request, body, ...extra }) => {
     const message = findRequest(body);
@@ -92,7 +92,7 @@ const invalidParamsCode = -32_602;
  * server and transport for each request. The response is JSON, or an event stream if the client asks for progress.
  */
 function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
-  const cancellations = createCancellations();
+  const cancellations = createCancellationRegistry();
   return async (mcpRequest) => {
     const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = mcpRequest;
     if (isMessage(body) && isCancelNotification(body))
@@ -150,7 +150,7 @@ const findRequest = (body: unknown): JsonRpcMessage | undefined =>
 function listenForCancellation(
   { request, credentials }: HttpMcpRequest,
   message: JsonRpcMessage | undefined,
-  cancellations: ReturnType<typeof createCancellations>,
+  cancellations: ReturnType<typeof createCancellationRegistry>,
 ) {
   let stopListeningToSignal = () => {};
   let stopListeningToNotices = () => {};
@@ -174,16 +174,16 @@ function listenForCancellation(
  * Creates a registry of running requests. A cancel notification arrives in a separate HTTP request, so the server looks
  * up the running request in this registry.
  */
-function createCancellations() {
+function createCancellationRegistry() {
   const cancelFunctions = new Map<string, Set<() => void>>();
-  const formatRequestKey = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
+  const formatRequestKey = (tenantId: string, requestId: unknown) => `${tenantId} ${JSON.stringify(requestId)}`;
   return {
     /**
      * Calls `cancel` when a cancel notification names the request `requestId` of this API key. Returns a function that
      * the caller must call when the request has ended.
      */
-    listen(tenantId: string, id: unknown, cancel: () => void): () => void {
-      const requestKey = formatRequestKey(tenantId, id);
+    listen(tenantId: string, requestId: unknown, cancel: () => void): () => void {
+      const requestKey = formatRequestKey(tenantId, requestId);
       const cancelFunctionsOfRequest = cancelFunctions.get(requestKey) ?? new Set();
       cancelFunctions.set(requestKey, cancelFunctionsOfRequest.add(cancel));
       return () => {
@@ -195,8 +195,8 @@ function createCancellations() {
      * Cancels the request with this id. Does nothing if several requests of the API key have the same id. Clients that
      * share a key choose their ids independently, so the notification could refer to any of these requests.
      */
-    cancelRequest(tenantId: string, id: unknown): void {
-      const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestKey(tenantId, id)) ?? [];
+    cancelRequest(tenantId: string, requestId: unknown): void {
+      const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestKey(tenantId, requestId)) ?? [];
       if (otherCancels.length === 0) cancel?.();
     },
   };

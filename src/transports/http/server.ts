@@ -23,7 +23,7 @@ export interface ListenOptions {
    * Returns the IP address to which the connection limit applies, or undefined if the connection has no such limit.
    * Each IP address may use at most a quarter of all connections.
    */
-  getPeerAddress?: ((remote: string | undefined) => string | undefined) | undefined;
+  getPeerAddress?: ((remoteAddress: string | undefined) => string | undefined) | undefined;
   /**
    * Called when a connection is closed before it was used for a request, because there are too many connections in
    * total or from its IP address.
@@ -59,7 +59,7 @@ export const formatUrlHost = (host: string): string =>
  * Starts an HTTP server that passes requests to a fetch handler. Resolves when the server is listening.
  * @throws Error if the host and port are not available
  */
-export async function listen(fetch: Handler, options: ListenOptions) {
+export async function listen(fetchHandler: Handler, options: ListenOptions) {
   const { host, port, requestTimeoutMs = 20_000, idleTimeoutMs = 0, useFastResponses = false } = options;
   const { bounds, getPeerAddress, onConnectionRefused } = options;
   const server = createServer({
@@ -71,7 +71,7 @@ export async function listen(fetch: Handler, options: ListenOptions) {
     connectionsCheckingInterval: Math.min(5000, (requestTimeoutMs || headersTimeoutMs) / 2),
   });
   server.setTimeout(idleTimeoutMs);
-  const serveRequest = getRequestListener(fetch, { overrideGlobalObjects: useFastResponses });
+  const serveRequest = getRequestListener(fetchHandler, { overrideGlobalObjects: useFastResponses });
   const closeIdleConnections = limitConnections(server, serveRequest, {
     ...defaultBounds,
     ...bounds,
@@ -84,8 +84,8 @@ export async function listen(fetch: Handler, options: ListenOptions) {
   });
   const boundAddress = server.address() as AddressInfo;
   // If the server listens on all interfaces, programs on this machine can reach it at the loopback address.
-  const listensOnAllAddresses = host === '0.0.0.0' || host === '::';
-  const reachableHost = listensOnAllAddresses ? '127.0.0.1' : formatUrlHost(host);
+  const isListeningOnAllAddresses = host === '0.0.0.0' || host === '::';
+  const reachableHost = isListeningOnAllAddresses ? '127.0.0.1' : formatUrlHost(host);
   return {
     /**
      * The URL for requests from this machine. If `port` is 0, the URL contains the port that the operating system
@@ -153,16 +153,16 @@ function limitConnections(
    * connection. If this connection was never used, the closing is reported as a refusal, because its client may be
    * about to send a request. Returns false if every connection has a pending request.
    */
-  const makeRoomFor = (address: string | undefined): boolean => {
+  const makeRoomForConnection = (ipAddress: string | undefined): boolean => {
     const allConnections = [...connections];
     const addressConnections =
-      address === undefined ? [] : allConnections.filter(([, connection]) => connection.address === address);
+      ipAddress === undefined ? [] : allConnections.filter(([, connection]) => connection.address === ipAddress);
     const isAddressFull = addressConnections.length >= maxConnections / 4;
     if (!isAddressFull && allConnections.length < maxConnections) return true;
     const candidates = isAddressFull ? addressConnections : allConnections;
-    const idle = candidates.find(([, { pendingRequests }]) => pendingRequests === 0);
-    if (idle === undefined) return false;
-    const [idleSocket, { hasBeenUsed, address: idleAddress }] = idle;
+    const idleEntry = candidates.find(([, { pendingRequests }]) => pendingRequests === 0);
+    if (idleEntry === undefined) return false;
+    const [idleSocket, { hasBeenUsed, address: idleAddress }] = idleEntry;
     idleSocket.destroy();
     connections.delete(idleSocket);
     if (!hasBeenUsed) onConnectionRefused?.(idleAddress);
@@ -171,7 +171,7 @@ function limitConnections(
 
   server.on('connection', (socket) => {
     const address = getPeerAddress?.(socket.remoteAddress);
-    if (!makeRoomFor(address)) {
+    if (!makeRoomForConnection(address)) {
       socket.destroy();
       onConnectionRefused?.(address);
       return;

@@ -3,7 +3,7 @@ import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { createPageHeaders } from './page-headers.ts';
 
 /** The content of the welcome page, which tells users how to add this server to their MCP host, e.g. Claude. */
-export interface WelcomeOptions {
+export interface WelcomePageContent {
   /** The URL that users enter in their MCP host. */
   endpointUrl: string;
   hasSignIn: boolean;
@@ -24,7 +24,11 @@ dd pre { color: var(--ink) }
 const formatJson = (value: object) => JSON.stringify(value, null, 2);
 
 /** Returns the instructions for adding the server to each MCP host, in the order of `docs/hosts.md`. */
-function listInstructions({ endpointUrl, hasSignIn, isDemo }: WelcomeOptions): [host: string, instructions: Content][] {
+function listInstructions({
+  endpointUrl,
+  hasSignIn,
+  isDemo,
+}: WelcomePageContent): [host: string, instructions: Content][] {
   const headersWithKey = (key: string) => (isDemo ? {} : { headers: { Authorization: `Bearer ${key}` } });
   const hostsWithSignIn: [string, Content][] = [
     [
@@ -74,8 +78,8 @@ function listInstructions({ endpointUrl, hasSignIn, isDemo }: WelcomeOptions): [
  * Renders the welcome page, which browsers show. It contains the URL of this server and the steps for adding the server
  * to each MCP host.
  */
-export function renderWelcomePage(options: WelcomeOptions): { html: string; headers: Record<string, string> } {
-  const { endpointUrl, hasSignIn, isDemo } = options;
+export function renderWelcomePage(pageContent: WelcomePageContent): { html: string; headers: Record<string, string> } {
+  const { endpointUrl, hasSignIn, isDemo } = pageContent;
   const html = renderPage(
     <Page title="Ad Library" styles={styles}>
       <header>
@@ -94,7 +98,7 @@ export function renderWelcomePage(options: WelcomeOptions): { html: string; head
       <section>
         <h2>How to add it</h2>
         <dl>
-          {listInstructions(options).map(([host, instructions]) => (
+          {listInstructions(pageContent).map(([host, instructions]) => (
             <div>
               <dt>{host}</dt>
               <dd>{instructions}</dd>

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { includesAdvertiser, readLiterals } from '../../../src/dataset/sql/literals.ts';
+import { isMatchingAdvertiser, readStatementLiterals } from '../../../src/dataset/sql/literals.ts';
 
-const readTexts = (condition: string) => readLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertisers?.exactValues;
+const readTexts = (condition: string) =>
+  readStatementLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertisers?.exactValues;
 
 test('text values in SQL statements are read as SQLite reads them, and comments and quoted names are skipped', () => {
   expect(readTexts("pageName = 'O''Neil' OR pageId IN ('p1', 123456)")).toEqual(["o'neil", 'p1', '123456']);
@@ -34,7 +35,7 @@ test.each([
   "SELECT pageName FROM ads GROUP BY 1 HAVING pageName = 'A'",
   "SELECT 1 FROM ads WHERE pageName = 'A' UNION SELECT 1 FROM ads",
 ])('no advertiser is recognized in the SQL statement "%s", because it may read the ads of any advertiser', (sql) => {
-  expect(readLiterals(sql).advertisers).toBeUndefined();
+  expect(readStatementLiterals(sql).advertisers).toBeUndefined();
 });
 
 interface Row {
@@ -86,9 +87,9 @@ const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
 test('the advertisers that are recognized in an SQL condition include the advertiser of every row that meets it', () => {
   fc.assert(
     fc.property(condition, ({ sql, isMet }) => {
-      const { advertisers } = readLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
+      const { advertisers } = readStatementLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
       for (const row of rows.filter(isMet))
-        expect(advertisers === undefined || includesAdvertiser(advertisers, row), JSON.stringify(row)).toBe(true);
+        expect(advertisers === undefined || isMatchingAdvertiser(advertisers, row), JSON.stringify(row)).toBe(true);
     }),
     { numRuns: 500 },
   );
@@ -96,15 +97,17 @@ test('the advertisers that are recognized in an SQL condition include the advert
 
 test('an SQL condition on the advertiser is recognized if AND combines it with other conditions', () => {
   for (const { sql } of simpleConditions.slice(0, 4)) {
-    const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE days > 3 AND (${sql} OR ${sql}) AND country = 'DE'`);
+    const { advertisers } = readStatementLiterals(
+      `SELECT 1 FROM ads WHERE days > 3 AND (${sql} OR ${sql}) AND country = 'DE'`,
+    );
     expect(advertisers).toBeDefined();
   }
 });
 
 test('a LIKE pattern on pageName is recognized as a filter for advertisers if its wildcards are only at its ends', () => {
   const includes = (pattern: string, pageName: string) => {
-    const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE lower(a.pageName) LIKE '${pattern}'`);
-    return advertisers && includesAdvertiser(advertisers, { pageId: null, pageName });
+    const { advertisers } = readStatementLiterals(`SELECT 1 FROM ads WHERE lower(a.pageName) LIKE '${pattern}'`);
+    return advertisers && isMatchingAdvertiser(advertisers, { pageId: null, pageName });
   };
   expect(['ACME shop', 'The Acme'].map((name) => includes('Acme%', name))).toEqual([true, false]);
   expect(['ACME shop', 'The Acme'].map((name) => includes('%acme', name))).toEqual([false, true]);
@@ -115,7 +118,13 @@ test('a LIKE pattern on pageName is recognized as a filter for advertisers if it
 test('the ad fields that an SQL statement reads with JSON functions and operators are recognized', () => {
   const sql =
     "SELECT json_extract(json, '$.lastSeenAt', '$.\"end date\"'), json ->> 'headline', json -> '$.page.pageName', json_extract(json, '$.cards[0].title') FROM ads WHERE body = 'no.path'";
-  expect([...readLiterals(sql).jsonFields].sort()).toEqual(['cards', 'end date', 'headline', 'lastSeenAt', 'page']);
+  expect([...readStatementLiterals(sql).jsonFields].sort()).toEqual([
+    'cards',
+    'end date',
+    'headline',
+    'lastSeenAt',
+    'page',
+  ]);
 });
 
 test('reading the text values of an SQL statement takes linear time', () => {
@@ -138,7 +147,7 @@ test('reading the text values of an SQL statement takes linear time', () => {
     'or ',
     'case ',
   ])
-    for (const start of ['', 'select where ']) readLiterals(start + part.repeat(20_000 / part.length));
+    for (const start of ['', 'select where ']) readStatementLiterals(start + part.repeat(20_000 / part.length));
   fc.assert(
     fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 200 }), (text) => {
       expect(readTexts(`pageName = '${text.replaceAll("'", "''")}'`)).toEqual([text.toLowerCase()]);

@@ -166,10 +166,10 @@ function makeCreative(
 /**
  * Replaces placeholders in a phrase, such as `{product}`, with values. Capitalizes a value at the start of a sentence.
  */
-function fillPlaceholders(phrase: string, values: Record<string, string | number>): string {
-  return phrase.replace(/\{(\w+)\}/g, (_, name: string, offset: number) => {
-    const value = String(values[name]);
-    return /(^|[.!?]\s+)[“«„¿¡]*\s*$/u.test(phrase.slice(0, offset)) ? capitalize(value) : value;
+function fillPlaceholders(phrase: string, placeholderValues: Record<string, string | number>): string {
+  return phrase.replace(/\{(\w+)\}/g, (_, placeholder: string, offset: number) => {
+    const replacement = String(placeholderValues[placeholder]);
+    return /(^|[.!?]\s+)[“«„¿¡]*\s*$/u.test(phrase.slice(0, offset)) ? capitalize(replacement) : replacement;
   });
 }
 
@@ -213,19 +213,19 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
     currency: 'USD',
   };
   ad.media = makeMedia(random, ad, campaign, cardCount);
-  return { ...ad, ...(ad.countries.some(requiresByline) && { bylines: `${advertiser.name} Ltd.` }) };
+  return { ...ad, ...(ad.countries.some(isBylineCountry) && { bylines: `${advertiser.name} Ltd.` }) };
 }
 
 /** Returns true for countries in which the demo ads state who paid for them. */
-const requiresByline = (country: string) => country === 'DE' || country === 'FR';
+const isBylineCountry = (country: string) => country === 'DE' || country === 'FR';
 
-const toIsoDate = (time: number) => new Date(time).toISOString();
+const toIsoDate = (timeMs: number) => new Date(timeMs).toISOString();
 const createExternalId = (pageId: string) =>
   String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
 /** Rounds an estimate to two significant digits, because more digits would look too precise. */
-const roundEstimate = (value: number) => Number(value.toPrecision(2));
+const roundEstimate = (estimate: number) => Number(estimate.toPrecision(2));
 /** Rounds an estimated amount of money to whole units and at most two significant digits. The minimum is 1. */
-const roundAmount = (value: number) => Math.max(1, Math.round(roundEstimate(value)));
+const roundAmount = (amount: number) => Math.max(1, Math.round(roundEstimate(amount)));
 
 function estimateFigures(
   { random, today }: MarketContext,
@@ -432,9 +432,9 @@ export function createSeededRandom(seed: number) {
   /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   const next = () => {
     generatorState = (generatorState + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(generatorState ^ (generatorState >>> 15), generatorState | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    let mixedState = Math.imul(generatorState ^ (generatorState >>> 15), generatorState | 1);
+    mixedState ^= mixedState + Math.imul(mixedState ^ (mixedState >>> 7), mixedState | 61);
+    return ((mixedState ^ (mixedState >>> 14)) >>> 0) / 2 ** 32;
   };
   /** Returns a whole number from `min` to `max`, both inclusive. */
   const between = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));

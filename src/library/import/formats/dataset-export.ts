@@ -1,6 +1,6 @@
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import { type ColumnValueParser, isMissingValue } from '../values/column-value-parser.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord } from './source-record.ts';
 
@@ -30,7 +30,7 @@ const computedColumns = [
  * Normalized names of columns that only this server's exports have. A record with such a column and with a UUID as its
  * id has this format.
  */
-const identifyingKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
+const exportOnlyKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
 
 const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields];
 
@@ -52,7 +52,7 @@ export const datasetExportFormat: ImportFormat = {
   matches(record) {
     const id = record.get('id');
     return (
-      record.has('id') && record.hasAny(identifyingKeys) && (id === undefined || (typeof id === 'string' && isUuid(id)))
+      record.has('id') && record.hasAny(exportOnlyKeys) && (id === undefined || (typeof id === 'string' && isUuid(id)))
     );
   },
   toAd,
@@ -63,7 +63,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const key = normalizeKey(field);
     record.markUsed(key);
     const value = record.get(key);
-    return isMissing(value) ? undefined : parse(value);
+    return isMissingValue(value) ? undefined : parse(value);
   };
   // The column `json` contains the complete ad. Use the other columns only for fields that `json` lacks.
   const completeAd = parseField('json', (value) => parser.parseStructure(value));
@@ -81,18 +81,18 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (pageName !== undefined && !isObject(ad.page)) ad.page = { pageName };
   for (const { name, value } of record.getUnusedFields()) {
     parser.unusedKeys.push(name);
-    if (!isMissing(value) && !Object.hasOwn(ad, name)) ad[name] = value;
+    if (!isMissingValue(value) && !Object.hasOwn(ad, name)) ad[name] = value;
   }
   return ad;
 }
 
 /** Removes the apostrophe that the export puts before a text that a spreadsheet would run as a formula. */
-const removeFormulaApostrophe = (value: unknown): string =>
-  String(value).replace(/^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/, '');
+const removeFormulaApostrophe = (cellValue: unknown): string =>
+  String(cellValue).replace(/^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/, '');
 
 /** Parses a number with a decimal point. The export writes no other notation. */
-function parsePlainNumber(field: string, value: unknown): number {
-  const number = Number(value);
+function parsePlainNumber(fieldName: string, cellValue: unknown): number {
+  const number = Number(cellValue);
   if (Number.isFinite(number)) return number;
-  throw new Error(`${field}: ${JSON.stringify(value)} is not a number`);
+  throw new Error(`${fieldName}: ${JSON.stringify(cellValue)} is not a number`);
 }

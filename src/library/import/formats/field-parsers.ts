@@ -9,7 +9,7 @@ import type { JsonObject } from './import-format.ts';
  * Parses a value of an imported record for a field of an ad. `keyName` is the name of the key or column in the imported
  * file, for error messages.
  */
-export type FieldParser = (value: unknown, keyName: string, parser: ColumnValueParser) => unknown;
+export type FieldParser = (sourceValue: unknown, keyName: string, parser: ColumnValueParser) => unknown;
 
 /** Decodes HTML character references in a text, e.g. `&amp;` to `&`. Passes undefined through. */
 export function decodeText<Text extends string | undefined>(text: Text): Text {
@@ -36,15 +36,15 @@ export const parsePageName: FieldParser = (value, keyName, parser) => {
  * Parses a list of alternative texts of an ad, e.g. several headlines. Returns undefined for a single text, because
  * another field of the ad already contains the first text.
  */
-export const parseAlternativeTexts: FieldParser = (value, _, parser) => {
-  const texts = parser.parseTexts(value);
+export const parseAlternativeTexts: FieldParser = (sourceValue, _, parser) => {
+  const texts = parser.parseTexts(sourceValue);
   return texts && texts.length > 1 ? texts.map(decodeText) : undefined;
 };
 
 /** Converts a text to the form of the API's constants, e.g. `Shop now` to `SHOP_NOW`. */
-export const parseApiConstant: FieldParser = (value, _, parser) =>
+export const parseApiConstant: FieldParser = (sourceValue, _, parser) =>
   parser
-    .parseText(value)
+    .parseText(sourceValue)
     ?.trim()
     .toUpperCase()
     .replace(/[^\p{L}\p{N}]+/gu, '_') || undefined;
@@ -53,15 +53,16 @@ export const parseApiConstant: FieldParser = (value, _, parser) =>
  * Parses a list of objects. Also accepts a single object, or a text with objects in JSON or Python notation.
  * @throws Error for any other value
  */
-export function parseObjects(value: unknown, keyName: string, parser: ColumnValueParser): JsonObject[] {
-  const structure = parser.parseStructure(value, { allowsBareWords: true });
-  const items: unknown[] = Array.isArray(structure)
+export function parseObjects(sourceValue: unknown, keyName: string, parser: ColumnValueParser): JsonObject[] {
+  const structure = parser.parseStructure(sourceValue, { allowsBareWords: true });
+  const listItems: unknown[] = Array.isArray(structure)
     ? structure
     : isObject(structure) && Object.keys(structure).length === 0
       ? []
       : [structure];
-  const objects = items.filter(isObject) as JsonObject[];
-  if (objects.length < items.length) throw new Error(`${keyName}: ${quoteValue(value)} is not a list of objects`);
+  const objects = listItems.filter(isObject) as JsonObject[];
+  if (objects.length < listItems.length)
+    throw new Error(`${keyName}: ${quoteValue(sourceValue)} is not a list of objects`);
   return objects;
 }
 
@@ -91,8 +92,8 @@ export function parseEachObject<ParsedObject>(
  * Parses a list of objects with the key `percentage`, e.g. the share of viewers for each age range. Converts the
  * percentages to numbers from 0 to 1.
  */
-export const parseShares: FieldParser = (value, keyName, parser) => {
-  const shares = parseObjects(value, keyName, parser);
+export const parseShares: FieldParser = (sourceValue, keyName, parser) => {
+  const shares = parseObjects(sourceValue, keyName, parser);
   if (shares.length === 0) return undefined;
   return shares.map((share) => {
     if (!('percentage' in share)) return share;
@@ -107,11 +108,11 @@ export class UnreliableIdError extends Error {}
  * Parses the id of an ad or an advertiser page.
  * @throws UnreliableIdError if a program rounded the id, because several ads or pages may have the same rounded id
  */
-export const parseId: FieldParser = (value, keyName, parser) => {
-  const text = parser.parseText(value)?.trim();
+export const parseId: FieldParser = (sourceValue, keyName, parser) => {
+  const idText = parser.parseText(sourceValue)?.trim();
   // Python writes whole numbers as `12.0` if any other cell of the column is empty.
-  const id = text?.replace(/^(\d+)\.0$/, '$1');
-  const isFloat = id !== text || typeof value === 'number';
+  const id = idText?.replace(/^(\d+)\.0$/, '$1');
+  const isFloat = id !== idText || typeof sourceValue === 'number';
   if ((isFloat && !Number.isSafeInteger(Number(id))) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
     throw new UnreliableIdError(
       `${keyName}: ${id} is a rounded number, so the id is lost; export the ids again as text`,

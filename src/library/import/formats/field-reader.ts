@@ -1,4 +1,4 @@
-import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { type ColumnValueParser, isMissingValue, type NumberRange } from '../values/column-value-parser.ts';
 import { type FieldParser, UnreliableIdError } from './field-parsers.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts';
@@ -42,9 +42,9 @@ export const listKeysByField = (
  * Returns a field name for each key that has no field in the API. The import stores the value under the key in camel
  * case, e.g. `page_like_count` as `pageLikeCount`.
  */
-export const listCamelCaseFields = (names: string): Record<string, readonly string[]> =>
+export const listCamelCaseFields = (keyNames: string): Record<string, readonly string[]> =>
   Object.fromEntries(
-    names
+    keyNames
       .trim()
       .split(/\s+/)
       .map((name) => [toCamelCase(name), [normalizeKey(name)]]),
@@ -70,17 +70,17 @@ export class FieldReader {
    * @param paths the keys to try, in this order
    * @param field the field of the ad that gets the value, for the report
    */
-  parseFirstValue(paths: readonly string[], parse: FieldParser, field?: string): unknown {
+  parseFirstValue(paths: readonly string[], parseField: FieldParser, field?: string): unknown {
     for (const path of paths) {
       const [record, key] = this.#resolvePath(path);
       const sourceValue = record.get(key);
-      if (isMissing(sourceValue)) continue;
+      if (isMissingValue(sourceValue)) continue;
       try {
-        const parsedValue = parse(sourceValue, record.getSourceName(key), this.#parser);
+        const parsedValue = parseField(sourceValue, record.getSourceName(key), this.#parser);
         if (parsedValue === undefined) continue;
         record.markUsed(key);
         if (field !== undefined) this.#parser.addFieldSource(field, record.getSourceName(key));
-        this.#markEqualValues(paths, parse, parsedValue);
+        this.#markEqualValues(paths, parseField, parsedValue);
         return parsedValue;
       } catch (error) {
         if (error instanceof UnreliableIdError) throw error;
@@ -94,16 +94,16 @@ export class FieldReader {
    * Marks the other keys with the same value as used. Keys with a different value stay unused, so that the import
    * stores their values under their own names.
    */
-  #markEqualValues(paths: readonly string[], parse: FieldParser, usedValue: unknown): void {
+  #markEqualValues(paths: readonly string[], parseField: FieldParser, usedValue: unknown): void {
     // The first pass of an import only learns how each column writes dates and numbers. The additional keys must not
     // influence what the pass learns.
     if (!this.#parser.areNotationsDecided) return;
     for (const path of paths) {
       const [record, key] = this.#resolvePath(path);
       const otherValue = record.get(key);
-      if (isMissing(otherValue)) continue;
+      if (isMissingValue(otherValue)) continue;
       try {
-        const parsedValue = parse(otherValue, record.getSourceName(key), this.#parser);
+        const parsedValue = parseField(otherValue, record.getSourceName(key), this.#parser);
         if (JSON.stringify(parsedValue) === JSON.stringify(usedValue)) record.markUsed(key);
       } catch {
         // Ignore the error, because a value that cannot be parsed differs from the used value.
@@ -112,8 +112,8 @@ export class FieldReader {
   }
 
   /** Sets a field of the ad. Ignores an undefined value. */
-  setField(field: string, value: unknown): void {
-    if (value !== undefined) this.ad[field] = value;
+  setField(fieldName: string, fieldValue: unknown): void {
+    if (fieldValue !== undefined) this.ad[fieldName] = fieldValue;
   }
 
   readFields(fields: readonly FieldRule[]): void {

@@ -1,7 +1,7 @@
 import type { MediaAsset } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
-import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import { type ColumnValueParser, isMissingValue } from '../values/column-value-parser.ts';
 import { decodeText } from './field-parsers.ts';
 import { SourceRecord } from './source-record.ts';
 
@@ -74,10 +74,10 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
  * Returns true if a value is a text, or contains a text at any depth. Numbers, booleans and empty lists that are
  * written as text do not count.
  */
-const hasText = (value: unknown): boolean =>
-  typeof value === 'string'
-    ? !isMissing(value) && !/^\s*(?:\[\s*\]|\{\s*\}|true|false|\d+)\s*$/i.test(value)
-    : typeof value === 'object' && value !== null && Object.values(value).some(hasText);
+const hasText = (sourceValue: unknown): boolean =>
+  typeof sourceValue === 'string'
+    ? !isMissingValue(sourceValue) && !/^\s*(?:\[\s*\]|\{\s*\}|true|false|\d+)\s*$/i.test(sourceValue)
+    : typeof sourceValue === 'object' && sourceValue !== null && Object.values(sourceValue).some(hasText);
 
 interface MediaUrls {
   url: string;
@@ -85,7 +85,7 @@ interface MediaUrls {
 }
 
 function readMedia(value: unknown, parser: ColumnValueParser): MediaUrls[] {
-  if (isMissing(value)) return [];
+  if (isMissingValue(value)) return [];
   const mediaItems = parser.parseStructure(value) ?? splitUrls(value);
   return [mediaItems].flat().flatMap((item): MediaUrls[] => {
     const mediaRecord = isObject(item) ? new SourceRecord(Object.entries(item)) : undefined;
@@ -96,8 +96,8 @@ function readMedia(value: unknown, parser: ColumnValueParser): MediaUrls[] {
 }
 
 /** Splits a table cell that lists several URLs. Splits only before `http`, because a URL itself may contain commas. */
-const splitUrls = (value: unknown): unknown =>
-  typeof value === 'string' ? value.split(/(?<![\s,;|])[\s,;|]+(?=https?:\/\/)/i) : value;
+const splitUrls = (cellValue: unknown): unknown =>
+  typeof cellValue === 'string' ? cellValue.split(/(?<![\s,;|])[\s,;|]+(?=https?:\/\/)/i) : cellValue;
 
 function toUrl(value: unknown, parser: ColumnValueParser): string | undefined {
   const url = decodeText(parser.parseText(value))?.trim();

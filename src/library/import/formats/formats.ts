@@ -72,12 +72,12 @@ export class FormatDetector {
   }
 
   /** Returns the format of a table with the given columns. Returns undefined if no format matches. */
-  detectTableFormat(columns: readonly string[]): TableFormat | undefined {
-    const headerRecord = new SourceRecord(columns.map((name) => [name, undefined]));
+  detectTableFormat(columnNames: readonly string[]): TableFormat | undefined {
+    const headerRecord = new SourceRecord(columnNames.map((name) => [name, undefined]));
     const format =
       this.#namedFormat ??
       this.#formats.find((candidate) => candidate.layouts.includes('table') && candidate.matches(headerRecord));
-    return format && { format, fields: mapColumnsToFields(format, columns) };
+    return format && { format, fields: mapColumnsToFields(format, columnNames) };
   }
 }
 
@@ -85,7 +85,7 @@ export class FormatDetector {
  * Returns true for a key that only ads and advertiser pages have. An object that wraps a list of ads never has such a
  * key.
  */
-export const isRecordKey = (name: string): boolean => recordKeys.has(normalizeKey(name));
+export const isRecordKey = (keyName: string): boolean => recordKeys.has(normalizeKey(keyName));
 const recordKeys = new Set([
   'id',
   'pageid',
@@ -160,11 +160,11 @@ export class FieldFinder {
  * is `snapshot/body/text`, `snapshot.body.text` or `snapshot__body__text`. A list item is written as
  * `publisher_platform[0]`.
  */
-export function parseColumnPath(column: string): string[] {
-  const name = column.trim();
-  const pathParts = /[/.[]/.test(name) ? name.split(/[/.[\]]+/) : name.split(/(?<=\w)__(?=\w)/);
+export function parseColumnPath(columnName: string): string[] {
+  const trimmedName = columnName.trim();
+  const pathParts = /[/.[]/.test(trimmedName) ? trimmedName.split(/[/.[\]]+/) : trimmedName.split(/(?<=\w)__(?=\w)/);
   const path = pathParts.filter((part) => part !== '');
-  return path.length > 0 && path.length <= maxPathLength ? path : [name];
+  return path.length > 0 && path.length <= maxPathLength ? path : [trimmedName];
 }
 
 const maxPathLength = 12;

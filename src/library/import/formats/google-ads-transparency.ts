@@ -2,7 +2,7 @@ import type { MediaAsset } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import { findContradictoryResult } from '../ad-versions.ts';
-import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { type ColumnValueParser, isMissingValue, type NumberRange } from '../values/column-value-parser.ts';
 import { findCountryCode } from '../values/countries.ts';
 import {
   type FieldParser,
@@ -35,23 +35,26 @@ const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/
  * Parses the id of an ad, such as `CR123`, or extracts the id from the URL of the ad. Returns undefined for any other
  * text.
  */
-const parseCreativeId: FieldParser = (value, keyName, parser) => {
-  const idInUrl = /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1];
-  const id = idInUrl ?? String(parseId(value, keyName, parser));
+const parseCreativeId: FieldParser = (sourceValue, keyName, parser) => {
+  const idInUrl = /\/creative\/(CR\d{1,30})/.exec(String(sourceValue))?.[1];
+  const id = idInUrl ?? String(parseId(sourceValue, keyName, parser));
   return /^(?:CR)?\d{1,30}$/.test(id) ? id : undefined;
 };
 /** Parses the id of an advertiser, such as `AR123`, or extracts the id from the URL of an ad. */
-const parseAdvertiserId: FieldParser = (value, keyName, parser) =>
-  /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? (isUrl(value) ? undefined : parseId(value, keyName, parser));
+const parseAdvertiserId: FieldParser = (sourceValue, keyName, parser) =>
+  /\/advertiser\/(AR\d{1,30})/.exec(String(sourceValue))?.[1] ??
+  (isUrl(sourceValue) ? undefined : parseId(sourceValue, keyName, parser));
 /** Parses the name of an advertiser. Ignores a URL, because some scrapers write the URL of a page into the same key. */
-const parseAdvertiserName: FieldParser = (value, keyName, parser) =>
-  isUrl(value) ? undefined : parsePageName(value, keyName, parser);
+const parseAdvertiserName: FieldParser = (sourceValue, keyName, parser) =>
+  isUrl(sourceValue) ? undefined : parsePageName(sourceValue, keyName, parser);
 const isUrl = (value: unknown): boolean => /^\s*https?:\/\//i.test(String(value));
 /**
  * Parses the URL of an ad in the Transparency Center. Ignores other URLs, because scrapers use the same keys for them.
  */
-const parseTransparencyCenterUrl: FieldParser = (value, keyName, parser) =>
-  /^https?:\/\/adstransparency\.google\.com\//.test(String(value)) ? parseText(value, keyName, parser) : undefined;
+const parseTransparencyCenterUrl: FieldParser = (sourceValue, keyName, parser) =>
+  /^https?:\/\/adstransparency\.google\.com\//.test(String(sourceValue))
+    ? parseText(sourceValue, keyName, parser)
+    : undefined;
 
 const parseImpressions: FieldParser = (value, keyName, parser) => parser.parseRange(keyName, value, { isCount: true });
 
@@ -206,7 +209,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
     ['regions', (value, name) => parser.parseNames(name, value), 'regions'],
   ]);
   const { regions = [], ...page } = reader.ad as JsonObject & { regions?: string[] };
-  const spendKey = spendKeys.find((key) => !isMissing(record.get(key))) ?? '';
+  const spendKey = spendKeys.find((key) => !isMissingValue(record.get(key))) ?? '';
   const spend = reader.parseFirstValue([spendKey], (value, name) => parser.parseNumber(name, value), 'adSpendMin');
   const countries = findCountryCodes(regions);
   if (page.sourcePageExternalId === undefined && parser.areNotationsDecided) throw new Error('advertiser_id: missing');
@@ -263,7 +266,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /** Returns true for the URL of a script that shows the preview of an ad. Such a URL does not lead to a picture. */
-const isScriptUrl = (value: unknown): boolean => /\/content\.js(?:\?|$)/.test(String(value));
+const isScriptUrl = (url: unknown): boolean => /\/content\.js(?:\?|$)/.test(String(url));
 const mediaKeysOfScripts: MediaKeys = { ...mediaKeys, previews: [] };
 
 const variationKeys = ['variations', 'variants'];
@@ -280,7 +283,7 @@ const variationFields: readonly FieldRule[] = [
 function readVariations(record: SourceRecord, parser: ColumnValueParser): { fields: JsonObject; media: MediaAsset[] } {
   const variations = variationKeys.flatMap((key) => {
     const variationList = parser.parseStructure(record.get(key));
-    if (!Array.isArray(variationList) && !isMissing(record.get(key)))
+    if (!Array.isArray(variationList) && !isMissingValue(record.get(key)))
       parser.addValueError(
         new Error(`${record.getSourceName(key)}: ${quoteValue(record.get(key))} is not a list of variations`),
       );
@@ -312,11 +315,11 @@ function readVariations(record: SourceRecord, parser: ColumnValueParser): { fiel
 
 /** Reads the spend of a political ad in US dollars, because this is the only currency that all rows have. */
 function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
-  const [minKey, maxKey] = ['spendrangeminusd', 'spendrangemaxusd'];
-  if (!record.has(minKey)) return;
+  const [minSpendKey, maxSpendKey] = ['spendrangeminusd', 'spendrangemaxusd'];
+  if (!record.has(minSpendKey)) return;
   const parseBound = (key: string, field: string) =>
     reader.parseFirstValue([key], (value, keyName) => parser.parseNumber(keyName, value), field) as number | undefined;
-  const [min, max] = [parseBound(minKey, 'adSpendMin'), parseBound(maxKey, 'adSpendMax')];
+  const [min, max] = [parseBound(minSpendKey, 'adSpendMin'), parseBound(maxSpendKey, 'adSpendMax')];
   try {
     checkRange('spend_range_usd', { min, max });
   } catch (error) {
@@ -345,12 +348,17 @@ interface RegionStats {
  * reads the region of the row.
  */
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
-  const cell = record.get('regionstats');
-  const regionList = parser.parseStructure(cell);
+  const regionStatsCell = record.get('regionstats');
+  const regionList = parser.parseStructure(regionStatsCell);
   const isRegionRow = record.has('regioncode');
   record.markUsed('regionstats');
-  if (typeof cell === 'string' && cell.trim() !== '' && !Array.isArray(regionList) && !isObject(regionList))
-    parser.addValueError(new Error(`region_stats: ${quoteValue(cell)} is not a list of regions`));
+  if (
+    typeof regionStatsCell === 'string' &&
+    regionStatsCell.trim() !== '' &&
+    !Array.isArray(regionList) &&
+    !isObject(regionList)
+  )
+    parser.addValueError(new Error(`region_stats: ${quoteValue(regionStatsCell)} is not a list of regions`));
   const entries = Array.isArray(regionList)
     ? regionList
     : isObject(regionList)
@@ -371,7 +379,7 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
     }
     region.markUsed(region.has('regioncode') ? 'regioncode' : 'region');
     const readRegionField = (key: string, parse: FieldParser) => {
-      if (isMissing(region.get(key))) return undefined;
+      if (isMissingValue(region.get(key))) return undefined;
       try {
         const parsedValue = parse(region.get(key), region.getSourceName(key), parser);
         region.markUsed(key);

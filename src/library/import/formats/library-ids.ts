@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { uuidFromName } from '../../service/request.ts';
+import { computeUuidFromName } from '../../service/request.ts';
 import type { AdLibraryName } from './import-format.ts';
 
 /**
@@ -16,13 +16,13 @@ export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string
  * Returns the id of an advertiser page. An id from Meta stays unchanged. Any other id gets the name of the ad library
  * as a prefix, so that it cannot be confused with an id from Meta or from a service.
  */
-export const computePageId = (adLibrary: AdLibraryName, id: string): string =>
-  adLibrary === 'meta' ? id : `${adLibrary}:${id}`;
+export const computePageId = (adLibrary: AdLibraryName, externalPageId: string): string =>
+  adLibrary === 'meta' ? externalPageId : `${adLibrary}:${externalPageId}`;
 
 /**
  * Computes the id of an advertiser page from its name, if the source states no id. The result never equals the id of
  * another page, even if the name consists of digits.
  * @param nameKind the kind of the name, e.g. `page`; equal names of different kinds produce different ids
  */
-export const computePageIdFromName = (adLibrary: AdLibraryName, name: string, nameKind = 'page'): string =>
-  `${adLibrary}:${uuidFromName(JSON.stringify([nameKind, name]))}`;
+export const computePageIdFromName = (adLibrary: AdLibraryName, advertiserName: string, nameKind = 'page'): string =>
+  `${adLibrary}:${computeUuidFromName(JSON.stringify([nameKind, advertiserName]))}`;

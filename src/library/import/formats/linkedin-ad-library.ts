@@ -20,18 +20,19 @@ import type { SourceRecord } from './source-record.ts';
 /** Matches the URL of a LinkedIn ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
 const adUrlPattern = /^https?:\/\/(?:www\.)?linkedin\.com\/ad-library\/detail\/(\d{1,30})/;
 /** Parses the id of an ad, or extracts the id from the URL of the ad. */
-const parseAdId: FieldParser = (value, keyName, parser) =>
-  adUrlPattern.exec(String(value))?.[1] ??
-  (/^\d[\d.e+]*$/i.test(String(value)) ? parseId(value, keyName, parser) : undefined);
+const parseAdId: FieldParser = (sourceValue, keyName, parser) =>
+  adUrlPattern.exec(String(sourceValue))?.[1] ??
+  (/^\d[\d.e+]*$/i.test(String(sourceValue)) ? parseId(sourceValue, keyName, parser) : undefined);
 const parseAdUrl: FieldParser = (value, keyName, parser) =>
   adUrlPattern.test(String(value)) ? parseText(value, keyName, parser) : undefined;
 /**
  * Extracts the id of an advertiser from the URL of its page, e.g. `1035` from `…/company/1035`, or `in/somebody` from
  * `…/in/somebody`. Also accepts a number, because some scrapers write only the id.
  */
-const parseAdvertiserId: FieldParser = (value, keyName, parser) => {
-  if (/^\d{1,15}$/.test(String(value))) return parseId(value, keyName, parser);
-  const [, pageKind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
+const parseAdvertiserId: FieldParser = (sourceValue, keyName, parser) => {
+  if (/^\d{1,15}$/.test(String(sourceValue))) return parseId(sourceValue, keyName, parser);
+  const [, pageKind, id] =
+    /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(sourceValue)) ?? [];
   return id === undefined ? undefined : pageKind === 'in' ? `in/${id}` : id;
 };
 
@@ -44,8 +45,8 @@ interface CountryShare {
 }
 
 /** Parses the list of impressions by country. LinkedIn's percentages from 0 to 100 become shares from 0 to 1. */
-const parseCountryShares: FieldParser = (value, keyName, parser) =>
-  parseEachObject(value, keyName, parser, (countryObject): CountryShare | undefined => {
+const parseCountryShares: FieldParser = (sourceValue, keyName, parser) =>
+  parseEachObject(sourceValue, keyName, parser, (countryObject): CountryShare | undefined => {
     const countryText = String(countryObject.country ?? '');
     const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(countryText)?.[1]?.toUpperCase() ?? countryText;
     const share =

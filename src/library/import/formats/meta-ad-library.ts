@@ -2,7 +2,7 @@ import type { MediaAsset } from '../../../api/schemas.ts';
 import { findLandingDomain } from '../../../views/landing.ts';
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
-import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { type ColumnValueParser, isMissingValue, type NumberRange } from '../values/column-value-parser.ts';
 import { convertHtmlToText } from '../values/markup.ts';
 import {
   createNumericIdParser,
@@ -278,7 +278,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  * `id`, which may be a row number.
  */
 function readArchiveId(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
-  const hasArchiveId = archiveIdKeys.some((key) => !isMissing(record.get(key)));
+  const hasArchiveId = archiveIdKeys.some((key) => !isMissingValue(record.get(key)));
   const urlMatches = adUrlKeys.map((key) => adUrlPattern.exec(String(record.get(key))));
   const idInUrl = hasArchiveId ? undefined : urlMatches.find((match) => match)?.[1];
   if (idInUrl === undefined) reader.readFields([['adArchiveId', parseArchiveId, ...idKeys]]);
@@ -299,7 +299,7 @@ function parseWithoutMarkingUsed(
   parser: ColumnValueParser,
 ): unknown {
   const value = record.get(key);
-  if (isMissing(value)) return undefined;
+  if (isMissingValue(value)) return undefined;
   try {
     return parse(value, record.getSourceName(key), parser);
   } catch (error) {
@@ -329,10 +329,10 @@ function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: 
 function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRecord {
   const snapshotValue = record.get('snapshot');
   const snapshot = parser.parseStructure(snapshotValue);
-  const name = record.getSourceName('snapshot');
-  if (isObject(snapshot)) return new SourceRecord(Object.entries(snapshot), { keyPrefix: `${name}.` });
-  if (!isMissing(snapshotValue))
-    parser.addValueError(new Error(`${name}: not an object, so the ad has no texts from its snapshot`));
+  const snapshotName = record.getSourceName('snapshot');
+  if (isObject(snapshot)) return new SourceRecord(Object.entries(snapshot), { keyPrefix: `${snapshotName}.` });
+  if (!isMissingValue(snapshotValue))
+    parser.addValueError(new Error(`${snapshotName}: not an object, so the ad has no texts from its snapshot`));
   const snapshotFields: [string, unknown][] = [];
   for (const key of record.keys()) {
     const snapshotKey = key.startsWith('snapshot') ? snapshotKeyByColumn[key.slice('snapshot'.length)] : undefined;
@@ -394,8 +394,8 @@ function getWebsite(ad: JsonObject): JsonObject {
  * Parses `Active` and `Inactive`. Returns undefined for any other state, which the import then stores under its own
  * name.
  */
-function parseActiveStatus(value: unknown): boolean | undefined {
-  const statusWord = String(value).trim().toLowerCase();
+function parseActiveStatus(status: unknown): boolean | undefined {
+  const statusWord = String(status).trim().toLowerCase();
   return statusWord === 'active' ? true : statusWord === 'inactive' ? false : undefined;
 }
 
@@ -403,9 +403,10 @@ function parseActiveStatus(value: unknown): boolean | undefined {
  * Parses the body of an ad, which may be a text, an object with text or HTML, or a list of versions. Returns the first
  * version of a list.
  */
-function parseBody(value: unknown, _name: string, parser: ColumnValueParser): string | undefined {
-  const structure = parser.parseStructure(value);
-  const bodySource = isObject(structure) && ['text', 'markup'].some((key) => key in structure) ? structure : value;
+function parseBody(sourceValue: unknown, _name: string, parser: ColumnValueParser): string | undefined {
+  const structure = parser.parseStructure(sourceValue);
+  const bodySource =
+    isObject(structure) && ['text', 'markup'].some((key) => key in structure) ? structure : sourceValue;
   if (!isObject(bodySource)) return decodeText(parser.parseTexts(bodySource)?.[0]) || undefined;
   const plainText = parser.parseText(bodySource.text);
   if (plainText !== undefined && plainText !== '') return decodeText(plainText);

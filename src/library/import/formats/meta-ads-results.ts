@@ -1,4 +1,4 @@
-import { uuidFromName } from '../../service/request.ts';
+import { computeUuidFromName } from '../../service/request.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import {
   type FieldParser,
@@ -23,8 +23,8 @@ import {
 import type { SourceRecord } from './source-record.ts';
 
 /** Parses the end date of an ad. For an ad without an end date, the column contains the word `Ongoing`. */
-const parseEndDate: FieldParser = (value, keyName, parser) =>
-  /^ongoing$/i.test(String(value).trim()) ? undefined : parseDate(value, keyName, parser);
+const parseEndDate: FieldParser = (sourceValue, keyName, parser) =>
+  /^ongoing$/i.test(String(sourceValue).trim()) ? undefined : parseDate(sourceValue, keyName, parser);
 
 const fields: readonly FieldRule[] = [
   ['adId', parseId, 'adid'],
@@ -131,14 +131,16 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   return {
     ...Object.fromEntries(otherFields),
     ...ad,
-    id: uuidFromName(JSON.stringify(['Meta Ads Manager', adIdentity])),
+    id: computeUuidFromName(JSON.stringify(['Meta Ads Manager', adIdentity])),
     adLibrary: 'own',
     ...(adId !== undefined && { adId }),
     ...(currency !== undefined && { currency }),
     ...(lastDay !== undefined && {
       lastSeenAt: Date.parse(lastDay) > parser.now ? new Date(parser.now).toISOString() : lastDay,
     }),
-    ...((pageId ?? pageName) !== undefined && { pageId: pageId ?? uuidFromName(JSON.stringify(['page', pageName])) }),
+    ...((pageId ?? pageName) !== undefined && {
+      pageId: pageId ?? computeUuidFromName(JSON.stringify(['page', pageName])),
+    }),
     ...(pageName !== undefined && { page: { pageName } }),
     ...(hasBreakdown && { breakdown: [row] }),
   };
@@ -158,11 +160,11 @@ function readDay(record: SourceRecord, parser: ColumnValueParser): string | unde
 }
 
 /** Parses the value of a column whose values can be added up, such as clicks. Returns any other value unchanged. */
-function parseSummableResult(columnName: string, value: unknown, parser: ColumnValueParser): unknown {
-  if (!isActionColumn(columnName)) return value;
+function parseSummableResult(columnName: string, cellValue: unknown, parser: ColumnValueParser): unknown {
+  if (!isActionColumn(columnName)) return cellValue;
   try {
-    return parser.parseNumber(columnName, value, { isCount: true }) ?? value;
+    return parser.parseNumber(columnName, cellValue, { isCount: true }) ?? cellValue;
   } catch {
-    return value;
+    return cellValue;
   }
 }

@@ -55,18 +55,18 @@ const actionColumnPattern =
 /** Matches names of columns with rates, averages, amounts or counts of people. Their values cannot be added up. */
 const nonSummableColumnPattern =
   /\b(?:accounts|average|avg|bid|budget|cost|cpc|cpm|cpp|ctr|frequency|people|per|ranking|rate|roas|score|time|unique|value)\b/i;
-export const isActionColumn = (name: string): boolean =>
-  actionColumnPattern.test(name) && !nonSummableColumnPattern.test(name);
+export const isActionColumn = (columnName: string): boolean =>
+  actionColumnPattern.test(columnName) && !nonSummableColumnPattern.test(columnName);
 /** Matches names of columns with settings. A setting belongs to the whole ad if all rows have the same value. */
 const settingColumnPattern = /\b(?:bid|budget|ranking|score)\b/i;
 /** Matches a number with or without a currency sign or percent sign, e.g. `1.5`, `€0.20` or `12%`. */
 const numericCellPattern = /^\p{Sc}?\s?\d[\d.,' ]{0,30}[%\p{Sc}]?$/u;
 
 /** Returns true if a column contains results of the ad, and not a property of the ad such as its objective. */
-export const isResultColumn = (name: string, value: unknown): boolean =>
-  typeof value === 'number' ||
-  isActionColumn(name) ||
-  (numericCellPattern.test(String(value)) && !rowLabelColumnPattern.test(name));
+export const isResultColumn = (columnName: string, cellValue: unknown): boolean =>
+  typeof cellValue === 'number' ||
+  isActionColumn(columnName) ||
+  (numericCellPattern.test(String(cellValue)) && !rowLabelColumnPattern.test(columnName));
 /** Matches names of columns whose numbers only label a row, such as `Product ID` and `Slide number`. */
 const rowLabelColumnPattern = /\b(?:id|card|hour|number|position)\b/i;
 
@@ -105,9 +105,9 @@ export function combineResultRows(
   // If a text distinguishes the rows, e.g. the headline, use the text of the first row for the ad.
   for (const name of labelColumns) if (textFields.has(name)) combinedAd[name] = earlierAd[name] ?? laterAd[name];
   // Move the row with the totals to the front.
-  rows.sort((left, right) => Number(!isUnlabelled(left)) - Number(!isUnlabelled(right)));
+  rows.sort((firstRow, secondRow) => Number(!isUnlabelledRow(firstRow)) - Number(!isUnlabelledRow(secondRow)));
   const total = computeTotal(rows);
-  reportOtherResults(rows, total, reportProblem);
+  reportUnsummedResults(rows, total, reportProblem);
   return {
     ...combinedAd,
     ...total.results,
@@ -188,7 +188,7 @@ function findReplacementReason(
 
 /** Lists the breakdowns (columns such as age or country) of rows, e.g. `Age, Gender`. */
 const listBreakdownNames = (rows: readonly ResultRow[]): string =>
-  [...new Set(rows.flatMap(({ values }) => Object.keys(values)).filter(isBreakdown))].sort().join(', ');
+  [...new Set(rows.flatMap(({ values }) => Object.keys(values)).filter(isBreakdownColumn))].sort().join(', ');
 
 const textFields = new Set(['headline', 'body', 'linkDescription', 'offerLink', 'ctaType']);
 const pickTexts = (ad: JsonObject): JsonObject =>
@@ -216,8 +216,8 @@ function listRows(ad: JsonObject): ResultRow[] {
 
 const resultFields = ['adSpendMin', 'adSpendMax', 'impressionsMin', 'impressionsMax', 'audienceReach'];
 /** Returns true for a column that the import stores under the column's own name, and not as a field of the ad. */
-const isColumnWithoutField = (name: string): boolean =>
-  !fieldsOfWholeAd.has(name) && !textFields.has(name) && !resultFields.includes(name);
+const isColumnWithoutField = (columnName: string): boolean =>
+  !fieldsOfWholeAd.has(columnName) && !textFields.has(columnName) && !resultFields.includes(columnName);
 
 const listResultFields = (rows: readonly ResultRow[]): string[] => [
   ...resultFields,
@@ -232,22 +232,22 @@ const withoutFields = (ad: JsonObject, names: Iterable<string>): JsonObject => {
 const hasResults = ({ adSpend, impressions, audienceReach, results }: AdResults): boolean =>
   (adSpend ?? impressions ?? audienceReach ?? results) !== undefined;
 
-const isUnlabelled = ({ values }: ResultRow): boolean => Object.keys(values).length === 0;
-const isBreakdown = (name: string): boolean => breakdownKeys.includes(normalizeKey(name));
+const isUnlabelledRow = ({ values }: ResultRow): boolean => Object.keys(values).length === 0;
+const isBreakdownColumn = (columnName: string): boolean => breakdownKeys.includes(normalizeKey(columnName));
 const hasBreakdown = (rows: readonly ResultRow[]): boolean =>
-  rows.some(({ values }) => Object.keys(values).some(isBreakdown));
+  rows.some(({ values }) => Object.keys(values).some(isBreakdownColumn));
 
 /**
  * Returns the breakdown values of a row as JSON, e.g. its age range and country. Rows with equal JSON may still differ
  * in other columns.
  */
 const formatBreakdownValues = ({ values }: ResultRow): string =>
-  JSON.stringify(Object.entries(values).filter(([name]) => isBreakdown(name)));
+  JSON.stringify(Object.entries(values).filter(([name]) => isBreakdownColumn(name)));
 const formatPeriod = ({ reportingStarts = '', reportingEnds = '' }: ResultRow): string =>
   `${reportingStarts.slice(0, 10)} to ${reportingEnds.slice(0, 10)}`;
 
 /** Returns the texts that may distinguish the rows of an ad, by field or column name. */
-const listLabels = (ad: JsonObject): Record<string, string> =>
+const listRowLabels = (ad: JsonObject): Record<string, string> =>
   Object.fromEntries(
     Object.entries(ad).flatMap(([name, value]) =>
       typeof value === 'string' &&
@@ -272,13 +272,13 @@ function addRow(
   earlierAd: JsonObject,
   laterAd: JsonObject,
 ): { rows: ResultRow[]; labelColumns: string[] } {
-  const [earlierLabels, laterLabels] = [listLabels(earlierAd), listLabels(laterAd)];
+  const [earlierLabels, laterLabels] = [listRowLabels(earlierAd), listRowLabels(laterAd)];
   const readLabel = ({ values }: ResultRow, name: string) => values[name] ?? earlierLabels[name];
   const knownColumns = new Set(
-    earlierRows.flatMap(({ values }) => Object.keys(values)).filter((name) => !isBreakdown(name)),
+    earlierRows.flatMap(({ values }) => Object.keys(values)).filter((name) => !isBreakdownColumn(name)),
   );
   const labelColumns = new Set(knownColumns);
-  const names = [...new Set([...knownColumns, ...Object.keys(earlierLabels), ...Object.keys(laterLabels)])];
+  const candidateColumns = [...new Set([...knownColumns, ...Object.keys(earlierLabels), ...Object.keys(laterLabels)])];
   const [laterBreakdown, laterPeriod, laterResults] = [
     formatBreakdownValues(laterRow),
     formatPeriod(laterRow),
@@ -287,7 +287,7 @@ function addRow(
   for (const row of earlierRows) {
     if (formatBreakdownValues(row) !== laterBreakdown || formatPeriod(row) !== laterPeriod) continue;
     const isContradictory = hasDifferentResults(row, laterResults);
-    const differentNames = names.filter((name) => {
+    const differentNames = candidateColumns.filter((name) => {
       const [label, laterLabel] = [readLabel(row, name), laterLabels[name]];
       return label !== laterLabel && (isContradictory || (label !== undefined && laterLabel !== undefined));
     });
@@ -426,10 +426,10 @@ function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
   // Rows with the same breakdown values differ in another column. One of these rows may be the total of the others.
   const parts = rowsByBreakdown.map((labelledRows) => {
     const [firstRow] = labelledRows;
-    const isTotal = ({ values }: ResultRow) => Object.keys(values).every(isBreakdown);
+    const isTotal = ({ values }: ResultRow) => Object.keys(values).every(isBreakdownColumn);
     return {
       breakdown: Object.keys(firstRow?.values ?? {})
-        .filter(isBreakdown)
+        .filter(isBreakdownColumn)
         .sort()
         .join(),
       results: sumUnlessTotal(
@@ -475,7 +475,7 @@ function sumUnlessTotal(unlabelledRow: AdResults | undefined, labelledResults: r
 const roundingTolerance = 0.99;
 
 /** Removes floating-point errors from a sum, e.g. 0.1 + 0.2 becomes 0.3. */
-const roundSum = (value: number): number => Number(value.toPrecision(15));
+const roundSum = (sum: number): number => Number(sum.toPrecision(15));
 
 /** Adds up all results that allow it, such as clicks. The results of a single row are returned unchanged. */
 function sumResults(rowResults: readonly AdResults[]): AdResults {
@@ -523,7 +523,7 @@ const toResultFields = ({ adSpend, impressions, audienceReach }: AdResults): Jso
 });
 
 /** Reports the results that only appear in the list of rows, because they cannot be added up. */
-function reportOtherResults(rows: readonly ResultRow[], total: AdResults, reportProblem: ReportProblem): void {
+function reportUnsummedResults(rows: readonly ResultRow[], total: AdResults, reportProblem: ReportProblem): void {
   const totalNames = new Set(listResults(total).map(([name]) => name));
   for (const name of new Set(rows.flatMap(listResults).map(([name]) => name))) {
     if (totalNames.has(name)) continue;
@@ -542,11 +542,14 @@ function reportOtherResults(rows: readonly ResultRow[], total: AdResults, report
  * the report, and the later `lastSeenAt`.
  */
 function combinePeriods(earlierAd: JsonObject, laterAd: JsonObject): JsonObject {
-  const listTexts = (name: string) =>
-    [earlierAd[name], laterAd[name]].filter((value) => typeof value === 'string').sort();
+  const listSortedDates = (fieldName: string) =>
+    [earlierAd[fieldName], laterAd[fieldName]].filter((value) => typeof value === 'string').sort();
   const period = {
-    ...{ startedAt: listTexts('startedAt')[0], lastSeenAt: listTexts('lastSeenAt').at(-1) },
-    ...{ reportingStarts: listTexts('reportingStarts')[0], reportingEnds: listTexts('reportingEnds').at(-1) },
+    ...{ startedAt: listSortedDates('startedAt')[0], lastSeenAt: listSortedDates('lastSeenAt').at(-1) },
+    ...{
+      reportingStarts: listSortedDates('reportingStarts')[0],
+      reportingEnds: listSortedDates('reportingEnds').at(-1),
+    },
   };
   return Object.fromEntries(Object.entries(period).filter(([, value]) => value !== undefined));
 }

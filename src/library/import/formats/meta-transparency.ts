@@ -1,5 +1,5 @@
 import { isObject } from '../../../views/view.ts';
-import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import { type ColumnValueParser, isMissingValue } from '../values/column-value-parser.ts';
 import { decodeText, type FieldParser, parseEachObject, parseObjects, parseText } from './field-parsers.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { JsonObject } from './import-format.ts';
@@ -19,8 +19,8 @@ interface PayerEntry {
 }
 
 /** Parses the list `beneficiary_payers`, which says who paid for an ad and on whose behalf the ad ran. */
-export const parsePayers: FieldParser = (value, keyName, parser) =>
-  parseEachObject(value, keyName, parser, (payerObject): PayerEntry | undefined => {
+export const parsePayers: FieldParser = (sourceValue, keyName, parser) =>
+  parseEachObject(sourceValue, keyName, parser, (payerObject): PayerEntry | undefined => {
     const payerRecord = new SourceRecord(Object.entries(payerObject));
     const readText = (key: string) => decodeText(parser.parseText(payerRecord.get(key)));
     const [payer, beneficiary] = [readText('payer'), readText('beneficiary')];
@@ -30,9 +30,9 @@ export const parsePayers: FieldParser = (value, keyName, parser) =>
   });
 
 /** Calls `parseValue` and returns its result. If it throws an error, reports the error and returns undefined. */
-function parseOrReport<Value>(parser: ColumnValueParser, parse: () => Value): Value | undefined {
+function parseOrReport<Value>(parser: ColumnValueParser, parseValue: () => Value): Value | undefined {
   try {
-    return parse();
+    return parseValue();
   } catch (error) {
     parser.addValueError(error);
     return undefined;
@@ -43,11 +43,11 @@ function parseOrReport<Value>(parser: ColumnValueParser, parse: () => Value): Va
  * Parses the reach of an ad by country, age and gender: a list of `{ country, age_gender_breakdowns: [{ age_range,
  * male, female, unknown }] }`. Converts counts that are written as text to numbers.
  */
-export const parseReachBreakdown: FieldParser = (value, keyName, parser) => {
-  const breakdown = parseObjects(value, keyName, parser).map((countryReach): JsonObject => {
-    const groups = parser.parseStructure(countryReach.age_gender_breakdowns);
-    if (!Array.isArray(groups)) return countryReach;
-    return { ...countryReach, age_gender_breakdowns: groups.map((group) => parseCounts(group, keyName, parser)) };
+export const parseReachBreakdown: FieldParser = (sourceValue, keyName, parser) => {
+  const breakdown = parseObjects(sourceValue, keyName, parser).map((countryReach): JsonObject => {
+    const ageGroups = parser.parseStructure(countryReach.age_gender_breakdowns);
+    if (!Array.isArray(ageGroups)) return countryReach;
+    return { ...countryReach, age_gender_breakdowns: ageGroups.map((group) => parseCounts(group, keyName, parser)) };
   });
   return breakdown.length > 0 ? breakdown : undefined;
 };
@@ -57,7 +57,7 @@ const genderKeys = ['male', 'female', 'unknown'];
 function parseCounts(ageGroup: unknown, keyName: string, parser: ColumnValueParser): unknown {
   if (!isObject(ageGroup)) return ageGroup;
   const counts = genderKeys.flatMap((key) => {
-    const count = isMissing(ageGroup[key])
+    const count = isMissingValue(ageGroup[key])
       ? undefined
       : parseOrReport(parser, () => parser.parseNumber(keyName, ageGroup[key], { isCount: true }));
     return count === undefined ? [] : [[key, count] as const];
@@ -69,8 +69,8 @@ function parseCounts(ageGroup: unknown, keyName: string, parser: ColumnValuePars
  * Parses the reach of an ad by location, from an object or a list of `{ key, value }`. Returns only the countries,
  * without the total for `EU`.
  */
-export const parseReachByCountry: FieldParser = (value, keyName, parser) => {
-  const entries = parseObjects(value, keyName, parser).flatMap((item): [string, unknown][] =>
+export const parseReachByCountry: FieldParser = (sourceValue, keyName, parser) => {
+  const entries = parseObjects(sourceValue, keyName, parser).flatMap((item): [string, unknown][] =>
     'key' in item && 'value' in item ? [[String(item.key), item.value]] : Object.entries(item),
   );
   const counts = entries.flatMap(([country, count]) => {
@@ -101,7 +101,7 @@ export function readTransparency(record: SourceRecord, reader: FieldReader, pars
     for (const { name, source } of sourceObjects)
       for (const key of keys) {
         const value = source.get(key);
-        if (isMissing(value)) continue;
+        if (isMissingValue(value)) continue;
         try {
           reader.setField(field, parse(value, `${name}.${key}`, parser));
           if (reader.ad[field] !== undefined) parser.addFieldSource(field, `${name}.${key}`);

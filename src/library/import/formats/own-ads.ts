@@ -1,7 +1,7 @@
 import { Ad } from '../../../api/schemas.ts';
 import { isUuid } from '../../../views/safe-text.ts';
-import { uuidFromName } from '../../service/request.ts';
-import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { computeUuidFromName } from '../../service/request.ts';
+import { type ColumnValueParser, isMissingValue, type NumberRange } from '../values/column-value-parser.ts';
 import { parseCountryCode } from '../values/countries.ts';
 import { amountFields } from '../values/currencies.ts';
 import { checkRange } from './field-reader.ts';
@@ -49,9 +49,9 @@ const columnNames: Record<string, string> = {
  * headline`.
  */
 const keysByField = Object.fromEntries(
-  Object.entries(columnNames).map(([field, names]) => [
+  Object.entries(columnNames).map(([field, spaceSeparatedNames]) => [
     field,
-    names.split(' ').flatMap((name) => [name, `ad${name}`, `creative${name}`]),
+    spaceSeparatedNames.split(' ').flatMap((columnName) => [columnName, `ad${columnName}`, `creative${columnName}`]),
   ]),
 );
 
@@ -86,7 +86,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const cell = String(record.get(key) ?? '').trim();
     // Keep the cell `NA` in a column of countries, because it is the code of Namibia there. In other columns, it means
     // a missing value.
-    if (isMissing(cell) && !(field === 'countries' && cell === 'NA')) continue;
+    if (isMissingValue(cell) && !(field === 'countries' && cell === 'NA')) continue;
     const value = parseCell(field, column, cell, parser);
     if (value === undefined) continue;
     ad[field] = value;
@@ -110,10 +110,11 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(impressionsRange && { impressionsMin: impressionsRange.min, impressionsMax: impressionsRange.max }),
     ...fields,
     adLibrary: 'own',
-    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(identifyingValues)),
+    id: isUuid(String(id)) ? String(id).toLowerCase() : computeUuidFromName(JSON.stringify(identifyingValues)),
     ...(pageName !== '' && { page: { pageName } }),
     ...((pageId !== '' || pageName !== '') && {
-      pageId: pageId === '' ? uuidFromName(JSON.stringify(['page', pageName])) : computePageId('own', String(pageId)),
+      pageId:
+        pageId === '' ? computeUuidFromName(JSON.stringify(['page', pageName])) : computePageId('own', String(pageId)),
     }),
     ...(picture !== undefined && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),
   };
@@ -142,10 +143,10 @@ const toCountryCodes = (names: readonly string[]): string[] => [...new Set(names
  */
 function collectOtherCells(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const otherCells = record.getUnusedFields().flatMap(({ name, value }): [string, unknown][] => {
-    const text = String(value ?? '').trim();
-    if (text === '' || name === '' || Object.hasOwn(keysByField, name)) return [];
+    const cellText = String(value ?? '').trim();
+    if (cellText === '' || name === '' || Object.hasOwn(keysByField, name)) return [];
     const schema = Object.hasOwn(Ad.shape, name) ? Ad.shape[name as keyof typeof Ad.shape] : undefined;
-    const fieldValue = schema === undefined ? text : (parser.parseStructure(text) ?? text);
+    const fieldValue = schema === undefined ? cellText : (parser.parseStructure(cellText) ?? cellText);
     if (schema === undefined || schema.safeParse(fieldValue).success) return [[name, fieldValue]];
     parser.addValueError(new Error(`${name}: left out, because the field ${name} of an ad cannot contain a text`));
     return [];

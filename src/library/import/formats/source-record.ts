@@ -3,12 +3,12 @@
  * `adArchiveID` and `Ad Archive ID` become `adarchiveid`. Removes a remark in parentheses at the end, as in `Headline
  * (ad settings)`.
  */
-export function normalizeKey(name: string): string {
-  const cachedKey = keyCache.get(name);
+export function normalizeKey(keyName: string): string {
+  const cachedKey = keyCache.get(keyName);
   if (cachedKey !== undefined) return cachedKey;
-  const key = computeKey(name);
+  const key = computeKey(keyName);
   // A full cache stops growing, but keeps its entries, because most records of a file have the same keys.
-  if (keyCache.size < maxCachedKeys && name.length <= maxCachedKeyLength) keyCache.set(name, key);
+  if (keyCache.size < maxCachedKeys && keyName.length <= maxCachedKeyLength) keyCache.set(keyName, key);
   return key;
 }
 
@@ -16,12 +16,12 @@ const keyCache = new Map<string, string>();
 const maxCachedKeys = 5000;
 const maxCachedKeyLength = 100;
 
-function computeKey(name: string): string {
-  const key = name
+function computeKey(keyName: string): string {
+  const key = keyName
     .replace(/(?<=\S)\s*\([^()]{0,40}\)\s*$/, '')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, '');
-  return key === '' ? name : key;
+  return key === '' ? keyName : key;
 }
 
 /** A key of an imported record, and its value. */
@@ -32,12 +32,12 @@ interface SourceField {
 }
 
 /** Converts a key to camel case, as in the API, e.g. `ad_creation_time` to `adCreationTime`. */
-export function toCamelCase(name: string): string {
+export function toCamelCase(keyName: string): string {
   // Convert capitalized parts to lower case first, because they are ordinary words in keys such as `Spend_USD` and
   // `AD_ID`.
-  const lowerCaseName = name.includes('_')
-    ? name.replace(/(?<![^_])(?:[A-Z\d]+(?![^_])|[A-Z])/g, (part) => part.toLowerCase())
-    : name.replace(/^[A-Z](?=[a-z]+$)/, (letter) => letter.toLowerCase());
+  const lowerCaseName = keyName.includes('_')
+    ? keyName.replace(/(?<![^_])(?:[A-Z\d]+(?![^_])|[A-Z])/g, (part) => part.toLowerCase())
+    : keyName.replace(/^[A-Z](?=[a-z]+$)/, (letter) => letter.toLowerCase());
   return lowerCaseName.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
 }
 
@@ -58,9 +58,9 @@ export class SourceRecord {
   #sourceObject: Record<string, unknown> | undefined;
 
   /** Creates a record from a parsed JSON object. The method `toObject` of the record returns the same object. */
-  static fromObject(value: Record<string, unknown>): SourceRecord {
-    const record = new SourceRecord(Object.entries(value));
-    record.#sourceObject = value;
+  static fromObject(sourceObject: Record<string, unknown>): SourceRecord {
+    const record = new SourceRecord(Object.entries(sourceObject));
+    record.#sourceObject = sourceObject;
     return record;
   }
 

@@ -1,24 +1,24 @@
-import { isMissing } from '../values/column-value-parser.ts';
+import { isMissingValue } from '../values/column-value-parser.ts';
 import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
 /** Creates a function that converts a row of a table to a record. The record has no empty cells. */
-export function createRowConverter(columns: readonly string[], { format, fields }: TableFormat) {
+export function createRowConverter(columnNames: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
-    const paths = columns.map(parseColumnPath);
+    const paths = columnNames.map(parseColumnPath);
     const hasValue = (cell: string, index: number) =>
-      !isMissing(cell) || (fields[index] === 'countries' && cell.trim() === namibiaCode);
+      !isMissingValue(cell) || (fields[index] === 'countries' && cell.trim() === namibiaCode);
     return (cells: readonly string[]) => {
       const cellsWithValues = cells.map((cell, index) => (hasValue(cell, index) ? cell : ''));
-      return new SourceRecord(Object.entries(buildObject(columns, paths, cellsWithValues)));
+      return new SourceRecord(Object.entries(buildObject(columnNames, paths, cellsWithValues)));
     };
   }
   const ignoredNames = new Set(
-    columns.filter((name, index) => fields[index] === undefined && columns.indexOf(name) === index),
+    columnNames.filter((name, index) => fields[index] === undefined && columnNames.indexOf(name) === index),
   );
   return (cells: readonly string[]): SourceRecord => {
     const cellByName = new Map<string, string>();
-    for (const [index, name] of columns.entries()) {
+    for (const [index, name] of columnNames.entries()) {
       const cell = cells[index] ?? '';
       if (cell.trim() !== '' && !cellByName.has(name)) cellByName.set(name, cell);
     }
@@ -35,11 +35,15 @@ type ColumnTree = Map<string, ColumnTree | string>;
  * Builds an object from the cells of a flattened row. For example, the column `snapshot/body/text` becomes `{ snapshot:
  * { body: { text: … } } }`. An object whose keys are all numbers becomes a list.
  */
-function buildObject(columns: readonly string[], paths: readonly string[][], cells: readonly string[]): object {
+function buildObject(
+  columnNames: readonly string[],
+  columnPaths: readonly string[][],
+  cells: readonly string[],
+): object {
   const rootColumns: ColumnTree = new Map();
-  for (const [index, path] of paths.entries()) {
+  for (const [index, path] of columnPaths.entries()) {
     const cell = cells[index] ?? '';
-    const column = columns[index] ?? '';
+    const column = columnNames[index] ?? '';
     // Skip columns without a name, e.g. the row numbers that pandas adds, because no field can contain them.
     if (cell.trim() === '' || column.trim() === '') continue;
     if (!setCell(rootColumns, path, cell) && !rootColumns.has(column)) rootColumns.set(column, cell);
@@ -50,15 +54,15 @@ function buildObject(columns: readonly string[], paths: readonly string[][], cel
 /**
  * Stores a cell under its path in a tree of columns. Returns false if another column already has a value on this path.
  */
-function setCell(rootColumns: ColumnTree, path: readonly string[], cell: string): boolean {
+function setCell(rootColumns: ColumnTree, columnPath: readonly string[], cell: string): boolean {
   let subtree = rootColumns;
-  for (const key of path.slice(0, -1)) {
+  for (const key of columnPath.slice(0, -1)) {
     const child = subtree.get(key) ?? new Map();
     if (typeof child === 'string') return false;
     subtree.set(key, child);
     subtree = child;
   }
-  const lastKey = path.at(-1) ?? '';
+  const lastKey = columnPath.at(-1) ?? '';
   if (subtree.has(lastKey)) return false;
   subtree.set(lastKey, cell);
   return true;

@@ -30,10 +30,10 @@ const parseCountryNames: FieldParser = (value, keyName, parser) => {
   return countries && countries.length > 0 ? countries : undefined;
 };
 /** Parses an object with an ad's reach by country, e.g. `{"GB": "18K"}`. Each value may be a number or a range. */
-const parseReachByCountry: FieldParser = (value, keyName, parser) => {
-  const reachByCountry = parser.parseStructure(value);
+const parseReachByCountry: FieldParser = (sourceValue, keyName, parser) => {
+  const reachByCountry = parser.parseStructure(sourceValue);
   if (!isObject(reachByCountry))
-    throw new Error(`${keyName}: ${quoteValue(value)} is not an object such as {"GB": 1000}`);
+    throw new Error(`${keyName}: ${quoteValue(sourceValue)} is not an object such as {"GB": 1000}`);
   const entries = Object.entries(reachByCountry).flatMap(([country, count]) => {
     try {
       const range = parser.parseRange(keyName, count, { isCount: true });

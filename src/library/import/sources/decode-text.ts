@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { UnreadableSourceError } from './source-entry.ts';
 
 /** The minimum length of a batch of decoded text, in characters. Only the last batch of a source may be shorter. */
-const minBatchLength = 256 * 1024;
+const minBatchChars = 256 * 1024;
 
 /**
  * Decodes a source as text, in batches. The encoding is UTF-8, UTF-16, Windows-1252 or Mac Roman, and the source may be
@@ -28,7 +28,7 @@ export async function* decodeText(
   try {
     for await (const chunk of chunks) {
       batch += decode(chunk);
-      if (batch.length < minBatchLength) continue;
+      if (batch.length < minBatchChars) continue;
       yield batch;
       batch = '';
     }
@@ -120,9 +120,9 @@ type OnEncodingGuessed = (encoding: GuessedEncoding) => void;
  */
 function guessEncoding(bytes: Buffer, canBeMacRoman: boolean): GuessedEncoding | undefined {
   if (isUtf8(bytes) || !/^[\0-\x7f\ufffd]*$/.test(bytes.toString())) return undefined;
-  const text = bytes.toString('latin1');
-  const macLetterCount = text.match(macLetterPattern)?.length ?? 0;
-  const windowsLetterCount = text.match(windowsLetterPattern)?.length ?? 0;
+  const latin1Text = bytes.toString('latin1');
+  const macLetterCount = latin1Text.match(macLetterPattern)?.length ?? 0;
+  const windowsLetterCount = latin1Text.match(windowsLetterPattern)?.length ?? 0;
   if (canBeMacRoman && macLetterCount > 0 && windowsLetterCount === 0) return 'Mac Roman';
   return undefinedWindows1252Bytes.some((byte) => bytes.includes(byte)) ? undefined : 'Windows-1252';
 }
@@ -161,12 +161,12 @@ const decodeWindows1252 = (bytes: Buffer): string =>
 
 /** Returns the number of bytes at the end of a buffer that belong to an incomplete UTF-8 character. */
 function countUnfinishedBytes(buffer: Buffer): number {
-  for (let count = 1; count <= Math.min(3, buffer.length); count++) {
-    const byte = buffer[buffer.length - count] ?? 0;
+  for (let byteCount = 1; byteCount <= Math.min(3, buffer.length); byteCount++) {
+    const byte = buffer[buffer.length - byteCount] ?? 0;
     if (byte < 0x80) return 0;
     if (byte < 0xc0) continue;
     const characterLength = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return characterLength > count ? count : 0;
+    return characterLength > byteCount ? byteCount : 0;
   }
   return 0;
 }

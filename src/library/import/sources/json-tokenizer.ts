@@ -7,7 +7,7 @@ export interface JsonToken {
 }
 
 /** The maximum length of a number or constant, in characters. If a word is longer, the text is not JSON. */
-const maxWordLength = 400;
+const maxWordChars = 400;
 
 /**
  * Splits JSON text into tokens while the text arrives in chunks. Accepts strings in single quotation marks, as Python
@@ -18,7 +18,7 @@ export class JsonTokenizer {
   /** The index of the next character to read in `text`. */
   position = 0;
   /** The line number of the next character to read. */
-  line = 1;
+  lineNumber = 1;
   /**
    * The index at which reading an incomplete string continues when more text arrives. It is 0 or negative if no string
    * is incomplete.
@@ -46,9 +46,9 @@ export class JsonTokenizer {
   }
 
   /** Moves to another position in the text, e.g. back to the start of a value in order to read the value again. */
-  seek(position: number, line: number): void {
+  seek(position: number, lineNumber: number): void {
     this.position = position;
-    this.line = line;
+    this.lineNumber = lineNumber;
     this.#resumeIndex = 0;
   }
 
@@ -62,7 +62,7 @@ export class JsonTokenizer {
     for (; this.position < text.length; this.position++) {
       const characterCode = text.charCodeAt(this.position);
       if (characterCode === 10) {
-        this.line++;
+        this.lineNumber++;
         if (stopsAtNewline) return this.#endToken('newline', ++this.position);
       } else if (characterCode !== 32 && characterCode !== 9 && characterCode !== 13 && !isUnusualSpace(characterCode))
         break;
@@ -103,7 +103,7 @@ export class JsonTokenizer {
     wordPattern.lastIndex = this.position;
     wordPattern.exec(this.text);
     const end = wordPattern.lastIndex;
-    if (end - this.position >= maxWordLength) return this.#endToken('damage', end);
+    if (end - this.position >= maxWordChars) return this.#endToken('damage', end);
     return end === this.text.length && !isEndOfText ? undefined : this.#endToken('word', end);
   }
 }

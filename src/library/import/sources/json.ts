@@ -77,7 +77,7 @@ interface JsonUnit {
   startIndex: number;
   line: number;
   /** True if the value is too long and its items cannot be parsed one by one. Its text is discarded to save memory. */
-  isDropped: boolean;
+  isDiscarded: boolean;
 }
 
 const notJsonProblem = 'not JSON, or cut off; "library import --help" lists the formats';
@@ -89,10 +89,10 @@ const listProblem = 'not a JSON object but a list of values; write a table of pa
  * The maximum nesting depth of lists and objects. It exceeds the maximum depth of a record plus the maximum number of
  * objects around a record.
  */
-const maxFrames = 100;
+const maxNestingDepth = 100;
 
 /** The number of entries (records and problems) after which the reader yields a batch. */
-const batchSize = 500;
+const entriesPerBatch = 500;
 
 /**
  * Matches a prefix such as `while(1);`, which some services add to JSON so that web pages cannot run it as a script.
@@ -138,7 +138,7 @@ class JsonReader {
   *readEntries(isEndOfText: boolean): Generator<SourceEntry[]> {
     for (let canContinue = true; canContinue; ) {
       canContinue = this.#readLineOrToken(isEndOfText);
-      if (this.#entries.length === 0 || (canContinue && this.#entries.length < batchSize)) continue;
+      if (this.#entries.length === 0 || (canContinue && this.#entries.length < entriesPerBatch)) continue;
       yield this.#entries;
       this.#entries = [];
     }
@@ -163,7 +163,7 @@ class JsonReader {
   }
 
   #skipLine(): boolean {
-    const { text, position, line } = this.#tokenizer;
+    const { text, position, lineNumber: line } = this.#tokenizer;
     const end = text.indexOf('\n', position);
     this.#tokenizer.seek(end < 0 ? text.length : end + 1, end < 0 ? line : line + 1);
     this.#isSkippingLine = end < 0;
@@ -177,47 +177,47 @@ class JsonReader {
    * @returns `needsText` if the line is incomplete, or `needsTokens` if the line is not a single value
    */
   #readWholeLine(isEndOfText: boolean): 'done' | 'needsText' | 'needsTokens' {
-    const { text, position, line } = this.#tokenizer;
+    const { text, position, lineNumber: line } = this.#tokenizer;
     const newlineIndex = text.indexOf('\n', position);
-    const lineEnd = newlineIndex < 0 ? text.length : newlineIndex;
+    const lineEndIndex = newlineIndex < 0 ? text.length : newlineIndex;
     const isLineComplete = newlineIndex >= 0 || isEndOfText;
-    if (position >= text.length || (!isLineComplete && lineEnd - position <= maxRecordLength)) return 'needsText';
+    if (position >= text.length || (!isLineComplete && lineEndIndex - position <= maxRecordLength)) return 'needsText';
     const scriptGuard = scriptGuardPattern.exec(
-      text.slice(position, Math.min(lineEnd, position + maxScriptGuardLength)),
+      text.slice(position, Math.min(lineEndIndex, position + maxScriptGuardLength)),
     );
-    const contentStart = position + (scriptGuard?.[0].length ?? 0);
-    const contentBeginning = text
-      .slice(contentStart, Math.min(lineEnd, contentStart + maxScriptGuardLength))
+    const contentStartIndex = position + (scriptGuard?.[0].length ?? 0);
+    const firstCharacters = text
+      .slice(contentStartIndex, Math.min(lineEndIndex, contentStartIndex + maxScriptGuardLength))
       .trimStart();
-    const hasBracket = /^[[{]/.test(contentBeginning);
+    const startsWithBracket = /^[[{]/.test(firstCharacters);
     // A line with only closing brackets is probably the end of an earlier damaged value, so skip the line.
     const hasOnlyClosingBrackets =
       this.#isDamaged &&
       isLineComplete &&
-      closingBracketsPattern.test(contentBeginning) &&
-      lineEnd - contentStart < maxScriptGuardLength;
-    if ((this.#isAwaitingBracket && !hasBracket) || hasOnlyClosingBrackets) {
+      closingBracketsPattern.test(firstCharacters) &&
+      lineEndIndex - contentStartIndex < maxScriptGuardLength;
+    if ((this.#isAwaitingBracket && !startsWithBracket) || hasOnlyClosingBrackets) {
       this.#isSkippingLine = true;
       return 'done';
     }
     this.#isAwaitingBracket = false;
     this.#isLineStart = false;
-    this.#tokenizer.seek(contentStart, line);
-    if (!isLineComplete || lineEnd - contentStart > maxRecordLength) {
-      if (hasBracket) return 'needsTokens';
+    this.#tokenizer.seek(contentStartIndex, line);
+    if (!isLineComplete || lineEndIndex - contentStartIndex > maxRecordLength) {
+      if (startsWithBracket) return 'needsTokens';
       this.#addProblem({ line, path: '' }, notJsonProblem);
       this.#isSkippingLine = true;
       return 'done';
     }
-    const trimmedLine = text.slice(contentStart, lineEnd).trim();
+    const trimmedLine = text.slice(contentStartIndex, lineEndIndex).trim();
     const recordText = trimmedLine.endsWith(',') ? trimmedLine.slice(0, -1) : trimmedLine;
     const parseResult = recordText === '' ? undefined : this.#parseValue(recordText, line);
     // The line is not a single value. It may be the start of a longer list or object, or it may contain several values.
     // Therefore read the line token by token.
-    if (parseResult && 'problem' in parseResult && hasBracket) return 'needsTokens';
+    if (parseResult && 'problem' in parseResult && startsWithBracket) return 'needsTokens';
     if (parseResult && 'problem' in parseResult) this.#addProblem({ line, path: '' }, parseResult.problem);
     else if (parseResult) this.#addRecords(parseResult.value, { line, itemLine: line, path: '', text: recordText });
-    this.#tokenizer.seek(Math.min(lineEnd + 1, text.length), newlineIndex < 0 ? line : line + 1);
+    this.#tokenizer.seek(Math.min(lineEndIndex + 1, text.length), newlineIndex < 0 ? line : line + 1);
     this.#isLineStart = true;
     return 'done';
   }
@@ -230,16 +230,16 @@ class JsonReader {
       return;
     }
     if (!this.#isTokenAllowed(kind, frame)) {
-      this.#tokenizer.seek(token.startIndex, this.#tokenizer.line);
+      this.#tokenizer.seek(token.startIndex, this.#tokenizer.lineNumber);
       this.#handleDamage();
     } else if (kind === ',') this.#processComma(frame);
     else if (kind === ':') (frame as Frame).expectedToken = 'value';
     else if (kind === ']' || kind === '}') this.#endFrame();
     else if (frame?.expectedToken === 'key' || frame?.expectedToken === 'keyOrEnd') this.#processKey(frame, token);
     else {
-      this.#currentUnit ??= { startIndex: token.startIndex, line: this.#tokenizer.line, isDropped: false };
+      this.#currentUnit ??= { startIndex: token.startIndex, line: this.#tokenizer.lineNumber, isDiscarded: false };
       if (kind === '[' || kind === '{')
-        this.#frames.push(createFrame(token.startIndex, this.#tokenizer.line, kind === '[', ''));
+        this.#frames.push(createFrame(token.startIndex, this.#tokenizer.lineNumber, kind === '[', ''));
       else this.#endValue();
     }
   }
@@ -254,7 +254,7 @@ class JsonReader {
     if (kind === ']' || kind === '}') return isList === (kind === ']') && /End$/.test(expectedToken);
     if (expectedToken === 'key' || expectedToken === 'keyOrEnd') return kind === 'string' || kind === 'word';
     if (expectedToken !== 'value' && expectedToken !== 'valueOrEnd') return false;
-    return this.#frames.length < maxFrames;
+    return this.#frames.length < maxNestingDepth;
   }
 
   #processComma(frame: Frame | undefined): void {
@@ -297,7 +297,7 @@ class JsonReader {
 
   #endUnit(unit: JsonUnit): void {
     this.#currentUnit = undefined;
-    if (unit.isDropped || this.#isInRecord()) return;
+    if (unit.isDiscarded || this.#isInRecord()) return;
     const text = this.#tokenizer.text.slice(unit.startIndex, this.#tokenizer.position);
     const parseResult = this.#parseValue(text, unit.line);
     const path = this.#getItemPath();
@@ -317,7 +317,7 @@ class JsonReader {
    */
   #handleLongUnit(unit: JsonUnit): void {
     const canOpenUnit =
-      !unit.isDropped &&
+      !unit.isDiscarded &&
       this.#frames.length > this.#openedFrameCount &&
       this.#openedFrameCount < maxWrapperDepth &&
       !this.#isInRecord();
@@ -325,10 +325,10 @@ class JsonReader {
       this.#openUnit(unit, tooLongProblem);
       return;
     }
-    const parent = this.#frames[this.#openedFrameCount - 1];
-    const isItem = parent === undefined || parent.isList;
-    if (!unit.isDropped && isItem) this.#addProblem({ line: unit.line, path: this.#getItemPath() }, tooLongProblem);
-    unit.isDropped = true;
+    const parentFrame = this.#frames[this.#openedFrameCount - 1];
+    const isItem = parentFrame === undefined || parentFrame.isList;
+    if (!unit.isDiscarded && isItem) this.#addProblem({ line: unit.line, path: this.#getItemPath() }, tooLongProblem);
+    unit.isDiscarded = true;
     unit.startIndex = this.#tokenizer.position;
     this.#tokenizer.discardUnfinishedString();
   }
@@ -354,15 +354,15 @@ class JsonReader {
     const recordFrame = this.#frames.find((frame) => frame.isRecord);
     const canOpenUnit =
       this.#frames.length > this.#openedFrameCount && this.#openedFrameCount < maxWrapperDepth && !recordFrame;
-    if (unit && !unit.isDropped && canOpenUnit) {
+    if (unit && !unit.isDiscarded && canOpenUnit) {
       this.#openUnit(unit, this.#describeDamage(unit));
       return;
     }
     if (!recordFrame) {
-      const damageLocation = { line: unit?.line ?? this.#tokenizer.line, path: this.#getItemPath() };
+      const damageLocation = { line: unit?.line ?? this.#tokenizer.lineNumber, path: this.#getItemPath() };
       this.#addProblem(damageLocation, unit ? this.#describeDamage(unit) : notJsonProblem);
     }
-    const damagedValue = recordFrame ?? (unit?.isDropped ? undefined : unit);
+    const damagedValue = recordFrame ?? (unit?.isDiscarded ? undefined : unit);
     this.#frames = [];
     this.#openedFrameCount = 0;
     this.#currentUnit = undefined;
@@ -372,7 +372,7 @@ class JsonReader {
     // A missing bracket may have joined the damaged value with later records. Therefore go back, and look for the next
     // record from the second line of the damaged value on.
     if (damagedValue && damagedValue.startIndex >= 0) this.#tokenizer.seek(damagedValue.startIndex, damagedValue.line);
-    else if (this.#isFirstOfLine()) {
+    else if (this.#isAtFirstCharacterOfLine()) {
       this.#isSkippingLine = false;
       this.#isLineStart = true;
     }
@@ -384,10 +384,10 @@ class JsonReader {
   }
 
   /** Returns true if the current position is the first character of its line, apart from spaces. */
-  #isFirstOfLine(): boolean {
+  #isAtFirstCharacterOfLine(): boolean {
     const { text, position } = this.#tokenizer;
-    const lineStart = text.lastIndexOf('\n', position - 1) + 1;
-    return lineStart > 0 && position < text.length && text.slice(lineStart, position).trim() === '';
+    const lineStartIndex = text.lastIndexOf('\n', position - 1) + 1;
+    return lineStartIndex > 0 && position < text.length && text.slice(lineStartIndex, position).trim() === '';
   }
 
   #isInRecord(): boolean {
@@ -399,9 +399,11 @@ class JsonReader {
   }
 
   #getItemPath(): string {
-    const parent = this.#frames[this.#openedFrameCount - 1];
-    if (!parent) return '';
-    return parent.isList ? `${parent.path}[${parent.index}]` : joinPath(parent.path, parent.key);
+    const parentFrame = this.#frames[this.#openedFrameCount - 1];
+    if (!parentFrame) return '';
+    return parentFrame.isList
+      ? `${parentFrame.path}[${parentFrame.index}]`
+      : joinPath(parentFrame.path, parentFrame.key);
   }
 
   #addProblem({ line, path }: { line: number; path: string }, problem: string): void {
@@ -418,15 +420,15 @@ class JsonReader {
    * @param location `line` is the line of the value, and `itemLine` is the line to report for records inside the value.
    * `text` is the text of the value if it is a whole line.
    */
-  #addRecords(value: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
+  #addRecords(parsedValue: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
     const enclosingPage = this.#findEnclosingPage();
     const parentFrame = this.#frames[this.#openedFrameCount - 1];
     if (enclosingPage && parentFrame && !parentFrame.isList) {
-      updateResultPage(enclosingPage, { [parentFrame.key]: value }, parentFrame.path);
+      updateResultPage(enclosingPage, { [parentFrame.key]: parsedValue }, parentFrame.path);
       if (isRequestKey(parentFrame.key)) return;
     }
     const { records, areRecordsCertain, resultPages } = findRecords(
-      value,
+      parsedValue,
       location.path,
       this.#options.detector,
       enclosingPage,
@@ -438,7 +440,8 @@ class JsonReader {
       resultPages.some(({ hasRecordList }) => hasRecordList) &&
       records[0]?.path === location.path;
     if (isEmptyPage) return;
-    const isRecordList = parentFrame !== undefined && recordListKeys.includes(parentFrame.key) && Array.isArray(value);
+    const isRecordList =
+      parentFrame !== undefined && recordListKeys.includes(parentFrame.key) && Array.isArray(parsedValue);
     // An object around records usually also contains other values, e.g. a page number. Do not report them as problems.
     if (!areRecordsCertain && parentFrame && !parentFrame.isList && !isRecordList) return;
     for (const { path, value: record } of records) {

@@ -255,7 +255,7 @@ async function* readWorkbook(
   }
   for (const row of rows) {
     if (row.every((cell) => cell === null || cell === '')) continue;
-    yield Buffer.from(`${row.map(toCsvCell).join(',')}\n`);
+    yield Buffer.from(`${row.map(formatCsvCell).join(',')}\n`);
   }
 }
 
@@ -263,8 +263,8 @@ async function* readWorkbook(
  * Checks a workbook, which is a ZIP archive, for damage. Returns a message about the damage, or undefined if there is
  * none.
  */
-async function findWorkbookDamage(workbook: Buffer): Promise<string | undefined> {
-  const archive = new ZipArchive(toIterable(workbook));
+async function findWorkbookDamage(workbookBytes: Buffer): Promise<string | undefined> {
+  const archive = new ZipArchive(toIterable(workbookBytes));
   try {
     for await (const { bytes } of archive.readEntries()) for await (const _ of bytes);
   } catch (error) {
@@ -282,7 +282,7 @@ const tooLargeWorkbookProblem =
   'a workbook that is too large to be read as a whole; save it as CSV, and import the CSV file';
 
 /** Formats a workbook cell as a CSV cell. */
-function toCsvCell(cell: unknown): string {
+function formatCsvCell(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return cell.toISOString();
   const cellText = String(cell);

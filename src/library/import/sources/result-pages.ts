@@ -19,11 +19,11 @@ export interface ResultPage {
   /** True if the page says that other pages come before it, e.g. with `paging.previous`. */
   hasPrevious: boolean;
   /** The hash of the token that a client sends to request the next page. */
-  nextToken?: string;
+  nextTokenHash?: string;
   /**
    * The hash of the token with which this page was requested. Only some services repeat the token in their responses.
    */
-  ownToken?: string;
+  requestTokenHash?: string;
   /** The positions of the first record and of the record after the last one. LinkedIn states them in each page. */
   range?: { start: number; end: number };
   /** The number of this page, starting at 1, and the number of all pages. */
@@ -63,7 +63,7 @@ export function addRecordToPage(page: ResultPage, record: unknown): void {
 }
 
 /** Returns true if an object under this key repeats the parameters of the request, as some services do. */
-export const isRequestKey = (name: string): boolean => requestKeys.has(normalizeKey(name));
+export const isRequestKey = (key: string): boolean => requestKeys.has(normalizeKey(key));
 const requestKeys = new Set(['searchparameters', 'requestparameters', 'request', 'params']);
 
 /**
@@ -71,7 +71,7 @@ const requestKeys = new Set(['searchparameters', 'requestparameters', 'request',
  * @param path the path of the object in its document, e.g. `data.search_results_connection`
  */
 export function updateResultPage(page: ResultPage, enclosingObject: Record<string, unknown>, path = ''): void {
-  const statesTotal = mayStateTotal(enclosingObject) || informationPathPattern.test(path);
+  const statesTotal = mayStateTotal(enclosingObject) || metadataPathPattern.test(path);
   const isConnection = 'edges' in enclosingObject || /connection$/i.test(path);
   for (const [name, value] of Object.entries(enclosingObject)) {
     const key = normalizeKey(name);
@@ -81,7 +81,7 @@ export function updateResultPage(page: ResultPage, enclosingObject: Record<strin
     if (lastPageKeys.has(key) && typeof value === 'boolean') rememberNextPage(page, !value);
     // Skip the cursors inside GraphQL edges. They belong to a single record, and have a `node` next to them.
     if (key === 'cursor' && !('node' in enclosingObject)) rememberNextPage(page, value);
-    if (key === 'endcursor' && typeof value === 'string') page.nextToken = computeHash(value);
+    if (key === 'endcursor' && typeof value === 'string') page.nextTokenHash = computeHash(value);
     if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
     if ((totalResultKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) rememberTotal(page, value);
     if (pagingKeys.has(key) && isObject(value)) rememberPaging(page, value);
@@ -120,7 +120,7 @@ const totalResultKeys = new Set([
   ...['searchresultscount', 'resultscount', 'resultcount'],
 ]);
 /** Matches the path of an object that describes the results but does not contain them. */
-const informationPathPattern = /(?:^|\.)(?:search_?information|meta|metadata|page_?info|paging|pagination)$/i;
+const metadataPathPattern = /(?:^|\.)(?:search_?information|meta|metadata|page_?info|paging|pagination)$/i;
 const pageNumberKeys = new Set(['page', 'currentpage', 'pagenumber']);
 const pageCountKeys = new Set(['totalpages', 'pagecount', 'lastpage']);
 const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination', 'links']);
@@ -148,26 +148,34 @@ const isFilledText = (value: unknown): value is string => typeof value === 'stri
  * Stores whether more results follow. If so, the value is a token, a URL or `true`. Otherwise it is null, false or
  * empty.
  */
-function rememberNextPage(page: ResultPage, value: unknown): void {
-  const isEnd = value === 'false' || (isObject(value) ? Object.keys(value).length === 0 : !value);
-  if (isEnd) page.isLast = true;
+function rememberNextPage(page: ResultPage, nextPageValue: unknown): void {
+  const isLastPage =
+    nextPageValue === 'false' || (isObject(nextPageValue) ? Object.keys(nextPageValue).length === 0 : !nextPageValue);
+  if (isLastPage) page.isLast = true;
   else page.hasNextPage = true;
-  if (isEnd || !isFilledText(value)) return;
-  const { searchParams } = URL.canParse(value) ? new URL(value) : { searchParams: undefined };
-  const token = pageTokenParameters.map((name) => searchParams?.get(name)).find(isFilledText);
-  page.nextToken = computeHash(token ?? value);
+  if (isLastPage || !isFilledText(nextPageValue)) return;
+  const { searchParams } = URL.canParse(nextPageValue) ? new URL(nextPageValue) : { searchParams: undefined };
+  const token = pageTokenParameterNames.map((name) => searchParams?.get(name)).find(isFilledText);
+  page.nextTokenHash = computeHash(token ?? nextPageValue);
   const limit = Number(searchParams?.get('limit') ?? Number.NaN);
   if (limit > 0) page.maxRecords = limit;
 }
 
 /** The names of request parameters that contain the token of the requested page. */
-const pageTokenParameters = ['next_page_token', 'page_token', 'pagination_token', 'paginationToken', 'cursor', 'after'];
+const pageTokenParameterNames = [
+  'next_page_token',
+  'page_token',
+  'pagination_token',
+  'paginationToken',
+  'cursor',
+  'after',
+];
 
 /** Stores the token with which a page was requested. The request for the first page has no token. */
 function rememberRequestToken(page: ResultPage, request: Record<string, unknown>): void {
-  const token = pageTokenParameters.map((name) => request[name]).find(isFilledText);
+  const token = pageTokenParameterNames.map((name) => request[name]).find(isFilledText);
   if (token === undefined) return;
-  page.ownToken = computeHash(token);
+  page.requestTokenHash = computeHash(token);
   page.hasPrevious = true;
 }
 
@@ -194,10 +202,10 @@ function rememberPaging(page: ResultPage, paging: Record<string, unknown>): void
 }
 
 /** Stores the page number or the page count from an object such as `{ page: 1, totalPages: 5 }`. Ignores other keys. */
-function rememberPageNumber(page: ResultPage, key: string, value: unknown): void {
-  if (typeof value !== 'number') return;
-  if (pageNumberKeys.has(key)) page.pageNumber = value;
-  else if (pageCountKeys.has(key)) page.pageCount = value;
+function rememberPageNumber(page: ResultPage, key: string, keyValue: unknown): void {
+  if (typeof keyValue !== 'number') return;
+  if (pageNumberKeys.has(key)) page.pageNumber = keyValue;
+  else if (pageCountKeys.has(key)) page.pageCount = keyValue;
   else return;
   const { pageNumber, pageCount } = page;
   if (pageNumber === undefined || pageCount === undefined) return;
@@ -211,11 +219,11 @@ function rememberPageNumber(page: ResultPage, key: string, value: unknown): void
  * may mean that the search no longer has any results. An empty list of unknown origin may mean anything.
  */
 export function isEmptyAnswer(
-  value: unknown,
+  responseBody: unknown,
   { recordCount, hasNextPage, hasPrevious, error, totalRecords }: ResultPage,
 ) {
   if (
-    !isObject(value) ||
+    !isObject(responseBody) ||
     recordCount > 0 ||
     hasNextPage ||
     hasPrevious ||
@@ -223,10 +231,11 @@ export function isEmptyAnswer(
     (totalRecords ?? 0) > 0
   )
     return false;
-  const { data } = value;
-  const hasEmptyList = (...keys: string[]) => keys.some((key) => isEmptyRecordList(normalizeKey(key), value[key]));
+  const { data } = responseBody;
+  const hasEmptyList = (...keys: string[]) =>
+    keys.some((key) => isEmptyRecordList(normalizeKey(key), responseBody[key]));
   // Meta Ad Library API
-  if (hasEmptyList('data')) return Object.keys(value).every((key) => key === 'data' || key === 'paging');
+  if (hasEmptyList('data')) return Object.keys(responseBody).every((key) => key === 'data' || key === 'paging');
   // TikTok and the website of the Meta Ad Library
   if (isObject(data)) {
     if ('has_more' in data)
@@ -234,33 +243,37 @@ export function isEmptyAnswer(
     return hasEmptyConnection(data, 0);
   }
   // LinkedIn
-  if (hasEmptyList('elements')) return isObject(value.paging) && value.paging.total === 0;
+  if (hasEmptyList('elements')) return isObject(responseBody.paging) && responseBody.paging.total === 0;
   // SerpApi and SearchApi
-  if (isObject(value.search_metadata))
-    return value.search_metadata.status === 'Success' && hasEmptyList('ad_creatives', 'ads');
+  if (isObject(responseBody.search_metadata))
+    return responseBody.search_metadata.status === 'Success' && hasEmptyList('ad_creatives', 'ads');
   // ScrapeCreators
-  return value.success === true && hasEmptyList('searchResults', 'ads', 'results') && (value.cursor ?? null) === null;
+  return (
+    responseBody.success === true &&
+    hasEmptyList('searchResults', 'ads', 'results') &&
+    (responseBody.cursor ?? null) === null
+  );
 }
 
 const maxConnectionDepth = 6;
 
 /** Returns true if an object contains a GraphQL connection that has no edges and says that no next page follows. */
-function hasEmptyConnection(value: Record<string, unknown>, depth: number): boolean {
-  const { edges, page_info: pageInfo } = value;
+function hasEmptyConnection(responseObject: Record<string, unknown>, depth: number): boolean {
+  const { edges, page_info: pageInfo } = responseObject;
   if (Array.isArray(edges)) return edges.length === 0 && isObject(pageInfo) && pageInfo.has_next_page === false;
   if (depth >= maxConnectionDepth) return false;
-  return Object.values(value).some((child) => isObject(child) && hasEmptyConnection(child, depth + 1));
+  return Object.values(responseObject).some((child) => isObject(child) && hasEmptyConnection(child, depth + 1));
 }
 
 /**
  * Describes the error that a service returned. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each
  * response.
  */
-function describeError(value: unknown): string | undefined {
-  if (typeof value === 'string') return value || undefined;
-  if (Array.isArray(value)) return value.length > 0 ? describeError(value[0]) : undefined;
-  if (!isObject(value) || Object.keys(value).length === 0) return undefined;
-  const { code, message } = value;
+function describeError(error: unknown): string | undefined {
+  if (typeof error === 'string') return error || undefined;
+  if (Array.isArray(error)) return error.length > 0 ? describeError(error[0]) : undefined;
+  if (!isObject(error) || Object.keys(error).length === 0) return undefined;
+  const { code, message } = error;
   if (code === 'ok' || (code === 0 && !message)) return undefined;
   return (
     [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(' ') || 'no reason'

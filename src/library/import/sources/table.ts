@@ -24,8 +24,8 @@ export interface TableLayout extends TableFormat {
 const maxColumns = 5000;
 
 /** The number of rows and characters at the start of a text in which the import searches for the column names. */
-const maxHeaderRows = 30;
-const maxHeaderCharacters = 256 * 1024;
+const headerSearchRows = 30;
+const headerSearchCharacters = 256 * 1024;
 
 const delimiters = [',', ';', '\t', '|'];
 
@@ -36,7 +36,7 @@ const delimiters = [',', ';', '\t', '|'];
  */
 export async function detectTable(text: string, detector: FormatDetector): Promise<TableLayout | undefined> {
   const { parse } = await import('csv-parse/sync');
-  const firstText = text.slice(0, maxHeaderCharacters);
+  const firstText = text.slice(0, headerSearchCharacters);
   const lineEndings = detectLineEndings(firstText);
   let bestTable: (TableLayout & { knownColumnCount: number }) | undefined;
   for (const delimiter of delimiters) {
@@ -48,15 +48,15 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
     try {
       parse(firstText, {
         ...getCsvOptions(delimiter, lineEndings),
-        to: maxHeaderRows,
-        max_record_size: maxHeaderCharacters,
+        to: headerSearchRows,
+        max_record_size: headerSearchCharacters,
         on_record: addRow,
       });
     } catch {
       // Ignore the error. The text is probably cut off within a row, and all rows before that row were already added.
     }
     for (const [headerRowIndex, cells] of headRows.entries()) {
-      const columns = nameRepeatedColumns(cells.map((cell) => cell.trim()));
+      const columns = makeColumnNamesUnique(cells.map((cell) => cell.trim()));
       const tableFormat = detector.detectTableFormat(columns.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
@@ -77,7 +77,7 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
  * Makes repeated column names unique, e.g. `Note (2)` for the second column `Note`. Without a unique name, the values
  * of the second column would be lost.
  */
-function nameRepeatedColumns(columns: readonly string[]): string[] {
+function makeColumnNamesUnique(columns: readonly string[]): string[] {
   const uniqueNames = new Set(columns);
   const countByName = new Map<string, number>();
   return columns.map((column) => {
@@ -110,7 +110,7 @@ function detectLineEndings(firstText: string): string[] {
  * The maximum number of characters to parse a second time, because a missing closing quotation mark spoiled the first
  * attempt. After that, the import stops reading the table.
  */
-const maxRereadLength = 32 * 1024 * 1024;
+const maxReparsedCharacters = 32 * 1024 * 1024;
 /** The number of characters to pass to the CSV parser in each call. */
 const parserSliceLength = 64 * 1024;
 
@@ -128,7 +128,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
    * already parsed.
    */
   const pendingRows = { text: '', line: 1, parsedLength: 0 };
-  let rereadLength = 0;
+  let reparsedCharacters = 0;
   function dropLinesBefore(line: number): void {
     for (; pendingRows.line < line; pendingRows.line++) {
       const newlineIndex = pendingRows.text.indexOf(newline);
@@ -159,8 +159,8 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
       dropLinesBefore(rowReader.nextLineNumber);
       dropEmptyLines();
       yield [{ line: pendingRows.line, path: '', problem: describeCsvError(error) }];
-      rereadLength += pendingRows.parsedLength;
-      if (rereadLength > maxRereadLength)
+      reparsedCharacters += pendingRows.parsedLength;
+      if (reparsedCharacters > maxReparsedCharacters)
         throw new UnreadableSourceError('too many rows do not end; nothing after this place was read');
       dropLinesBefore(pendingRows.line + 1);
       pendingRows.parsedLength = 0;
@@ -205,7 +205,7 @@ class TableRowReader {
       raw: true,
       on_record: (row: unknown, { lines }: InfoRecord) => {
         const { raw, record: cells } = row as { raw: string; record: string[] };
-        this.#hasUnclosedQuote ||= hasUnclosedCell(cells, raw);
+        this.#hasUnclosedQuote ||= hasUnclosedQuote(cells, raw);
         if (this.#hasUnclosedQuote) return null;
         // `lines` counts all lines up to the end of this row. Subtract the lines of the row itself to get the line
         // where it starts, because a cell may contain line breaks.
@@ -271,7 +271,7 @@ const unescapeCell = (cell: string): string =>
  * text then contains the cell unchanged. A correct row doubles the quotation marks inside a cell. For speed, only
  * checks the first suspicious cell.
  */
-function hasUnclosedCell(cells: readonly string[], rawRow: string): boolean {
+function hasUnclosedQuote(cells: readonly string[], rawRow: string): boolean {
   const suspiciousCell = cells.find((cell) => cell.startsWith('"') && /[\r\n]/.test(cell));
   return suspiciousCell !== undefined && rawRow.includes(suspiciousCell);
 }

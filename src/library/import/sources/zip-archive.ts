@@ -19,7 +19,7 @@ interface PendingEntry {
  * The size of the chunks passed to the ZIP reader, in bytes. A chunk may expand to 1,032 times its size, so small
  * chunks limit the memory usage.
  */
-const zipChunkLength = 16 * 1024;
+const zipChunkBytes = 16 * 1024;
 
 /**
  * The signature of the record at the end of a ZIP archive, and the size of this record without and with the longest
@@ -32,7 +32,7 @@ const maxEndRecordBytes = endRecordBytes + 0xffff;
  * The entry count in the end record if the archive has at least 65,535 entries. Such an archive stores the actual count
  * elsewhere.
  */
-const unknownEntryCount = 0xffff;
+const overflowEntryCount = 0xffff;
 
 /**
  * The maximum size of the entry list at the end of an archive. If the list is longer, the import does not check the
@@ -131,8 +131,8 @@ export class ZipArchive {
   /** Splits the bytes of the archive into chunks for the ZIP reader, and keeps the last chunks for the final checks. */
   async *#readChunks(): AsyncGenerator<Uint8Array, undefined> {
     for await (const bytes of this.#bytes)
-      for (let start = 0; start < bytes.length; start += zipChunkLength) {
-        const chunk = bytes.subarray(start, start + zipChunkLength);
+      for (let chunkStart = 0; chunkStart < bytes.length; chunkStart += zipChunkBytes) {
+        const chunk = bytes.subarray(chunkStart, chunkStart + zipChunkBytes);
         this.#lastChunks.push(Uint8Array.from(chunk));
         this.#lastByteCount += chunk.length;
         while (this.#lastByteCount - (this.#lastChunks[0]?.length ?? 0) > maxEntryListBytes + maxEndRecordBytes)
@@ -152,11 +152,11 @@ export class ZipArchive {
     if (endRecordStart < 0 || endRecordStart + endRecordBytes > archiveEnd.length)
       return 'the ZIP archive is cut off: its end is missing, so files may be missing, too';
     const statedEntryCount = archiveEnd.readUInt16LE(endRecordStart + 10);
-    if (statedEntryCount !== unknownEntryCount && statedEntryCount > this.#entryCount)
+    if (statedEntryCount !== overflowEntryCount && statedEntryCount > this.#entryCount)
       return `the ZIP archive is damaged: it lists ${statedEntryCount} entries, but only ${this.#entryCount} can be read`;
     const listBytes = archiveEnd.readUInt32LE(endRecordStart + 12);
     if (listBytes > endRecordStart) return undefined;
-    const listedChecksums = readEntryList(archiveEnd.subarray(endRecordStart - listBytes, endRecordStart));
+    const listedChecksums = readChecksums(archiveEnd.subarray(endRecordStart - listBytes, endRecordStart));
     const damagedEntry = this.#checksums.find(
       ({ name, checksum }) => !(listedChecksums.get(name)?.has(checksum) ?? true),
     );
@@ -166,7 +166,7 @@ export class ZipArchive {
 }
 
 /** Reads the checksums from the list of entries at the end of an archive. Returns them by entry name. */
-function readEntryList(entryList: Buffer): Map<string, Set<number>> {
+function readChecksums(entryList: Buffer): Map<string, Set<number>> {
   const checksumsByName = new Map<string, Set<number>>();
   for (let entryStart = 0; entryStart + listedEntryBytes <= entryList.length; ) {
     if (entryList.readUInt32LE(entryStart) !== listedEntrySignature) break;

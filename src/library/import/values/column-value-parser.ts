@@ -12,7 +12,7 @@ import { NumberColumnParser, type NumberOptions } from './numbers.ts';
 const missingValuePattern = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
 
 /** Returns true if a table cell or a JSON value means "no value". */
-export const isMissing = (value: unknown): boolean =>
+export const isMissingValue = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && missingValuePattern.test(value.trim()));
 
 /** A range of numbers that includes both bounds. If a bound is missing, the range is unlimited on that side. */
@@ -81,7 +81,7 @@ export class ColumnValueParser {
   /** Clears the errors, keys and amounts of the previous record. */
   startRecord(): void {
     const { valueErrors, unusedKeys, fieldSources, secondKeys, amounts } = this;
-    for (const list of [valueErrors, unusedKeys, fieldSources, secondKeys, amounts]) list.length = 0;
+    for (const recordList of [valueErrors, unusedKeys, fieldSources, secondKeys, amounts]) recordList.length = 0;
   }
 
   /** Remembers for the import report from which key a field of the current record was read. */
@@ -107,30 +107,30 @@ export class ColumnValueParser {
    * Parses a date in any common notation, e.g. `31.01.2026`, and returns it in ISO 8601 format.
    * @param label the name of this value in error messages; messages about the whole column always use `columnName`
    */
-  parseDate(columnName: string, value: unknown, label = columnName): string | undefined {
-    if (isMissing(value)) return undefined;
+  parseDate(columnName: string, sourceValue: unknown, label = columnName): string | undefined {
+    if (isMissingValue(sourceValue)) return undefined;
     const column = this.#dateColumns.get(columnName) ?? new DateColumnParser(columnName, this.now);
     this.#dateColumns.set(columnName, column);
-    if (this.areNotationsDecided) return column.parseValue(value, label);
-    column.observeValue(value);
+    if (this.areNotationsDecided) return column.parseValue(sourceValue, label);
+    column.observeValue(sourceValue);
     return undefined;
   }
 
   /** Parses a number in any common notation, e.g. `1,234.5`, `1.234,5`, `12K` or `€ 12`. */
   parseNumber(
     columnName: string,
-    value: unknown,
-    { label = columnName, sourceText = String(value), ...options }: ColumnNumberOptions = {},
+    sourceValue: unknown,
+    { label = columnName, sourceText = String(sourceValue), ...options }: ColumnNumberOptions = {},
   ): number | undefined {
-    if (isMissing(value)) return undefined;
+    if (isMissingValue(sourceValue)) return undefined;
     const column = this.#numberColumns.get(columnName) ?? new NumberColumnParser(columnName, options);
     this.#numberColumns.set(columnName, column);
     if (this.areNotationsDecided) {
-      const number = column.parseValue(value, label);
+      const number = column.parseValue(sourceValue, label);
       if (!options.isCount) this.amounts.push({ key: columnName, text: sourceText });
       return number;
     }
-    if (typeof value === 'string') column.observeValue(value);
+    if (typeof sourceValue === 'string') column.observeValue(sourceValue);
     return undefined;
   }
 
@@ -138,10 +138,10 @@ export class ColumnValueParser {
    * Parses a range, e.g. `100–199` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes both bounds.
    * `>1M` has only a lower bound, and `<100` has only an upper bound.
    */
-  parseRange(columnName: string, value: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
-    if (isMissing(value)) return undefined;
-    const structure = typeof value === 'string' ? parseBracketed(value) : value;
-    const text = String(value).trim();
+  parseRange(columnName: string, sourceValue: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
+    if (isMissingValue(sourceValue)) return undefined;
+    const structure = typeof sourceValue === 'string' ? parseBracketed(sourceValue) : sourceValue;
+    const text = String(sourceValue).trim();
     const sourceText = isObject(structure) ? undefined : text;
     const parseBound = (boundValue: unknown) => this.parseNumber(columnName, boundValue, { ...options, sourceText });
     if (isObject(structure)) return this.#parseBoundsObject(columnName, structure, parseBound);
@@ -154,7 +154,7 @@ export class ColumnValueParser {
     const [, minText, maxText] = openRangePattern.exec(text) ?? [];
     if (minText !== undefined) return { min: parseBound(minText) };
     if (maxText !== undefined) return { max: parseBound(maxText) };
-    const exactNumber = parseBound(value);
+    const exactNumber = parseBound(sourceValue);
     return exactNumber === undefined ? undefined : { min: exactNumber, max: exactNumber };
   }
 
@@ -165,7 +165,7 @@ export class ColumnValueParser {
   ): NumberRange | undefined {
     const findBound = (keyPattern: RegExp) => Object.entries(bounds).find(([key]) => keyPattern.test(key))?.[1];
     const [lower, upper] = [findBound(/^(?:lower|min|from$)/i), findBound(/^(?:upper|max|to$)/i)];
-    if (isMissing(lower) && isMissing(upper)) {
+    if (isMissingValue(lower) && isMissingValue(upper)) {
       if (Object.keys(bounds).length === 0) return undefined;
       throw new Error(
         `${columnName}: ${quoteValue(bounds)} is not a range such as {"lower_bound": 100, "upper_bound": 199}`,
@@ -175,26 +175,28 @@ export class ColumnValueParser {
   }
 
   /** Parses a boolean or an equivalent word, e.g. `yes`, `active` or `wahr` (German for true). */
-  parseBoolean(columnName: string, value: unknown): boolean | undefined {
-    if (typeof value === 'boolean') return value;
-    if (isMissing(value)) return undefined;
-    const word = String(value).trim().toLowerCase();
+  parseBoolean(columnName: string, sourceValue: unknown): boolean | undefined {
+    if (typeof sourceValue === 'boolean') return sourceValue;
+    if (isMissingValue(sourceValue)) return undefined;
+    const word = String(sourceValue).trim().toLowerCase();
     if (trueWords.has(word)) return true;
     if (falseWords.has(word)) return false;
-    throw new Error(`${columnName}: ${quoteValue(value)} is neither true nor false`);
+    throw new Error(`${columnName}: ${quoteValue(sourceValue)} is neither true nor false`);
   }
 
   /**
    * Parses a list of short names, e.g. of platforms or languages. The value may be a list, the text of a list such as
    * `["de", "fr"]`, or a text with separators such as `de, fr`.
    */
-  parseNames(columnName: string, value: unknown): string[] | undefined {
-    if (isMissing(value)) return undefined;
-    const nameList = typeof value === 'string' ? parseNameList(value) : value;
+  parseNames(columnName: string, sourceValue: unknown): string[] | undefined {
+    if (isMissingValue(sourceValue)) return undefined;
+    const nameList = typeof sourceValue === 'string' ? parseNameList(sourceValue) : sourceValue;
     const items = isObject(nameList) ? Object.values(nameList) : [nameList].flat();
     const names = items.flatMap((item) => (typeof item === 'string' ? item.split(/[,;|]/) : (item ?? [])));
     if (!names.every((item) => typeof item === 'string' || typeof item === 'number'))
-      throw new Error(`${columnName}: ${quoteValue(value)} is not a list of names such as ["facebook", "instagram"]`);
+      throw new Error(
+        `${columnName}: ${quoteValue(sourceValue)} is not a list of names such as ["facebook", "instagram"]`,
+      );
     const trimmedNames = names.flatMap((item) => String(item).trim() || []);
     return trimmedNames.length > 0 ? trimmedNames : undefined;
   }
@@ -203,27 +205,31 @@ export class ColumnValueParser {
    * Parses the alternative versions of a text, e.g. of a headline. The value may be a list of texts, the text of such a
    * list, or a single text, which may contain brackets and commas.
    */
-  parseTexts(value: unknown): string[] | undefined {
-    if (isMissing(value)) return undefined;
-    const textList = typeof value === 'string' ? (parseBracketed(value) ?? parseNumpyTexts(value)) : value;
-    const items = isTextList(textList) ? textList : [value].flat();
+  parseTexts(sourceValue: unknown): string[] | undefined {
+    if (isMissingValue(sourceValue)) return undefined;
+    const textList =
+      typeof sourceValue === 'string' ? (parseBracketed(sourceValue) ?? parseNumpyTexts(sourceValue)) : sourceValue;
+    const items = isTextList(textList) ? textList : [sourceValue].flat();
     const texts = items.flatMap((item) => (typeof item === 'string' || typeof item === 'number' ? String(item) : []));
     return texts.some((text) => text !== '') ? texts : undefined;
   }
 
   /** Returns a text unchanged and converts a number to text. Returns undefined for any other value. */
-  parseText(value: unknown): string | undefined {
-    if (typeof value === 'number') return String(value);
-    return typeof value === 'string' && !isMissing(value) ? value : undefined;
+  parseText(sourceValue: unknown): string | undefined {
+    if (typeof sourceValue === 'number') return String(sourceValue);
+    return typeof sourceValue === 'string' && !isMissingValue(sourceValue) ? sourceValue : undefined;
   }
 
   /**
    * Parses a text that contains a list or object in JSON or Python notation. Accepts a list of objects without outer
    * brackets, as some exports write it. Returns undefined for any other text, and returns other values unchanged.
    */
-  parseStructure(value: unknown, options: LiteralOptions = {}): unknown {
-    if (typeof value !== 'string') return value;
-    return parseBracketed(value, options) ?? (/^\s*\{/.test(value) ? parseBracketed(`[${value}]`, options) : undefined);
+  parseStructure(sourceValue: unknown, options: LiteralOptions = {}): unknown {
+    if (typeof sourceValue !== 'string') return sourceValue;
+    return (
+      parseBracketed(sourceValue, options) ??
+      (/^\s*\{/.test(sourceValue) ? parseBracketed(`[${sourceValue}]`, options) : undefined)
+    );
   }
 }
 

@@ -24,7 +24,7 @@ const codeBySign = new Map(
   }),
 );
 /** All codes that a sign may stand for, if several currencies share the sign. */
-const codesBySharedSign = new Map(
+const possibleCodesBySharedSign = new Map(
   Object.entries({
     $: 'USD CAD AUD NZD HKD SGD TWD MXN ARS CLP COP UYU DOP BRL JMD TTD BBD BSD BZD FJD GYD LRD NAD SRD'.split(' '),
     '£': 'GBP EGP LBP GIP FKP SHP SDG SYP SSP'.split(' '),
@@ -47,7 +47,7 @@ const isCurrencyCode = (text: string): boolean => {
 let isoCodes: Set<string> | undefined;
 
 /** The number of characters of an amount in which to look for a currency sign. */
-const maxAmountLength = 200;
+const signSearchLength = 200;
 
 /** The currency that a sign or code in an amount stands for. `code` is undefined if the sign is ambiguous. */
 interface AmountCurrency {
@@ -61,11 +61,12 @@ interface AmountCurrency {
  */
 function findCurrencies({ key, text }: SourceAmount): AmountCurrency[] {
   const columnCode = /\(([A-Z]{3})\)\s*$/.exec(key)?.[1] ?? '';
-  const signs = `${text.slice(0, maxAmountLength)} ${columnCode}`.match(signPattern) ?? [];
+  const signs = `${text.slice(0, signSearchLength)} ${columnCode}`.match(signPattern) ?? [];
   return [...new Set(signs)].map((sign) => {
     const lastSign = sign.slice(-1);
     const code = codeBySign.get(sign) ?? (isCurrencyCode(sign) ? sign : codeBySign.get(lastSign));
-    const possibleCodes = codesBySharedSign.get(sign) ?? (code ? [code] : (codesBySharedSign.get(lastSign) ?? []));
+    const possibleCodes =
+      possibleCodesBySharedSign.get(sign) ?? (code ? [code] : (possibleCodesBySharedSign.get(lastSign) ?? []));
     return { code, possibleCodes };
   });
 }

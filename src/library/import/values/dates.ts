@@ -37,19 +37,21 @@ const minUnixTime = Date.UTC(2005, 0, 1);
  * Returns the start of a day in Unix milliseconds. Returns undefined if the day does not exist or is not between 2000
  * and 2099.
  */
-function toDayStart(year: number, month: number, day: number): number | undefined {
+function computeDayStart(year: number, month: number, day: number): number | undefined {
   const date = new Date(Date.UTC(year, month - 1, day));
-  const isRealDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
-  return isRealDay && date.getTime() >= minTime && date.getTime() < maxTime ? date.getTime() : undefined;
+  const isExistingDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return isExistingDay && date.getTime() >= minTime && date.getTime() < maxTime ? date.getTime() : undefined;
 }
 
 const clockPattern =
   /^(\d{1,2})[:h.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*([ap]\.?\s?m\.?)?\s*(?:uhr)?\s*(z|(?:utc|gmt)?(?:([+-])(\d\d):?(\d\d)?)?)?$/i;
 
 /** Removes the time zone name that JavaScript writes in parentheses at the end of a date. */
-function removeZoneName(text: string): string {
-  const zoneStart = text.endsWith(')') ? text.lastIndexOf('(') : -1;
-  return zoneStart < 0 || text.slice(zoneStart, -1).includes(')') ? text : text.slice(0, zoneStart).trimEnd();
+function removeTimeZoneName(text: string): string {
+  const zoneStartIndex = text.endsWith(')') ? text.lastIndexOf('(') : -1;
+  return zoneStartIndex < 0 || text.slice(zoneStartIndex, -1).includes(')')
+    ? text
+    : text.slice(0, zoneStartIndex).trimEnd();
 }
 
 /**
@@ -57,7 +59,7 @@ function removeZoneName(text: string): string {
  * day.
  */
 function parseTimeOfDay(text: string): number | undefined {
-  const clockText = removeZoneName(text.trim());
+  const clockText = removeTimeZoneName(text.trim());
   if (clockText === '') return 0;
   const [, hours, minutes, seconds = '0', fraction = '', amOrPm, zone, sign, zoneHours = '0', zoneMinutes = '0'] =
     clockPattern.exec(clockText) ?? [];
@@ -91,7 +93,7 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
     numericPattern.exec(text) ?? [];
   const [firstNumber, secondNumber, thirdNumber] = [Number(firstText), Number(secondText), Number(thirdText)];
   if (firstText.length === 4 && thirdText.length <= 2)
-    return createUnambiguousDate(toDayStart(firstNumber, secondNumber, thirdNumber), clockText);
+    return createUnambiguousDate(computeDayStart(firstNumber, secondNumber, thirdNumber), clockText);
   if (firstText === '' || firstText.length > 2 || (thirdText.length !== 4 && thirdText.length !== 2)) return undefined;
   const isYearShort = thirdText.length === 2;
   const year = isYearShort ? 2000 + thirdNumber : thirdNumber;
@@ -100,18 +102,18 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
     if (dayStart !== undefined && isPlausible) dayStartByOrder.set(order, dayStart);
   };
   const isNearFuture = (shortYear: number) => 2000 + shortYear <= new Date(now).getUTCFullYear() + 2;
-  addOrder('dmy', toDayStart(year, secondNumber, firstNumber), !isYearShort || isNearFuture(thirdNumber));
+  addOrder('dmy', computeDayStart(year, secondNumber, firstNumber), !isYearShort || isNearFuture(thirdNumber));
   if (separator !== '.')
-    addOrder('mdy', toDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
+    addOrder('mdy', computeDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
   // A two-digit year may also come first, as in `26-01-31` or, in East Asia, `26.01.31`. With dots or slashes, the day
   // comes first far more often. With these separators, the year must therefore be 2018 or later, because public ad
   // libraries did not exist before.
-  const firstShortYear = separator === '-' ? 5 : 18;
+  const minShortYear = separator === '-' ? 5 : 18;
   if (isYearShort)
     addOrder(
       'ymd',
-      toDayStart(2000 + firstNumber, secondNumber, thirdNumber),
-      firstNumber >= firstShortYear && isNearFuture(firstNumber),
+      computeDayStart(2000 + firstNumber, secondNumber, thirdNumber),
+      firstNumber >= minShortYear && isNearFuture(firstNumber),
     );
   const timeOfDayMs = parseTimeOfDay(clockText);
   if (dayStartByOrder.size === 0 || timeOfDayMs === undefined) return undefined;
@@ -149,7 +151,7 @@ function parseNamedDate(text: string): ParsedDate | undefined {
   if (dateParts.weekday !== undefined && !monthsAndWeekdays.weekdays.has(dateParts.weekday.toLowerCase()))
     return undefined;
   const year = dateParts.year?.length === 2 ? 2000 + Number(dateParts.year) : Number(dateParts.year);
-  return createUnambiguousDate(toDayStart(year, month, Number(dateParts.day)), dateParts.clock);
+  return createUnambiguousDate(computeDayStart(year, month, Number(dateParts.day)), dateParts.clock);
 }
 
 /** Matches dates such as `Sun Jan 05 12:00:00 2025`, which the C function `ctime` and the Unix command `date` write. */
@@ -175,14 +177,18 @@ function parseUnixTime(text: string): ParsedDate | undefined {
 function parseCompactDate(text: string): ParsedDate | undefined {
   const [, year, month, day, hours = '00', minutes = '00', seconds = '00'] = compactPattern.exec(text) ?? [];
   if (year === undefined) return undefined;
-  return createUnambiguousDate(toDayStart(Number(year), Number(month), Number(day)), `${hours}:${minutes}:${seconds}`);
+  return createUnambiguousDate(
+    computeDayStart(Number(year), Number(month), Number(day)),
+    `${hours}:${minutes}:${seconds}`,
+  );
 }
 
 function parseDateText(value: unknown, now: number): ParsedDate | undefined {
   const text = String(value).trim().replace(/\s+/g, ' ');
   if (text.length > 100) return undefined;
   const [, year, month, day, clockText] = eastAsianPattern.exec(text) ?? [];
-  if (year !== undefined) return createUnambiguousDate(toDayStart(Number(year), Number(month), Number(day)), clockText);
+  if (year !== undefined)
+    return createUnambiguousDate(computeDayStart(Number(year), Number(month), Number(day)), clockText);
   return parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, now) ?? parseNamedDate(text);
 }
 
@@ -217,11 +223,11 @@ export class DateColumnParser {
   }
 
   /** Notes which orders of day, month and year are possible for a date of the column. */
-  observeValue(value: unknown): void {
-    const date = parseDateText(value, this.#now);
+  observeValue(sourceValue: unknown): void {
+    const date = parseDateText(sourceValue, this.#now);
     if (!date || date.notation === '') return;
     const { notation, dayStartByOrder } = date;
-    const text = String(value).trim();
+    const text = String(sourceValue).trim();
     const earlierObservations = this.#observationsByNotation.get(notation);
     const orders = [...dayStartByOrder.keys()].filter((order) => earlierObservations?.orders.includes(order) ?? true);
     const observations = earlierObservations ?? { orders, example: text };
@@ -259,13 +265,15 @@ export class DateColumnParser {
    * Parses a date of the column, and returns it in ISO 8601 format.
    * @throws Error that quotes the value if it is not a date
    */
-  parseValue(value: unknown, label = this.#columnName): string {
-    const date = parseDateText(value, this.#now);
+  parseValue(sourceValue: unknown, label = this.#columnName): string {
+    const date = parseDateText(sourceValue, this.#now);
     const dateOrder =
       date && (this.#observationsByNotation.get(date.notation)?.orders[0] ?? date.dayStartByOrder.keys().next().value);
     const dayStart = dateOrder && date?.dayStartByOrder.get(dateOrder);
     if (date && dayStart !== undefined) return new Date(dayStart + date.timeOfDayMs).toISOString();
-    throw new Error(`${label}: ${quoteValue(value)} is not a date such as 2026-01-31${describeSerialDate(value)}`);
+    throw new Error(
+      `${label}: ${quoteValue(sourceValue)} is not a date such as 2026-01-31${describeSerialDate(sourceValue)}`,
+    );
   }
 }
 
@@ -274,8 +282,8 @@ export class DateColumnParser {
  * otherwise. Workbooks store a day as the number of days since 30 December 1899, and some programs export this number
  * unchanged.
  */
-function describeSerialDate(value: unknown): string {
-  const serialNumber = Number(value);
+function describeSerialDate(sourceValue: unknown): string {
+  const serialNumber = Number(sourceValue);
   if (!(serialNumber > 36_000 && serialNumber < 73_000)) return '';
   const day = new Date((Math.floor(serialNumber) - 25_569) * dayMs).toISOString().slice(0, 10);
   return `; if it is the serial number that a spreadsheet stores for ${day}, format the column as dates there and export it again`;

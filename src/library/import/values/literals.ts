@@ -52,10 +52,10 @@ const longIntegerPattern = /(?<=[:[,\s])-?\d{16,}(?=\s?[,\]}\r\n])/g;
  * Parses JSON. An integer becomes a text if a JavaScript number cannot represent it exactly, as for long ids.
  * @throws SyntaxError if the text is not JSON
  */
-export function parseJson(text: string): unknown {
-  const value: unknown = JSON.parse(text);
-  const isInexact = text.match(longIntegerPattern)?.some((digits) => String(Number(digits)) !== digits);
-  return isInexact ? (parseLiteral(text) ?? value) : value;
+export function parseJson(json: string): unknown {
+  const parsedJson: unknown = JSON.parse(json);
+  const hasInexactInteger = json.match(longIntegerPattern)?.some((digits) => String(Number(digits)) !== digits);
+  return hasInexactInteger ? (parseLiteral(json) ?? parsedJson) : parsedJson;
 }
 
 class InvalidLiteralError extends Error {}
@@ -100,10 +100,10 @@ class LiteralParser {
    * @throws InvalidLiteralError if the text is not a single value
    */
   parse(): unknown {
-    const value = this.#parseValue(0);
+    const parsedValue = this.#parseValue(0);
     this.#skipWhitespace();
     if (this.#position < this.#text.length) throw new InvalidLiteralError();
-    return value;
+    return parsedValue;
   }
 
   /**
@@ -141,8 +141,8 @@ class LiteralParser {
     const [numberText] = this.#match(numberPattern) ?? [];
     // If a JavaScript number cannot represent an integer exactly, e.g. a long id, keep the integer as text.
     if (numberText !== undefined) {
-      const value = Number(numberText.replaceAll('_', ''));
-      return /^-?\d+$/.test(numberText) && !Number.isSafeInteger(value) ? numberText : value;
+      const number = Number(numberText.replaceAll('_', ''));
+      return /^-?\d+$/.test(numberText) && !Number.isSafeInteger(number) ? numberText : number;
     }
     if (this.#match(negativeInfinityPattern)) return null;
     const [identifier] = this.#match(namePattern) ?? [];
@@ -203,10 +203,10 @@ class LiteralParser {
    * Parses the arguments of a function call. `datetime` and `date` become a date in ISO 8601. `c` (R) and `list` become
    * a list. Any other call becomes its first argument.
    */
-  #parseCall(name: string, depth: number): unknown {
+  #parseCall(functionName: string, depth: number): unknown {
     const callArguments = this.#parseItems(')', depth);
-    if (!/^(?:datetime\.)?date(?:time)?$/.test(name))
-      return name === 'c' || name === 'list' ? callArguments : (callArguments[0] ?? null);
+    if (!/^(?:datetime\.)?date(?:time)?$/.test(functionName))
+      return functionName === 'c' || functionName === 'list' ? callArguments : (callArguments[0] ?? null);
     const [year, month = 1, day = 1, ...timeOfDay] = callArguments.filter((argument) => typeof argument === 'number');
     if (year === undefined) throw new InvalidLiteralError();
     const date = new Date(Date.UTC(year, month - 1, day, ...timeOfDay.slice(0, 3)));

@@ -21,17 +21,17 @@ export const convertHtmlToText = (html: string): string =>
  */
 function removeHiddenElements(html: string): string {
   let visibleHtml = '';
-  let visibleStart = 0;
+  let visibleStartIndex = 0;
   let openElement: string | undefined;
   for (const { 0: tag, 1: slash, 2: name = '', index } of html.matchAll(/<(\/?)(script|style)\b[^<>]*>/gi)) {
     const element = name.toLowerCase();
     if (openElement === undefined && slash === '') {
-      visibleHtml += html.slice(visibleStart, index);
+      visibleHtml += html.slice(visibleStartIndex, index);
       openElement = element;
     } else if (openElement === element && slash === '/') {
-      visibleStart = index + tag.length;
+      visibleStartIndex = index + tag.length;
       openElement = undefined;
     }
   }
-  return openElement === undefined ? visibleHtml + html.slice(visibleStart) : visibleHtml;
+  return openElement === undefined ? visibleHtml + html.slice(visibleStartIndex) : visibleHtml;
 }

@@ -62,12 +62,12 @@ function parseDigits(decimalSeparator: DecimalSeparator, { digits, multiplier }:
   const isGrouped = groupedDigitsPatterns[decimalSeparator].test(digits) && !/^0[.,]/.test(digits);
   if (!ungroupedDigitsPatterns[decimalSeparator].test(digits) && !isGrouped) return undefined;
   const normalizedDigits = digits.replace(decimalSeparator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
-  const value = Number(normalizedDigits) * multiplier;
-  return Number.isFinite(value) ? roundBinaryError(value) : undefined;
+  const number = Number(normalizedDigits) * multiplier;
+  return Number.isFinite(number) ? removeFloatingPointError(number) : undefined;
 }
 
 /** Removes floating-point errors. For example, 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
-const roundBinaryError = (value: number): number => Number(value.toPrecision(15));
+const removeFloatingPointError = (number: number): number => Number(number.toPrecision(15));
 
 /**
  * Parses the numbers of one column in two passes. Call `observeValue` for each value, then `decideNotation` once, and
@@ -141,12 +141,12 @@ export class NumberColumnParser {
    * Parses a number of the column.
    * @throws Error that quotes the value if it is not a number of at least 0
    */
-  parseValue(value: unknown, label = this.#columnName): number {
-    const number = typeof value === 'number' ? value : this.#parseText(String(value));
-    if (number !== undefined && number < 0) throw new Error(`${label}: ${quoteNumber(value)} is below 0`);
+  parseValue(sourceValue: unknown, label = this.#columnName): number {
+    const number = typeof sourceValue === 'number' ? sourceValue : this.#parseText(String(sourceValue));
+    if (number !== undefined && number < 0) throw new Error(`${label}: ${quoteNumber(sourceValue)} is below 0`);
     if (number === undefined || !Number.isFinite(number) || (this.#isCount && !Number.isInteger(number)))
       throw new Error(
-        `${label}: ${quoteNumber(value)} is not a ${this.#isCount ? 'whole ' : ''}number such as ${this.#isCount ? '1200' : '1200 or 0.5'}`,
+        `${label}: ${quoteNumber(sourceValue)} is not a ${this.#isCount ? 'whole ' : ''}number such as ${this.#isCount ? '1200' : '1200 or 0.5'}`,
       );
     return number;
   }
@@ -172,10 +172,10 @@ const quoteNumber = (value: unknown): string => quoteValue(typeof value === 'num
  * Parses a share. For example, `12.5%` becomes 0.125 and `0.5` stays 0.5. Returns undefined for any other value. Shares
  * always have a decimal point, so the parser does not need to observe the whole column.
  */
-export function parseShare(value: unknown): number | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+export function parseShare(sourceValue: unknown): number | undefined {
+  if (typeof sourceValue === 'number') return Number.isFinite(sourceValue) ? sourceValue : undefined;
   const [, numberText, percentSign] =
-    /^\s*(\d{1,20}(?:\.\d{0,30})?(?:e-?\d{1,3})?)\s?(%)?\s*$/i.exec(String(value)) ?? [];
+    /^\s*(\d{1,20}(?:\.\d{0,30})?(?:e-?\d{1,3})?)\s?(%)?\s*$/i.exec(String(sourceValue)) ?? [];
   if (numberText === undefined) return undefined;
-  return percentSign ? roundBinaryError(Number(numberText) / 100) : Number(numberText);
+  return percentSign ? removeFloatingPointError(Number(numberText) / 100) : Number(numberText);
 }

@@ -65,7 +65,7 @@ const documentLimits = { bytes: 5 * 1024, timeoutMs: 5000, waitMs: 15_000, perMi
 /**
  * The maximum number of metadata documents that are fetched at the same time, in total and per IP address of a caller.
  */
-const [maxFetches, maxFetchesPerAddress] = [4, 2];
+const [maxConcurrentFetches, maxConcurrentFetchesPerIp] = [4, 2];
 /** How long the server caches the metadata document of a client, in milliseconds. */
 const documentCacheMs = 600_000;
 const maxCachedDocuments = 1000;
@@ -73,7 +73,7 @@ const maxCachedDocuments = 1000;
  * How long a fetch takes to fail if its host is unknown or has no public IP address, in milliseconds. The delay is the
  * same in both cases, so that callers cannot find out which internal host names exist.
  */
-const nonPublicDelayMs = 2000;
+const nonPublicHostDelayMs = 2000;
 
 const ClientMetadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
@@ -93,7 +93,7 @@ const MetadataDocument = ClientMetadata.extend({
 });
 
 /** Creates the functions that register OAuth clients and find registered clients by id. */
-export function createClients(options: ClientsOptions) {
+export function createClientRegistry(options: ClientsOptions) {
   const { secret, now } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const documentCache = new LRUCache<string, Client>({
@@ -105,8 +105,8 @@ export function createClients(options: ClientsOptions) {
   const pendingLookups = new Map<string, Promise<ClientLookup>>();
   const fetchCounter = createMinuteCounter(now);
   const fetchSlots = new Semaphore({
-    maxRunning: maxFetches,
-    maxRunningPerKey: maxFetchesPerAddress,
+    maxRunning: maxConcurrentFetches,
+    maxRunningPerKey: maxConcurrentFetchesPerIp,
     workName: 'apps',
   });
   const { openAgent = openPublicAgent } = options;
@@ -138,9 +138,9 @@ export function createClients(options: ClientsOptions) {
    * Counts a fetch of a metadata document. Returns undefined if the fetch is allowed. If the counter exceeds
    * `maxPerMinute`, returns how long the caller must wait, in milliseconds.
    */
-  const countFetch = (counterName: string, maxCount: number): number | undefined => {
+  const countDocumentFetch = (counterName: string, maxPerMinute: number): number | undefined => {
     const { count, remainingMs } = fetchCounter.add(counterName, 1);
-    return count > maxCount ? remainingMs : undefined;
+    return count > maxPerMinute ? remainingMs : undefined;
   };
 
   return {
@@ -186,20 +186,20 @@ export function createClients(options: ClientsOptions) {
      * @param clientId a client id that this server issued, or the URL of a metadata document
      * @param ipAddress the IP address of the caller, to which the limits apply
      */
-    async findClient(id: string, address: string): Promise<ClientLookup> {
-      const documentUrl = parseDocumentUrl(id);
+    async findClient(clientId: string, ipAddress: string): Promise<ClientLookup> {
+      const documentUrl = parseDocumentUrl(clientId);
       if (documentUrl === undefined)
-        return decryptRegistration(id) ?? { problem: 'This server does not know the app that asks.' };
+        return decryptRegistration(clientId) ?? { problem: 'This server does not know the app that asks.' };
       const knownClient = documentCache.get(documentUrl.href) ?? pendingLookups.get(documentUrl.href);
       if (knownClient) return knownClient;
       const remainingMs =
-        countFetch(`of ${address}`, documentLimits.perMinutePerAddress) ??
-        countFetch('in all', documentLimits.perMinute);
+        countDocumentFetch(`of ${ipAddress}`, documentLimits.perMinutePerAddress) ??
+        countDocumentFetch('in all', documentLimits.perMinute);
       if (remainingMs !== undefined) {
         const retryAfter = Math.max(1, Math.ceil(remainingMs / 1000));
         return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
       }
-      const lookup = fetchClient(documentUrl, address).finally(() => pendingLookups.delete(documentUrl.href));
+      const lookup = fetchClient(documentUrl, ipAddress).finally(() => pendingLookups.delete(documentUrl.href));
       pendingLookups.set(documentUrl.href, lookup);
       return lookup;
     },
@@ -207,7 +207,8 @@ export function createClients(options: ClientsOptions) {
      * Returns true if this server issued the client id, or if the id could be the URL of a metadata document. The
      * document itself is not fetched.
      */
-    canBeClientId: (id: string) => parseDocumentUrl(id) !== undefined || decryptRegistration(id) !== undefined,
+    canBeClientId: (clientId: string) =>
+      parseDocumentUrl(clientId) !== undefined || decryptRegistration(clientId) !== undefined,
     close: async () => void (await agent)?.destroy(),
   };
 }
@@ -220,19 +221,19 @@ const openPublicAgent = () =>
   openGuardedAgent({
     hosts: { public: true, listed: [] },
     resolveHost: resolveInDns,
-    dnsTimeoutMs: nonPublicDelayMs * 0.9,
+    dnsTimeoutMs: nonPublicHostDelayMs * 0.9,
   });
 
 /**
  * Parses a client id that is the URL of a metadata document (draft-ietf-oauth-client-id-metadata-document, section 3).
  * Returns undefined for all other client ids.
  */
-function parseDocumentUrl(id: string): URL | undefined {
-  const documentUrl = id.length <= maxUriLength && URL.canParse(id) ? new URL(id) : undefined;
+function parseDocumentUrl(clientId: string): URL | undefined {
+  const documentUrl = clientId.length <= maxUriLength && URL.canParse(clientId) ? new URL(clientId) : undefined;
   // Accept only normalized URLs: no dot segments, no capital letters in the host, and no port 443. Otherwise, the same
   // client could have several ids.
   if (
-    documentUrl?.href !== id ||
+    documentUrl?.href !== clientId ||
     documentUrl.protocol !== 'https:' ||
     documentUrl.port !== '' ||
     documentUrl.pathname === '/'
@@ -251,7 +252,11 @@ const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], timeoutMs: documentLimits.timeoutMs }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const answer = await requestWithUniformDelay(url, { agent, headers, nonPublicFailureMs: nonPublicDelayMs }, signal);
+    const answer = await requestWithUniformDelay(
+      url,
+      { agent, headers, nonPublicFailureMs: nonPublicHostDelayMs },
+      signal,
+    );
     if (answer.statusCode !== 200) {
       answer.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
@@ -262,15 +267,15 @@ function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promis
 
 function parseClient(text: string, url: URL): ClientLookup {
   const metadata = MetadataDocument.safeParse(parseJson(text));
-  const refuse = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
-  if (!metadata.success) return refuse('is not complete');
+  const createProblem = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
+  if (!metadata.success) return createProblem('is not complete');
   const { client_id: id, client_name: name, redirect_uris: redirectUris, ...methods } = metadata.data;
-  if (id !== url.href) return refuse('belongs to another address');
+  if (id !== url.href) return createProblem('belongs to another address');
   // A client may prefer an authentication method that this server does not support, as long as it also lists `none`.
   const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: supportedMethods = [] } =
     methods;
   if (method !== 'none' && !supportedMethods.includes('none'))
-    return refuse('requires a way to authenticate that this server does not support');
+    return createProblem('requires a way to authenticate that this server does not support');
   // Leave out redirect URIs that this server does not support, such as those of desktop apps. The server never
   // redirects to such a URI.
   return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
@@ -280,8 +285,8 @@ function parseClient(text: string, url: URL): ClientLookup {
  * Removes invisible characters from a client's name, puts the name on one line, and shortens it to `maxNameLength`
  * characters. Returns undefined if no visible character remains.
  */
-function shortenName(name = ''): string | undefined {
-  const cleanName = sanitizeLine(name.slice(0, 4 * maxNameLength));
+function shortenName(clientName = ''): string | undefined {
+  const cleanName = sanitizeLine(clientName.slice(0, 4 * maxNameLength));
   if (cleanName.length > maxNameLength) return `${cleanName.slice(0, maxNameLength - 1).toWellFormed()}…`;
   return cleanName || undefined;
 }
@@ -311,9 +316,9 @@ function isRedirectUri(uri: string): boolean {
  */
 export function canRedirectTo({ redirectUris }: Client, uri: string): boolean {
   if (!isRedirectUri(uri)) return false;
-  const removeLoopbackPort = (text: string): string => {
-    const redirectUrl = new URL(text);
-    if (redirectUrl.protocol !== 'http:') return text;
+  const removeLoopbackPort = (redirectUri: string): string => {
+    const redirectUrl = new URL(redirectUri);
+    if (redirectUrl.protocol !== 'http:') return redirectUri;
     redirectUrl.port = '';
     return redirectUrl.href;
   };

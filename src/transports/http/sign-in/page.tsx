@@ -9,7 +9,7 @@ import type { Client } from './clients.ts';
  * The content of the sign-in page: the app that requests access, the URI to which the user returns, and the hidden form
  * fields.
  */
-export interface SignInPage {
+export interface SignInPageContent {
   client: Pick<Client, 'name' | 'host'>;
   redirectUri: string;
   /** The parameters of the OAuth authorization request, as hidden form fields. The form submits them unchanged. */
@@ -78,8 +78,8 @@ export function describeRedirectHost(redirectUri: string): string {
  * @param serviceHost the host of the service that issued the API key
  * @param problem the problem with the submitted form, if the page is shown a second time
  */
-export function renderSignInPage(serviceHost: string, page: SignInPage, problem?: FormProblem): string {
-  const { client, redirectUri, fields } = page;
+export function renderSignInPage(serviceHost: string, pageContent: SignInPageContent, problem?: FormProblem): string {
+  const { client, redirectUri, fields } = pageContent;
   const clientName = client.name === undefined ? undefined : sanitizeLine(client.name.replace(/[“”"]/g, "'"));
   const renderProblem = (field: FormProblem['field']) =>
     problem?.field === field && (
@@ -192,15 +192,15 @@ export function renderSignInPage(serviceHost: string, page: SignInPage, problem?
  * Renders a page that explains why the app cannot be connected to the user's API key.
  * @param returnLink a link that takes the user back to the app: its URL, and the host to show
  */
-export const renderProblemPage = (problem: string, back?: { href: string; host: string }): string =>
+export const renderProblemPage = (problem: string, returnLink?: { href: string; host: string }): string =>
   renderDocument(
     'Not connected – Ad Library',
     <div class="card">
       <h1>This connection cannot be made</h1>
       <p>{problem}</p>
-      {back && (
+      {returnLink && (
         <div class="buttons">
-          <ReturnLink to={back.href}>Back to {back.host}</ReturnLink>
+          <ReturnLink to={returnLink.href}>Back to {returnLink.host}</ReturnLink>
         </div>
       )}
     </div>,

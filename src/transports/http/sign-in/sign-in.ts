@@ -11,7 +11,7 @@ import { readBody } from '../body-limit.ts';
 import type { GetClientAddress } from '../client-addresses.ts';
 import { allowAnyOrigin } from '../cors.ts';
 import type { KeyAttempts } from '../key-attempts.ts';
-import { type ClientsOptions, canRedirectTo, createClients } from './clients.ts';
+import { type ClientsOptions, canRedirectTo, createClientRegistry } from './clients.ts';
 import { createMetadata } from './metadata.ts';
 import {
   describeRedirectHost,
@@ -20,7 +20,7 @@ import {
   renderSignInPage,
   signInPageHeaders,
 } from './page.tsx';
-import { createTokens, type TokensOptions } from './tokens.ts';
+import { createTokenIssuer, type TokensOptions } from './tokens.ts';
 
 /** The HTTP routes on which users sign in, and the functions that check access tokens. */
 export type SignIn = ReturnType<typeof createSignIn>;
@@ -58,7 +58,7 @@ const maxStateLength = 4000;
  */
 const keyCheckTimeoutMs = 15_000;
 /** The maximum number of API keys that are checked at the same time, in total and per IP address. */
-const [maxChecks, maxChecksPerAddress] = [8, 4];
+const [maxConcurrentChecks, maxConcurrentChecksPerIp] = [8, 4];
 
 /**
  * Creates an OAuth 2.1 authorization server for MCP hosts that cannot send an API key in a header. The user enters the
@@ -68,9 +68,13 @@ export function createSignIn(options: SignInOptions) {
   const { publicUrl, serviceHost, keyAttempts, getClientAddress, monotonicNow } = options;
   const metadata = createMetadata(publicUrl);
   const { resource } = metadata;
-  const tokens = createTokens({ ...options, resource });
-  const clients = createClients({ ...options, now: monotonicNow });
-  const checkSlots = new Semaphore({ maxRunning: maxChecks, maxRunningPerKey: maxChecksPerAddress, workName: 'keys' });
+  const tokens = createTokenIssuer({ ...options, resource });
+  const clients = createClientRegistry({ ...options, now: monotonicNow });
+  const checkSlots = new Semaphore({
+    maxRunning: maxConcurrentChecks,
+    maxRunningPerKey: maxConcurrentChecksPerIp,
+    workName: 'keys',
+  });
   const routes = new Hono();
   routes.use(async (context, next) =>
     hasKeyInUrl(context) ? respondWithProblem(context, { text: 'A key must not be in a URL.' }) : next(),
@@ -84,7 +88,7 @@ export function createSignIn(options: SignInOptions) {
   for (const [path, document] of Object.entries(metadata.documents)) routes.get(path, ({ json }) => json(document));
 
   routes.post('/register', async (context) => {
-    const [status, answer] = clients.registerClient(parseJson(await readText(context, 'application/json')));
+    const [status, answer] = clients.registerClient(parseJson(await readBodyText(context, 'application/json')));
     return context.json(answer, status);
   });
 
@@ -112,7 +116,7 @@ export function createSignIn(options: SignInOptions) {
     const redirectBack = (parameters: Record<string, string>) =>
       context.body(null, 303, {
         ...signInPageHeaders,
-        location: addResponseParameters(redirectUri, { ...parameters, ...pickState(fields) }),
+        location: addResponseParameters(redirectUri, { ...parameters, ...pickStateParameter(fields) }),
       });
     if (form.has('cancel')) return redirectBack({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
@@ -134,30 +138,36 @@ export function createSignIn(options: SignInOptions) {
   });
 
   routes.post('/token', async (context) => {
-    const form = await readFields(context, ['grant_type', 'client_id']);
+    const form = await readFormFields(context, ['grant_type', 'client_id']);
     const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
     const { code_verifier: verifier = '', redirect_uri: redirectUri = '', resource: requestedResource } = form;
     const codeFields = ['code', 'redirect_uri', 'code_verifier'];
-    refuseMissing(form, type === 'authorization_code' ? codeFields : type === 'refresh_token' ? ['refresh_token'] : []);
-    refuseUnknownClient(clientId);
-    if (!isThisResource(requestedResource)) refuse('invalid_target', `Tokens are issued only for ${resource}.`);
+    rejectMissingField(
+      form,
+      type === 'authorization_code' ? codeFields : type === 'refresh_token' ? ['refresh_token'] : [],
+    );
+    rejectUnknownClient(clientId);
+    if (!isOwnResource(requestedResource)) rejectRequest('invalid_target', `Tokens are issued only for ${resource}.`);
     if (type !== 'authorization_code' && type !== 'refresh_token')
-      refuse('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
+      rejectRequest('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
     if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
-      refuse('invalid_request', 'code_verifier must have 43 to 128 characters.');
+      rejectRequest('invalid_request', 'code_verifier must have 43 to 128 characters.');
     const tokenResponse = await (type === 'refresh_token'
       ? tokens.refreshTokens(token, clientId)
       : tokens.redeemCode(code, { clientId, verifier, redirectUri }));
     return tokenResponse
       ? context.json(tokenResponse)
-      : refuse('invalid_grant', 'The code or token has expired, was already used, or belongs to another client.');
+      : rejectRequest(
+          'invalid_grant',
+          'The code or token has expired, was already used, or belongs to another client.',
+        );
   });
 
   routes.post('/revoke', async (context) => {
-    const { token = '', client_id: clientId = '' } = await readFields(context, ['token', 'client_id']);
-    refuseUnknownClient(clientId);
+    const { token = '', client_id: clientId = '' } = await readFormFields(context, ['token', 'client_id']);
+    rejectUnknownClient(clientId);
     if (await tokens.revokeToken(token, clientId)) return context.body(null, 200);
-    return refuse('invalid_grant', 'This token belongs to another client.');
+    return rejectRequest('invalid_grant', 'This token belongs to another client.');
   });
 
   for (const path of ['/authorize', '/register', '/token', '/revoke']) {
@@ -178,15 +188,15 @@ export function createSignIn(options: SignInOptions) {
     return context.json({ error: 'server_error' }, 500);
   });
 
-  function refuseUnknownClient(id: string) {
-    if (!clients.canBeClientId(id)) refuse('invalid_client', 'This server does not know the client.', 401);
+  function rejectUnknownClient(id: string) {
+    if (!clients.canBeClientId(id)) rejectRequest('invalid_client', 'This server does not know the client.', 401);
   }
 
   /**
    * Returns true if the `resource` parameter of a request is the URL of this server's MCP endpoint or is missing (RFC
    * 8707). A trailing slash makes no difference.
    */
-  function isThisResource(requestedResource?: string): boolean {
+  function isOwnResource(requestedResource?: string): boolean {
     // Treat an empty parameter as missing, as RFC 6749 (section 3.1) requires.
     const resourceUrl = requestedResource || resource;
     return URL.canParse(resourceUrl) && new URL(resourceUrl).href.replace(/\/$/, '') === new URL(resource).href;
@@ -196,14 +206,14 @@ export function createSignIn(options: SignInOptions) {
    * Parses the parameters of an authorization request. Returns a problem if the request is invalid. The problem may
    * contain a link back to the client, but the server redirects only after the user has made a decision.
    */
-  async function parseAuthorization(parameters: URLSearchParams, address: string) {
+  async function parseAuthorization(parameters: URLSearchParams, ipAddress: string) {
     const fields = Object.fromEntries(
-      forwardedParameters.flatMap((name) => parameters.getAll(name).map((value) => [name, value])),
+      forwardedParameterNames.flatMap((name) => parameters.getAll(name).map((value) => [name, value])),
     );
-    const repeatedName = forwardedParameters.find((name) => parameters.getAll(name).length > 1);
+    const repeatedName = forwardedParameterNames.find((name) => parameters.getAll(name).length > 1);
     if (repeatedName) return { text: `The request contains ${repeatedName} more than once.` };
     const { client_id: id = '', redirect_uri: redirectUri = '', state = '' } = fields;
-    const client = await clients.findClient(id, address);
+    const client = await clients.findClient(id, ipAddress);
     if ('problem' in client) {
       const { problem: text, retryAfter } = client;
       return { text, ...(retryAfter && { retryAfter, status: 429 as const }) };
@@ -213,7 +223,7 @@ export function createSignIn(options: SignInOptions) {
     const createClientProblem = (error: string, text: string) => ({
       text,
       back: {
-        href: addResponseParameters(redirectUri, { error, ...pickState(fields) }),
+        href: addResponseParameters(redirectUri, { error, ...pickStateParameter(fields) }),
         host: describeRedirectHost(redirectUri),
       },
     });
@@ -224,7 +234,7 @@ export function createSignIn(options: SignInOptions) {
       return createClientProblem('unsupported_response_type', 'The app must ask for a code (response_type=code).');
     if (fields.code_challenge_method !== 'S256' || !/^[\w-]{43}$/.test(fields.code_challenge ?? ''))
       return createClientProblem('invalid_request', 'The app must use PKCE with S256.');
-    if (!isThisResource(fields.resource))
+    if (!isOwnResource(fields.resource))
       return createClientProblem('invalid_target', 'The app asks for access to another server.');
     return { client, redirectUri, fields };
   }
@@ -295,10 +305,10 @@ export function createSignIn(options: SignInOptions) {
 }
 
 /** The names of the authorization request parameters that the sign-in form submits again. */
-const forwardedParameters =
+const forwardedParameterNames =
   'response_type client_id redirect_uri code_challenge code_challenge_method state resource scope'.split(' ');
 
-const pickState = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
+const pickStateParameter = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
 /**
  * The reason why the server rejects an authorization request. `back` is a link that reports the error to the client.
@@ -349,13 +359,13 @@ function createStateProblem(error: unknown): SubmissionProblem {
 type OAuthError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
 
 /** Rejects the request with an OAuth error response (RFC 6749, section 5.2). */
-function refuse(error: OAuthError, message: string, status: 400 | 401 | 413 | 415 = 400): never {
+function rejectRequest(error: OAuthError, message: string, status: 400 | 401 | 413 | 415 = 400): never {
   throw new HTTPException(status, { cause: error, message });
 }
 
-function refuseMissing(form: Record<string, string>, requiredFields: string[]) {
+function rejectMissingField(form: Record<string, string>, requiredFields: string[]) {
   const missingField = requiredFields.find((name) => !form[name]);
-  if (missingField !== undefined) refuse('invalid_request', `${missingField} is missing.`);
+  if (missingField !== undefined) rejectRequest('invalid_request', `${missingField} is missing.`);
 }
 
 const formType = 'application/x-www-form-urlencoded';
@@ -364,21 +374,25 @@ const formType = 'application/x-www-form-urlencoded';
  * Reads the body of a request as text.
  * @throws HTTPException if the body is too large or has a media type other than `mediaType`
  */
-async function readText(context: Context, type: string): Promise<string> {
-  const bodyResult = await readBody(context, { type, maxBytes: maxBodyBytes });
+async function readBodyText(context: Context, mediaType: string): Promise<string> {
+  const bodyResult = await readBody(context, { type: mediaType, maxBytes: maxBodyBytes });
   if ('text' in bodyResult) return bodyResult.text;
   const { status } = bodyResult;
-  return refuse('invalid_request', status === 415 ? `Send ${type}.` : `Send at most ${maxBodyBytes} bytes.`, status);
+  return rejectRequest(
+    'invalid_request',
+    status === 415 ? `Send ${mediaType}.` : `Send at most ${maxBodyBytes} bytes.`,
+    status,
+  );
 }
 
 /**
  * Reads the fields of a submitted form.
  * @throws HTTPException if a field is repeated or a required field is missing
  */
-async function readFields(context: Context, requiredFields: string[]): Promise<Record<string, string>> {
-  const form = new URLSearchParams(await readText(context, formType));
-  if (new Set(form.keys()).size !== form.size) refuse('invalid_request', 'A field is repeated.');
+async function readFormFields(context: Context, requiredFields: string[]): Promise<Record<string, string>> {
+  const form = new URLSearchParams(await readBodyText(context, formType));
+  if (new Set(form.keys()).size !== form.size) rejectRequest('invalid_request', 'A field is repeated.');
   const fields = Object.fromEntries(form);
-  refuseMissing(fields, requiredFields);
+  rejectMissingField(fields, requiredFields);
   return fields;
 }

@@ -10,7 +10,7 @@ import { createEncryption, decodeToken } from '../../../storage/store/encryption
  * the time of the last renewal. A connection without an entry has ended. If this record is lost, all connections of the
  * API key end.
  */
-type Connections = Record<string, { renewed: number; at: number }>;
+type OpenConnections = Record<string, { renewed: number; at: number }>;
 
 /** Options for `createTokenIssuer`, which issues and checks tokens. */
 export interface TokensOptions {
@@ -60,7 +60,7 @@ type TokenKind = keyof typeof lifetimesMs;
  */
 const maxConnections = 64;
 /** The maximum number of API keys whose sign-in connections are stored in memory. */
-const maxStoredKeys = 10_000;
+const maxStoredApiKeys = 10_000;
 
 /**
  * The encrypted content of a token. The property names are short, because clients send the token with every request.
@@ -92,7 +92,7 @@ interface TokenContent {
 const hashText = (text: string) => createHash('sha256').update(text).digest('base64url');
 
 /** Creates the functions that issue, renew, check and revoke tokens. */
-export function createTokens(options: TokensOptions) {
+export function createTokenIssuer(options: TokensOptions) {
   const { secret, resource, connections = createMemoryConnections(), now, getTenantId } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, issuedAt: number) => {
@@ -122,20 +122,20 @@ export function createTokens(options: TokensOptions) {
    * and may have been stolen, so it ends the connection.
    * @returns the response of the token endpoint (RFC 6749, section 5.1), or undefined if the connection was not renewed
    */
-  const renewConnection = async (content: TokenContent) => {
+  const renewConnection = async (tokenContent: TokenContent) => {
     const renewedAt = now();
-    const { tenantId, connection } = extractCredentials(content);
+    const { tenantId, connection } = extractCredentials(tokenContent);
     await options.onRenewed?.(connection);
     const isRenewed = await connections.update(tenantId, (storedConnections = {}) => {
-      const { [content.f]: storedConnection, ...others } = storedConnections;
+      const { [tokenContent.f]: storedConnection, ...others } = storedConnections;
       if (storedConnection === undefined) return { result: false };
-      if (storedConnection.renewed !== content.n) return { next: others, result: false };
-      if (content.e <= renewedAt) return { result: false };
-      return { next: { ...others, [content.f]: { renewed: content.n + 1, at: renewedAt } }, result: true };
+      if (storedConnection.renewed !== tokenContent.n) return { next: others, result: false };
+      if (tokenContent.e <= renewedAt) return { result: false };
+      return { next: { ...others, [tokenContent.f]: { renewed: tokenContent.n + 1, at: renewedAt } }, result: true };
     });
     if (!isRenewed) return undefined;
-    const { k, b, f, c } = content;
-    const nextContent = { k, b, f, n: content.n + 1, c };
+    const { k, b, f, c } = tokenContent;
+    const nextContent = { k, b, f, n: tokenContent.n + 1, c };
     return {
       access_token: encryptToken('access', nextContent, renewedAt),
       token_type: 'Bearer',
@@ -182,16 +182,16 @@ export function createTokens(options: TokensOptions) {
      * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. A refresh
      * token that is used twice ends the sign-in connection.
      */
-    refreshTokens: async (token: string, clientId: string) => {
-      const content = decryptToken('refresh', token);
+    refreshTokens: async (refreshToken: string, clientId: string) => {
+      const content = decryptToken('refresh', refreshToken);
       return content?.c === hashText(clientId) ? renewConnection(content) : undefined;
     },
     /**
      * Returns the credentials that an access token contains. Returns undefined if the token has expired or its sign-in
      * connection has ended.
      */
-    findCredentials: async (token: string): Promise<Credentials | undefined> => {
-      const content = decryptToken('access', token);
+    findCredentials: async (accessToken: string): Promise<Credentials | undefined> => {
+      const content = decryptToken('access', accessToken);
       if (content === undefined || content.e <= now()) return undefined;
       const credentials = extractCredentials(content);
       const storedConnections = await connections.read(credentials.tenantId);
@@ -218,12 +218,12 @@ export function createTokens(options: TokensOptions) {
  * again.
  */
 function createMemoryConnections() {
-  const connectionsByTenant = new LRUCache<string, Connections>({ max: maxStoredKeys });
+  const connectionsByTenant = new LRUCache<string, OpenConnections>({ max: maxStoredApiKeys });
   return {
     read: async (tenantId: string) => connectionsByTenant.get(tenantId),
     update: async <Result>(
       tenantId: string,
-      change: (connections?: Connections) => { next?: Connections; result: Result },
+      change: (connections?: OpenConnections) => { next?: OpenConnections; result: Result },
     ) => {
       const { next, result } = change(connectionsByTenant.get(tenantId));
       if (next) connectionsByTenant.set(tenantId, next);
