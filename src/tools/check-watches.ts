@@ -329,7 +329,8 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];
-  // If a check read no ads, its lists of changes are empty, or null if there is no earlier check to compare with.
+  // A check that read no ads found no changes, so its lists are empty. Without an earlier check to compare with, the
+  // changes are unknown, so there are no lists.
   const defaultIds = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? defaultIds,

@@ -34,7 +34,7 @@ describe('The library key command', () => {
     expect((await run(['key', 'list', ...databaseFlag(database)])).out).toContain('revoked 2026-03-15');
   });
 
-  test('commands `library key create` that run at the same time each create a different key', async ({ database }) => {
+  test('commands `library key create` that run at the same time create different keys', async ({ database }) => {
     const creations = await Promise.all(
       Array.from({ length: 3 }, () => runCommand(['library', 'key', 'create', ...databaseFlag(database)])),
     );

@@ -40,7 +40,7 @@ describeEveryServer('Replicas with sign-in', (server) => {
     for (const at of [one, other]) expect((await at.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(401);
   });
 
-  test('a sign-in connection ends on all replicas when its client gets a confirmation that it is revoked', async () => {
+  test('after one replica has confirmed that a sign-in connection is revoked, all replicas reject the tokens of the connection', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     const revoke = async () => {

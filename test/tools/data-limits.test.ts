@@ -136,7 +136,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(firstLine).toContain(`costs ${atMost} credits.`);
   });
 
-  test('an empty SQL result about a search that was read only in part begins with the ads that are missing', async ({
+  test('an empty SQL result about an incomplete gathering first says how many ads are missing', async ({
     upstream,
     server,
   }) => {

@@ -52,7 +52,7 @@ test('gather_ads stops when the API rejects an expired cursor and keeps the ads 
   });
 });
 
-test('the ads of a page that was paid for stay stored if reading the page again fails', async ({ upstream, start }) => {
+test('paid ads stay in the dataset if the server cannot read their page a second time', async ({ upstream, start }) => {
   const service = serveAds(upstream, 1100);
   const server = await start({ resultTokens: 100_000 });
   const args = { filters: { query: 'tea' }, limit: 100 };

@@ -59,8 +59,8 @@ interface Frame {
   /** The key of the current property, if the frame is an object that is read property by property. */
   key: string;
   /**
-   * The reason for parsing the items one by one: the list or object is damaged, or too long to be parsed as a whole.
-   * Empty if the list or object is parsed as a whole.
+   * Why the list or object is open, that is, why the reader parses its items one by one: the JSON is damaged, or it is
+   * too long to be parsed as a whole. Empty if the list or object is parsed as a whole.
    */
   openReason: string;
   /** True if the list or object turned out to be a record itself. The reader then ignores the remaining items. */
