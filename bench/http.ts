@@ -202,8 +202,8 @@ function addRows(): void {
 }
 
 async function startListening(file: string, ...args: string[]): Promise<{ origin: string; process: ChildProcess }> {
-  const { readyMessage: ready, process } = await startChild<AddressInfo>(file, ...args);
-  return { origin: `http://127.0.0.1:${ready.port}`, process };
+  const { readyMessage, process } = await startChild<AddressInfo>(file, ...args);
+  return { origin: `http://127.0.0.1:${readyMessage.port}`, process };
 }
 
 async function stopServers(httpCommand: HttpCommand): Promise<void> {

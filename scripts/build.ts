@@ -120,18 +120,7 @@ const keepImportsOfOtherGroups: Plugin = {
  * Source files that the first tool call of a session loads one after another. Their chunks are joined into one file,
  * which loads faster.
  */
-const firstCallFiles = [
-  'api/client',
-  'api/http',
-  'cache/accepted-keys',
-  'cache/call-cache',
-  'credits/meter',
-  'mcp/call-tool',
-  'mcp/caller-context',
-  'storage/in-memory',
-  'storage/keys',
-  'storage/open',
-].map((name) => `src/${name}.ts`);
+const firstCallFiles = ['src/call-modules.ts', 'src/mcp/call-tool.ts'];
 /**
  * Source files that only some sessions load at startup: sessions that use a library on this machine, and sessions in
  * protocol revision 2026-07-28.

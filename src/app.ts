@@ -171,16 +171,19 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const { baseUrl } = apiService;
   const filesFolder = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
-  const { createHttpService, createUndiciFetch: undiciFetch } = await import('./api/http.ts');
-  const { createApi } = await import('./api/client.ts');
-  const { openMeter } = await import('./credits/meter.ts');
-  const { openCallCache } = await import('./cache/call-cache.ts');
-  const { recordAcceptedKeys } = await import('./cache/accepted-keys.ts');
-  const { createSingleUserAcceptedKeys } = await import('./storage/keys.ts');
-  const { openState } = await import('./storage/open.ts');
-  const { getExportsFolder } = await import('./storage/exports.ts');
-  const { createMemoryLedger } = await import('./storage/in-memory.ts');
-  const { createCallerContexts } = await import('./mcp/caller-context.ts');
+  const {
+    createApi,
+    createCallerContexts,
+    createHttpService,
+    createMemoryLedger,
+    createSingleUserAcceptedKeys,
+    createUndiciFetch,
+    getExportsFolder,
+    openCallCache,
+    openMeter,
+    openState,
+    recordAcceptedKeys,
+  } = await import('./call-modules.ts');
   const state = openState({
     ttlMs: cacheSeconds * 1000,
     baseUrl,
@@ -218,7 +221,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
     if (shared && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
-  const network = undiciFetch();
+  const network = createUndiciFetch();
   const { fetch = network.fetch } = apiService;
   const meterOptions = { ledger, windows: usageWindows, budget, createCallLedger, timeoutMs, now: monotonicNow };
   const { datasets, responseCache } = state;
@@ -268,8 +271,8 @@ export async function openCallResources(options: AppOptions, apiService: Service
 
 async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall): Promise<void> {
   if (!request.operation.requiresCredits) return;
-  const { computeRequestPriceBounds: computeRequestBounds, isExactPrice } = await import('./credits/prices.ts');
-  const bounds = computeRequestBounds(await meter.readPrices(owner.tenantId), request);
+  const { computeRequestPriceBounds, isExactPrice } = await import('./credits/prices.ts');
+  const bounds = computeRequestPriceBounds(await meter.readPrices(owner.tenantId), request);
   const fields = {
     operation: request.operation.name,
     credits: isExactPrice(bounds) ? bounds.atMost : `${bounds.atLeast} or more`,
@@ -361,8 +364,8 @@ async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): P
 }
 
 async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions): Promise<Service> {
-  const { createDemoLibrary: demoLibrary, libraryFilters } = await import('./library/open.ts');
-  const { apiKey, fetch, callApi, close } = demoLibrary({
+  const { createDemoLibrary, libraryFilters } = await import('./library/open.ts');
+  const { apiKey, fetch, callApi, close } = createDemoLibrary({
     now,
     baseUrls: { media: mediaUrl, app: 'https://app.demo.example' },
     onError: (error) => log.error('the demo library failed', { error: String(error) }),

@@ -64,7 +64,8 @@ const mayImport: Record<string, string> = {
   drawing: 'drawing',
   library: 'library ui reports dataset pictures views api src/lock.ts',
   config: 'config api logging',
-  'src/app.ts': 'api cache credits storage tools mcp pictures library config logging',
+  'src/app.ts': 'api cache credits storage tools mcp pictures library config logging src/call-modules.ts',
+  'src/call-modules.ts': 'api cache credits storage mcp',
   cli: 'cli library transports mcp storage api config logging src/app.ts views',
   'src/embed.ts': 'mcp config logging src/app.ts',
   'src/main.ts': 'cli',
@@ -134,9 +135,10 @@ test('source files have descriptive names and only named exports', () => {
   expect(violations).toEqual([]);
 });
 
-test('no source file has more than 600 lines', () => {
+test('no source file has more than 600 lines of code, not counting comments and empty lines', () => {
   const files = ['src', 'test', 'bench', 'scripts'].flatMap(listFiles).map(parseSource);
-  expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
+  const countCodeLines = (text: string) => (removeComments(text).match(/^.*\S.*$/gm) ?? []).length;
+  expect(files.filter(({ text }) => countCodeLines(text) > 600).map(({ file }) => file)).toEqual([]);
 });
 
 test('the imports between source files contain no cycles', () => {

@@ -333,8 +333,8 @@ async function writeWorkbook(
   buildMethodRows: () => SheetCell[][],
   writeBytes: WriteBytes,
 ): Promise<void> {
-  const { createWorkbookWriter: openWorkbook } = await import('./workbook.ts');
-  const workbook = openWorkbook(writeBytes);
+  const { createWorkbookWriter } = await import('./workbook.ts');
+  const workbook = createWorkbookWriter(writeBytes);
   for (const { counts, run } of countedStatements) {
     const { columns, rowCount } = await run(readColumnTypes);
     if (rowCount > maxSheetRows)
