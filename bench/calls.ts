@@ -16,7 +16,7 @@ import type { PageOfAdsInfo } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
 
 const roundCount = Number(process.argv[2] ?? 1000);
-/** Number of unmeasured rounds before the measurement. They give the JavaScript engine time to compile the code. */
+/** The number of unmeasured rounds before the measurement. They give the JavaScript engine time to compile the code. */
 const warmUpRounds = 200;
 /**
  * Limits in milliseconds. A call may take at most `maxAddedMs` longer on our server than on a minimal server with the

@@ -28,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 const durationMs = 1000 * Number(values.seconds);
-/** Maximum time that a store may add to the median response time of cached calls, in milliseconds. */
+/** The maximum time that a store may add to the median response time of cached calls, in milliseconds. */
 const maxAddedMs: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsPerKey = 10_000;
 

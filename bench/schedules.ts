@@ -28,8 +28,8 @@ const scheduleCount = Number(positionals[0] ?? 20_000);
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
 const processCount = availableParallelism();
 /**
- * Number of random account schedules that run at the same time in a real store. Each schedule uses a separate account,
- * and spends most of its time waiting for the store.
+ * The number of random account schedules that run at the same time in a real store. Each schedule uses a separate
+ * account, and spends most of its time waiting for the store.
  */
 const concurrentScheduleCount = 40;
 

@@ -25,7 +25,7 @@ const { values } = parseArgs({
 const callerCount = 32;
 const turnCount = 5;
 /**
- * Number of turns (equal parts of the run) after which all caches are full. From then on, memory must not grow any
+ * The number of turns (equal parts of the run) after which all caches are full. From then on, memory must not grow any
  * more.
  */
 const warmUpTurnCount = 3;
@@ -52,8 +52,8 @@ const problems: string[] = [];
 let requestCount = 0;
 let unknownKeyCount = 0;
 /**
- * Ids of all ads and pages that callers have received so far. The server stores these items in the callers' datasets,
- * so memory may grow with their number.
+ * The ids of all ads and pages that callers have received so far. The server stores these items in the callers'
+ * datasets, so memory may grow with their number.
  */
 const receivedIds = new Set<string>();
 

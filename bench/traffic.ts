@@ -22,7 +22,7 @@ export interface CallerTraffic {
 
 /** A long text for filters. Caches limit the total size of their entries, so long filters fill the caches early. */
 const longWord = 'x'.repeat(7500);
-/** Maximum number of remembered ids. The limit keeps the memory of this program from growing. */
+/** The maximum number of remembered ids. The limit keeps the memory of this program from growing. */
 const maxRememberedIds = 200;
 
 /**

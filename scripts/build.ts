@@ -50,7 +50,7 @@ const distFolder = new URL('dist/', root);
 const buildFolder = new URL(`.building-${process.pid}/`, root);
 const chunkFolder = new URL('pieces/', buildFolder);
 const viewFolder = new URL('src/board/view/', root);
-/** Maximum number of builds that stay in `dist`, including the latest one. */
+/** The maximum number of builds that stay in `dist`, including the latest one. */
 const maxStoredBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 

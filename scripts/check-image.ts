@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const image = 'ad-library-mcp:check';
 const [nodeImage] = process.argv.slice(2);
 
-/** Name of the installed container engine: `podman` or `docker`. */
+/** The name of the installed container engine: `podman` or `docker`. */
 const engine = findEngine();
 // Show only the message of a failure. The container engine has already printed its error, and a stack trace would not
 // help the reader.

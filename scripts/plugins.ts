@@ -5,7 +5,7 @@ import { encodeJson, readServerFiles } from './bundle.ts';
 const root = new URL('../', import.meta.url);
 const readProjectFile = (path: string) => readFileSync(new URL(path, root));
 
-/** Name of the plugin in every host. Its MCP server has the same name. */
+/** The name of the plugin in every host. Its MCP server has the same name. */
 const pluginName = 'ad-library';
 
 /** Fields of `manifest.json` that are copied into plugins. `npm run docs` copies them from `package.json`. */
@@ -58,7 +58,7 @@ interface PluginDescription {
   /** Paragraphs of the plugin's `README.md`. */
   readmeParagraphs: string[];
   jsonFiles: Record<string, object>;
-  /** Path at which the host looks for the icon. */
+  /** The path at which the host looks for the icon. */
   iconPath?: string;
 }
 

@@ -157,8 +157,8 @@ export async function openApp(options: AppOptions) {
 }
 
 /**
- * Time limit in milliseconds for the request that asks the service to which account an API key belongs. A paid response
- * may have to wait this long before it is stored.
+ * The time limit in milliseconds for the request that asks the service to which account an API key belongs. A paid
+ * response may have to wait this long before it is stored.
  */
 const maxWhoamiMs = 5000;
 

@@ -21,7 +21,7 @@ interface Session {
   call: CallTool;
   queryRows(sql: string, limit?: number): Promise<Rows>;
   advanceWeek(): void;
-  /** Ids of three ads that the first question of the evaluation found. Later questions are about these ads. */
+  /** The ids of three ads that the first question of the evaluation found. Later questions are about these ads. */
   adIds: string[];
   pageId: string;
 }

@@ -23,9 +23,9 @@ const countTextTokens = (text: string): number =>
 export interface CallCosts {
   calls: number;
   credits: number;
-  /** Number of tokens in the result texts that a model reads. */
+  /** The number of tokens in the result texts that a model reads. */
   tokens: number;
-  /** Number of tokens in the responses of the ad service, or 0 if these tokens are not counted. */
+  /** The number of tokens in the responses of the ad service, or 0 if these tokens are not counted. */
   rawTokens: number;
 }
 

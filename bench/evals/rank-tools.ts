@@ -6,7 +6,7 @@ const readJson = (file: string) => JSON.parse(readFileSync(new URL(file, import.
 interface Question {
   question: string;
   source: string;
-  /** Names of the tools of this server that can answer the question. */
+  /** The names of the tools of this server that can answer the question. */
   tools: string[];
   /**
    * True if authors may improve tool descriptions with this question in mind. The other questions are kept for an
@@ -35,7 +35,7 @@ export interface RankedQuestion extends Question {
 }
 
 /**
- * Number of tools that the model receives for a question, if its host searches for tools instead of listing all of
+ * The number of tools that the model receives for a question, if its host searches for tools instead of listing all of
  * them.
  */
 export const maxShownTools = 5;

@@ -6,7 +6,7 @@
 interface TestEnvironment {
   /** Base URL of the local server that acts as the language model of the host. */
   modelUrl: string;
-  /** Path of the server's main file, which docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
+  /** The path of the server's main file, which docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
   /** Returns the path of the folder of a plugin in `dist-plugins`, e.g. for the plugin `claude-plugin`. */
   pluginFolder(pluginName: string): string;
@@ -24,9 +24,9 @@ interface HostSetup {
    * begin with `./`.
    */
   files?: Record<string, object | string>;
-  /** Commands that add the server to the host. They run before the model gets a question. */
+  /** The commands that add the server to the host. They run before the model gets a question. */
   commands?: HostCommand[];
-  /** Arguments of the host's program that send a question to the model. */
+  /** The arguments with which the host's program asks its model a question. */
   questionArgs: string[];
 }
 
@@ -59,7 +59,7 @@ export interface HostUnderTest {
   packageName: string;
   /** Version to install if the newest version cannot be installed. */
   packageVersion?: string;
-  /** Path of the program in the installation folder, e.g. `node_modules/.bin/codex`. */
+  /** The path of the program in the installation folder, e.g. `node_modules/.bin/codex`. */
   program: string;
   variables(environment: TestEnvironment): Record<string, string>;
   setups(environment: TestEnvironment): { command: HostSetup; plugin?: HostSetup };

@@ -36,11 +36,11 @@ export interface HostMeasurement {
   /** True if the model received the error message of a failed tool call. */
   readsErrors: boolean;
   links: LinkOutcome;
-  /** Number of tools that the server listed. */
+  /** The number of tools that the server listed. */
   listedTools: number;
-  /** Number of our tools whose schemas the model received during the run. */
+  /** The number of our tools whose schemas the model received during the run. */
   tools: number;
-  /** Number of our tools that a single request to the model contains more than once, e.g. under two names. */
+  /** The number of our tools that a single request to the model contains more than once, e.g. under two names. */
   repeatedTools: number;
   instructions: InstructionsOutcome;
   /** True if the model received the path or the link at which a report is stored. */

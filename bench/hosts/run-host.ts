@@ -22,7 +22,7 @@ const steps: ScriptStep[] = [
   },
 ];
 
-/** Time limit of one command in milliseconds. On a busy machine, hosts need up to a minute. */
+/** The time limit of one command in milliseconds. On a busy machine, hosts need up to a minute. */
 const maxCommandMs = 180_000;
 
 const [hostId = '', setupName = 'command', installationFolder = '', nodePath = process.execPath] =

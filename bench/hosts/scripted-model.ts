@@ -69,7 +69,7 @@ export async function startScriptedModel(steps: readonly ScriptStep[]) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    /** Names of tools that the script wanted to call but that the host did not offer to its model. */
+    /** The names of tools that the script wanted to call but that the host did not offer to its model. */
     missingTools: script.missingTools,
     close: () => server.closeAllConnections(),
   };

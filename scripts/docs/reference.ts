@@ -9,7 +9,7 @@ import type { Tool } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
 
 /**
- * Maximum length of a tool description in the README, in characters. If the first sentence is longer, it is still
+ * The maximum length of a tool description in the README, in characters. If the first sentence is longer, it is still
  * included in full.
  */
 const maxSummaryLength = 160;

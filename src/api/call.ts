@@ -32,7 +32,7 @@ export interface CallOwner {
   connection?: Connection | undefined;
 }
 
-/** Options that control how the response cache handles a call. */
+/** The options that control how the response cache handles a call. */
 export interface CacheOptions {
   /** True to send the request even if its response is in the cache. */
   fresh?: boolean | undefined;

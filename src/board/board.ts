@@ -45,8 +45,8 @@ async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> 
 }
 
 /**
- * Maximum size of one tool result for the board, in bytes of JSON. The limit is low because hosts copy a result through
- * several browser windows.
+ * The maximum size of one tool result for the board, in bytes of JSON. The limit is low because hosts copy a result
+ * through several browser windows.
  */
 const maxResultBytes = 500_000;
 /**
@@ -62,12 +62,12 @@ const toolsCalledByBoard = ['search_ads', 'list_collections', 'add_collection_it
 const pageTokenInput = z.string().max(100).optional().describe('The token in the page of the board.');
 const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
-/** Maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
+/** The maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
 const maxBoardAds = 10_000;
-/** Maximum number of ad ids in one call of a board tool. */
+/** The maximum number of ad ids in one call of a board tool. */
 const maxIdsPerCall = 2000;
 /**
- * Maximum length of an ad id in characters. Valid ids are shorter, but the result repeats unknown ids and must not
+ * The maximum length of an ad id in characters. Valid ids are shorter, but the result repeats unknown ids and must not
  * become too large.
  */
 const maxAdIdLength = 200;
@@ -318,7 +318,7 @@ function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** Maximum number of pictures in one call of `board_pictures`. */
+/** The maximum number of pictures in one call of `board_pictures`. */
 const maxPicturesPerCall = 24;
 
 const boardPictures = defineTool({

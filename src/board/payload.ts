@@ -29,8 +29,8 @@ export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   /** True if the ad was new in the last check of a watch, i.e. of a search that is repeated to find new ads. */
   isNew?: boolean;
   /**
-   * Id of the variant (a group of ads of one advertiser page with nearly the same text) to which the ad belongs. It is
-   * the id of the earliest ad in the variant. For the earliest ad, `variant` is undefined.
+   * The id of the variant (a group of ads of one advertiser page with nearly the same text) to which the ad belongs. It
+   * is the id of the earliest ad in the variant. For the earliest ad, `variant` is undefined.
    */
   variant?: string;
   /**
@@ -53,7 +53,7 @@ export type FullAd = BriefAd &
 
 /** A change of an ad: the values of a field before and after the change. */
 export interface BoardChange {
-  /** Time at which the server first received the newer version of the ad, in ISO format. */
+  /** The time at which the server first received the newer version of the ad, in ISO format. */
   at: string;
   field: string;
   from?: string;
@@ -68,22 +68,22 @@ export interface BoardCard {
 
 /** The result of the tool `board_ads`, from which the ad board gets its ads. */
 export interface BoardAdsResult<Ad extends BriefAd = BriefAd> {
-  /** Time of the tool call, in ISO format. */
+  /** The time of the tool call, in ISO format. */
   asOf: string;
   /**
-   * Time at which the service returned the ads, in ISO format. If the ads were read at different times, this is the
+   * The time at which the service returned the ads, in ISO format. If the ads were read at different times, this is the
    * earliest time. Absent if there are no ads.
    */
   readAt?: string;
-  /** Names of the tools that the board may call. The operator of the server can turn tools off. */
+  /** The names of the tools that the board may call. The operator of the server can turn tools off. */
   offeredTools: string[];
   ads: Ad[];
   /**
-   * Ids of ads that did not fit into this result. The board requests these ads in another call, with the argument
+   * The ids of ads that did not fit into this result. The board requests these ads in another call, with the argument
    * `ids`.
    */
   left: string[];
-  /** Ids of requested ads that the server does not store, e.g. because it removed them to save memory. */
+  /** The ids of requested ads that the server does not store, e.g. because it removed them to save memory. */
   missingIds: string[];
   gathering?: BoardGathering;
 }
@@ -105,7 +105,7 @@ export interface BoardGathering {
 /** The result of the tool `board_pictures`, from which the ad board gets the pictures of ads. */
 export interface BoardPicturesResult {
   pictures: BoardPicture[];
-  /** Ids of pictures that did not fit into this result. The board requests these pictures again. */
+  /** The ids of pictures that did not fit into this result. The board requests these pictures again. */
   left: string[];
 }
 
@@ -130,7 +130,7 @@ export interface BoardContext {
   /** True if the listed items are advertiser pages, which the board cannot show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** Price of the next page of results, if known. While the cache contains the page, `atLeast` is 0. */
+  /** The price of the next page of results, if known. While the cache contains the page, `atLeast` is 0. */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
@@ -143,11 +143,11 @@ export interface BoardContext {
 
 /** The estimated cost of reading all ads that match a search, as returned by the tool `gather_ads`. */
 export interface BoardEstimate {
-  /** Number of matching ads, or null if the service does not report this number. */
+  /** The number of matching ads, or null if the service does not report this number. */
   ads: number | null;
-  /** Number of matching ads that the server has already read. */
+  /** The number of matching ads that the server has already read. */
   read?: number;
-  /** Number of result pages that the server has not read yet, or null if this number is unknown. */
+  /** The number of result pages that the server has not read yet, or null if this number is unknown. */
   pages: number | null;
   /** Exact price in credits, or null if it is unknown or only its bounds `atLeast` and `atMost` are known. */
   credits: number | null;

@@ -27,8 +27,8 @@ type AxisKind = 'dates' | 'numbers' | 'names';
 
 const maxSeries = 8;
 /**
- * Maximum number of points for each chart type and axis. Bars have lower limits than lines, because every bar needs a
- * minimum width.
+ * The maximum number of points for each chart type and axis. Bars have lower limits than lines, because every bar needs
+ * a minimum width.
  */
 const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
   bar: { names: 40, dates: 60, numbers: 60 },
@@ -115,7 +115,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
     /**
-     * List with the title of the number column, e.g. `spend`. Set only if the series are named after values of the
+     * The list with the title of the number column, e.g. `spend`. Set only if the series are named after values of the
      * second column, because such names do not say what the numbers measure.
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
@@ -127,7 +127,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
       /** Unit of the number column, e.g. `days`. Undefined for counts. */
       unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
       /**
-       * Index of the series, which determines its color. The color stays the same if the series are divided into
+       * The index of the series, which determines its color. The color stays the same if the series are divided into
        * panels.
        */
       seriesIndex,
@@ -139,7 +139,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
 /** One position on the axis, e.g. a month, with the values of all series. */
 interface ChartPoint {
   name: string;
-  /** Number of the table row, from 1. It is 0 for a point that was added for a missing date. */
+  /** The number of the table row, from 1. It is 0 for a point that was added for a missing date. */
   rowNumber: number;
   /** Position on the axis: a time in milliseconds, a number, or the index of the row. */
   position: number;

@@ -19,7 +19,7 @@ export type Shape =
   | {
       kind: 'text';
       text: string;
-      /** Text that is drawn instead of `text` if the font has none of its letters, e.g. `row 3`. */
+      /** The text that is drawn instead of `text` if the font has none of its letters, e.g. `row 3`. */
       fallbackText?: string;
       x: number;
       /** y coordinate of the baseline (the line on which the letters stand), in pixels. */
@@ -35,12 +35,13 @@ export type Point = readonly [x: number, y: number];
 /** Color of a shape: a name such as `ink` (the color of text), or the index of the series that the shape belongs to. */
 export type ChartColor = 'ink' | 'soft' | 'grid' | number;
 
-/** Options for drawing a chart. */
+/** The options for drawing a chart. */
 export interface ChartOptions {
   /** True to draw the chart for a screen that is about 360 pixels wide. */
   isNarrow?: boolean;
   /**
-   * Time at which the ads were last read, in milliseconds. The month, week or day of this time is drawn as unfinished.
+   * The time at which the ads were last read, in milliseconds. The month, week or day of this time is drawn as
+   * unfinished.
    */
   readAt?: number | undefined;
   isDemo?: boolean;
@@ -80,7 +81,7 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
 }
 
 /**
- * Maximum number of lines of notes below the chart. Further lines are left out, because the text of the tool result
+ * The maximum number of lines of notes below the chart. Further lines are left out, because the text of the tool result
  * contains all notes.
  */
 const maxNoteLines = 12;

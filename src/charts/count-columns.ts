@@ -72,7 +72,7 @@ function isUsedInComparison(statement: string, column: string): boolean {
 const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
 const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
 const comparisonBeforePattern = /[<>=]/;
-/** Maximum number of characters between a comparison operator and the column name after the operator. */
+/** The maximum number of characters between a comparison operator and the column name after the operator. */
 const maxOperatorDistance = 100;
 
 const aliasPattern =

@@ -16,7 +16,7 @@ interface CommandDescription {
   flagHelp?: Partial<Flags>;
   /** The arguments of the command, each with its syntax, e.g. `<tool>`, and its help text. */
   args?: readonly (readonly [syntax: string, help: string])[];
-  /** Options that are not settings, each with its syntax, its help text and, if needed, a parser for the value. */
+  /** The options that are not settings, each with its syntax, its help text and, if needed, a parser for the value. */
   options?: readonly (readonly [syntax: string, help: string, parse?: (text: string) => unknown])[];
   /** Additional help text, which `--help` prints after the options. */
   details?: string;

@@ -9,10 +9,10 @@ interface DailyAccount {
   uncertain: number;
   calls: number;
   /**
-   * The reservations of calls in progress, by id. If `booked` is set, the credits of a reservation already count as
+   * The reservations of calls in progress, by id. If `possibleCharge` is set, the credits of a reservation already count as
    * spent.
    */
-  leases: Readonly<Record<string, { booked?: unknown }>>;
+  leases: Readonly<Record<string, { possibleCharge?: unknown }>>;
 }
 
 /**
@@ -39,7 +39,7 @@ export function resetAccountOnNewDay<Account extends DailyAccount>(
   }
   if (today <= day) return account;
   if (day === '') return { ...account, day: today };
-  const openLeases = Object.entries(account.leases).filter(([, { booked }]) => booked === undefined);
+  const openLeases = Object.entries(account.leases).filter(([, { possibleCharge }]) => possibleCharge === undefined);
   return { ...account, day: today, spent: 0, uncertain: 0, calls: 0, leases: Object.fromEntries(openLeases) };
 }
 

@@ -47,13 +47,13 @@ export interface AdFacts {
   pageName: string | null;
   language: string | null;
   /**
-   * Id of the ad's variant, i.e. the group of ads on the same advertiser page with nearly the same text. Null if the ad
-   * has no visible text.
+   * The id of the ad's variant, i.e. the group of ads on the same advertiser page with nearly the same text. Null if
+   * the ad has no visible text.
    */
   variantId: string | null;
-  /** Time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
+  /** The time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
   lastSeenAt: number | null;
-  /** Time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
+  /** The time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
   readAt: number;
   /** Those fields of the constant `chartedFields` for which the ad has a value, e.g. `startedAt`. */
   chartedFields: readonly ChartedField[];
@@ -117,11 +117,11 @@ interface GatheringFacts {
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
 
 /**
- * Maximum number of tenants (API keys) whose facts stay in memory. It is also the number of tenants whose SQL tables
- * stay loaded.
+ * The maximum number of tenants (API keys) whose facts stay in memory. It is also the number of tenants whose SQL
+ * tables stay loaded.
  */
 const maxCachedTenants = 2;
-/** Number of ads to process before the event loop gets a turn, so that other calls are not delayed. */
+/** The number of ads to process before the event loop gets a turn, so that other calls are not delayed. */
 const adsPerBatch = 10;
 
 const maxCachedLanguages = 20_000;
@@ -391,12 +391,13 @@ function buildStoredAdRows(storedAd: StoredItem, facts: Omit<AdRowFacts, 'gather
 /** Values in the table row of an ad that do not come from the JSON of the ad, such as its time of arrival. */
 interface AdRowFacts extends Partial<Pick<AdFacts, 'language' | 'variantId'> & GroupedPicture> {
   /**
-   * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. The columns `daysRunning` and
-   * `active` describe the ad at this time.
+   * The time at which this version of the ad arrived, in milliseconds since the Unix epoch. The columns `daysRunning`
+   * and `active` describe the ad at this time.
    */
   gatheredAt: number;
   /**
-   * Time at which the first version of the ad arrived, in milliseconds since the Unix epoch. Defaults to `gatheredAt`.
+   * The time at which the first version of the ad arrived, in milliseconds since the Unix epoch. Defaults to
+   * `gatheredAt`.
    */
   firstGatheredAt?: number;
   /** The latest date on which any ad of the same search was seen running, as ISO text. */

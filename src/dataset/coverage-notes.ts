@@ -16,7 +16,7 @@ import type { ReadField, ReadFields } from './sql/statement.ts';
 /** The progress of a search whose ads were not all read, from which a note about the missing ads is written. */
 export interface IncompleteGathering {
   readCount: number;
-  /** Number of ads that match the search, or null if it is unknown. */
+  /** The number of ads that match the search, or null if it is unknown. */
   matchingCount: number | null;
   /**
    * The number of matching ads in words, e.g. `90 found in 2 of 3 parts`. Set only if a search is split into parts
@@ -24,11 +24,11 @@ export interface IncompleteGathering {
    */
   matchingCountText?: string | undefined;
   /**
-   * Number of ads that `matchingCount` counts more than once. The parts (smaller searches) of a split search may match
-   * the same ad, and `matchingCount` is the sum of all parts.
+   * The number of ads that `matchingCount` counts more than once. The parts (smaller searches) of a split search may
+   * match the same ad, and `matchingCount` is the sum of all parts.
    */
   repeatedCount: number;
-  /** Number of ads that were read and later removed from the dataset to free space. */
+  /** The number of ads that were read and later removed from the dataset to free space. */
   evictedCount: number;
   hasReadLastPage: boolean;
   /** True if the service keeps returning the same pages, so that the remaining ads cannot be read. */
@@ -194,7 +194,7 @@ export function formatOneDayAdvertisersNote(
 /** The share of ads with a value for a field, below which a note reports the field as incomplete. */
 const minShareWithValue = 0.95;
 const maxNamedFields = 5;
-/** Minimum number of ads that an advertiser must have to be mentioned in a note about an incomplete field. */
+/** The minimum number of ads that an advertiser must have to be mentioned in a note about an incomplete field. */
 const minAdsOfMentionedAdvertiser = 10;
 /**
  * An advertiser is mentioned in a note about an incomplete field if a value is at most half as common among its ads as

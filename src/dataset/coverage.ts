@@ -136,8 +136,8 @@ export interface CoverageInput {
 }
 
 /**
- * Maximum number of incomplete gatherings that the result lists in `partial`. Further gatherings are only counted in
- * `morePartial`.
+ * The maximum number of incomplete gatherings that the result lists in `partial`. Further gatherings are only counted
+ * in `morePartial`.
  */
 export const maxListedGatherings = 5;
 const maxNamedAdvertisers = 10;
@@ -398,7 +398,7 @@ function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput
 
 interface Advertiser extends Pick<AdFacts, 'pageId' | 'pageName'> {
   adCount: number;
-  /** Number of the advertiser's ads that belong to no completely read search. */
+  /** The number of the advertiser's ads that belong to no completely read search. */
   uncoveredCount: number;
 }
 

@@ -31,7 +31,7 @@ export interface ExportCounts extends Omit<ExportStatement, 'run'> {
   rowCount: number;
   /** The first rows of the result, with which a model can check the export without opening the file. */
   firstRows: Cell[][];
-  /** Number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
+  /** The number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
   truncatedCells: number;
   /** The ad fields that the SQL statement reads, and how many ads have a value for each field. */
   readFields: SqlExport['readFields'];
@@ -259,9 +259,9 @@ const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly C
 type WriteBytes = (bytes: Uint8Array) => Promise<void>;
 type YieldToEventLoop = ReturnType<typeof createEventLoopYielder>;
 
-/** Maximum number of rows below the header of an Excel sheet. Source: "Excel specifications and limits". */
+/** The maximum number of rows below the header of an Excel sheet. Source: "Excel specifications and limits". */
 const maxSheetRows = 1_048_575;
-/** Maximum number of characters in an Excel cell. Source: "Excel specifications and limits". */
+/** The maximum number of characters in an Excel cell. Source: "Excel specifications and limits". */
 const maxSheetCellChars = 32_767;
 /** Largest integer that Excel stores exactly, because Excel has a precision of 15 digits. */
 const maxSheetInteger = 999_999_999_999_999;
@@ -279,7 +279,7 @@ interface TypedColumn {
   type: ColumnType;
   /** True if all dates in the column are at midnight. Such dates are formatted without a time. */
   hasOnlyDays: boolean;
-  /** Length of the longest cell in characters, up to `maxColumnWidth`. */
+  /** The length of the longest cell in characters, up to `maxColumnWidth`. */
   widthChars: number;
 }
 
@@ -347,7 +347,7 @@ async function writeWorkbook(
   await workbook.end();
 }
 
-/** Name of the last sheet of a workbook. No other sheet may have this name. */
+/** The name of the last sheet of a workbook. No other sheet may have this name. */
 export const methodSheetName = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
@@ -379,9 +379,11 @@ function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], count
 const isExactInExcel = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
-/** Maximum number of cells in a Parquet row group. Row groups are small, because writing one blocks the event loop. */
+/**
+ * The maximum number of cells in a Parquet row group. Row groups are small, because writing one blocks the event loop.
+ */
 const maxRowGroupCells = 40_000;
-/** Maximum number of characters in a Parquet row group. */
+/** The maximum number of characters in a Parquet row group. */
 const maxRowGroupChars = 2_000_000;
 
 /** Writes rows to a Parquet file, one row group at a time. */

@@ -46,8 +46,8 @@ export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
   /**
-   * Maximum number of credits that this call may spend. If undefined, the call stops after the first page that costs
-   * credits.
+   * The maximum number of credits that this call may spend. If undefined, the call stops after the first page that
+   * costs credits.
    */
   maxCredits: number | undefined;
   /**
@@ -107,9 +107,9 @@ export interface GatherOutcome {
   /** The gathering, i.e. the stored ads of this search. Undefined if no ads are stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
-  /** Number of ads of this search that this call and earlier calls have read in total. */
+  /** The number of ads of this search that this call and earlier calls have read in total. */
   readCount: number;
-  /** Ids of the ads that this call has read, in lower case. */
+  /** The ids of the ads that this call has read, in lower case. */
   idsReadByCall: ReadonlySet<string>;
   /**
    * The number of credits that this call has spent. If the service does not report a charge, the highest possible
@@ -198,8 +198,8 @@ function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: Dat
  */
 const maxAdsToCache = 1000;
 /**
- * Maximum number of ad ids to read for one search. If the search is split into parts (smaller searches), an ad counts
- * once for each part that lists it. Up to this number, the dataset evicts no ids of a search that is being read.
+ * The maximum number of ad ids to read for one search. If the search is split into parts (smaller searches), an ad
+ * counts once for each part that lists it. Up to this number, the dataset evicts no ids of a search that is being read.
  */
 const maxAdsInParts = 100_000;
 /**
@@ -212,7 +212,7 @@ const maxPagesWithoutNewAds = 3;
  * far.
  */
 const minRemainingTimeFactor = 1.5;
-/** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
+/** The time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
 const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
 
 /**
@@ -222,14 +222,14 @@ const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
 interface PartProgress extends GatheringPart {
   /** True to request pages from the service even if their responses are in the cache. */
   fresh: boolean;
-  /** Ids of all ads that this call or earlier calls have read for this part of the search, in lower case. */
+  /** The ids of all ads that this call or earlier calls have read for this part of the search, in lower case. */
   readAdIds: Set<string>;
   /**
-   * Ids of the ads on all pages that this call has read. If a page adds no id to this set, the service may be repeating
-   * its pages.
+   * The ids of the ads on all pages that this call has read. If a page adds no id to this set, the service may be
+   * repeating its pages.
    */
   adIdsListedByCall: Set<string>;
-  /** Number of consecutive pages that contained only ads from earlier pages of this call. */
+  /** The number of consecutive pages that contained only ads from earlier pages of this call. */
   pagesWithoutNewAds: number;
   /**
    * All requests for which the service may charge. Each promise settles when its request has finished, even if the call
@@ -250,15 +250,15 @@ class GatheringReader {
   readonly #callBudget: CallBudget;
   /** The stored ads and the progress of the search and of each of its parts (smaller searches). */
   #openedGathering: OpenedGathering;
-  /** Ids of all ads that this call or earlier calls have read for the whole search, in lower case. */
+  /** The ids of all ads that this call or earlier calls have read for the whole search, in lower case. */
   readonly #adIds = new Set<string>();
   readonly #idsReadByCall = new Set<string>();
   /**
-   * Number of ads that the service has listed for this search. An ad that two parts (smaller searches) list counts
+   * The number of ads that the service has listed for this search. An ad that two parts (smaller searches) list counts
    * twice.
    */
   #listedCount = 0;
-  /** Maximum number of ads to read for this search. Never exceeds the number of ads that fit in the dataset. */
+  /** The maximum number of ads to read for this search. Never exceeds the number of ads that fit in the dataset. */
   #maxAds = 0;
   /** The largest page size to try, and the largest page size that the service has accepted so far. */
   readonly #pageSizes: { maxToTry: number; maxAccepted: number };

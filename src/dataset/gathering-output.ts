@@ -117,7 +117,7 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-/** Maximum number of ad ids in the result field `gone`, which lists ads that no longer match the search. */
+/** The maximum number of ad ids in the result field `gone`, which lists ads that no longer match the search. */
 const maxListedGoneIds = 40;
 
 /**

@@ -298,7 +298,7 @@ function findMostFrequentSpelling(values: readonly NonNullable<CountedValue>[]):
   return spelling;
 }
 
-/** Maximum length, in tokens, of a value in the summary, e.g. the name of an advertiser. */
+/** The maximum length, in tokens, of a value in the summary, e.g. the name of an advertiser. */
 const maxValueTokens = 24;
 
 /** Formats the minimum, median, 90th percentile and maximum of the values, and the number of ads without a value. */

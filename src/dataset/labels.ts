@@ -15,14 +15,14 @@ export interface Label {
 }
 
 interface AdLabel extends Label {
-  /** Id of the ad, in lower case. */
+  /** The id of the ad, in lower case. */
   adId: string;
   labelledAt: string;
 }
 
-/** Maximum length of a label's name, in characters. */
+/** The maximum length of a label's name, in characters. */
 export const maxLabelNameChars = 40;
-/** Maximum length of a label's value, in characters. */
+/** The maximum length of a label's value, in characters. */
 export const maxLabelValueChars = 200;
 
 /**

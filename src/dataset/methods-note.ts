@@ -11,7 +11,7 @@ interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;
   exportedStatements: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
-  /** Ids of the exported ads, in lower case. Undefined if the exported rows contain no ad ids. */
+  /** The ids of the exported ads, in lower case. Undefined if the exported rows contain no ad ids. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
   version: string;

@@ -22,7 +22,7 @@ export interface OneDayAdvertiser {
   pageId: string | null;
   pageName: string | null;
   adCount: number;
-  /** Number of the advertiser's ads that were last seen running on `day`, an ISO day such as `2026-05-11`. */
+  /** The number of the advertiser's ads that were last seen running on `day`, an ISO day such as `2026-05-11`. */
   adsSeenOnDay: number;
   day: string;
 }

@@ -15,7 +15,8 @@ export interface GroupedPicture {
    */
   perceptualHash: string;
   /**
-   * Id of the first ad in the group. Null for a picture of nearly one color, because all such pictures look similar.
+   * The id of the first ad in the group. Null for a picture of nearly one color, because all such pictures look
+   * similar.
    */
   groupId: string | null;
 }
@@ -26,7 +27,7 @@ export interface GroupedPicture {
  */
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /**
- * Maximum number of bits in which the 64-bit hash of a picture may differ from the hash of the first picture in a
+ * The maximum number of bits in which the 64-bit hash of a picture may differ from the hash of the first picture in a
  * group. A picture with more different bits does not join the group.
  */
 const maxDifferingBits = 8;

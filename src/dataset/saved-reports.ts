@@ -55,11 +55,11 @@ export const findRunOfEarlierDay = ({ runs }: Pick<SavedReport, 'runs'>, now: nu
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /**
- * Maximum size of a report without its rows, in characters of JSON. Together with `maxRowChars`, this limit ensures
+ * The maximum size of a report without its rows, in characters of JSON. Together with `maxRowChars`, this limit ensures
  * that the largest report fits in one record with the rows of two runs.
  */
 const maxReportChars = 48 * 1024;
-/** Maximum size of a stored row, in characters of JSON. */
+/** The maximum size of a stored row, in characters of JSON. */
 const maxRowChars = 400;
 
 /**

@@ -85,7 +85,7 @@ async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: 
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
 
-/** Options for a request through `GuardedAgent`, which connects only to allowed hosts. */
+/** The options for a request through `GuardedAgent`, which connects only to allowed hosts. */
 interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
   agent: GuardedAgent;
   headers: Record<string, string>;

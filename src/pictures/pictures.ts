@@ -91,8 +91,8 @@ const defaultLimits = {
 const maxWaitingPictures = 4096;
 
 /**
- * Options of `openPictures`. `now` returns the current time in milliseconds, and `random` returns a random number from
- * 0 to 1.
+ * The options of `openPictures`. `now` returns the current time in milliseconds, and `random` returns a random number
+ * from 0 to 1.
  */
 export interface PictureOptions {
   hosts: MediaHosts;

@@ -16,7 +16,7 @@ export interface CallState {
   useOnce: UseOnce;
 }
 
-/** Options for opening a `CallState`: the lifetime of cached responses, and two clocks. */
+/** The options for opening a `CallState`: the lifetime of cached responses, and two clocks. */
 export interface StateOptions {
   /** How long API responses stay cached, in milliseconds. */
   ttlMs: number;
@@ -62,7 +62,7 @@ export interface ResponseCache {
 /** The properties of an API call that `ResponseCache.claim` needs to decide whether this process may send the call. */
 export type ClaimedCall = Pick<ApiCall, 'request' | 'owner' | 'signal'>;
 
-/** Options of `ResponseCache.claim`, which gives a process the right to send a call. */
+/** The options of `ResponseCache.claim`, which gives a process the right to send a call. */
 export interface ClaimRequest {
   /**
    * A cached response is accepted only if it arrived after this time, in milliseconds since 1970. By default, all

@@ -9,7 +9,7 @@ import { openEncryptedItems } from './store/encryption.ts';
  */
 const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 
-/** Returns a function that opens the stored page cursors of a tenant (API key). */
+/** Returns a function that gives access to the stored page cursors of a tenant (API key). */
 export const openCursors =
   (access: StoreAccess) =>
   (tenantId: string): CursorMemory => {

@@ -20,7 +20,7 @@ import { openFullUsageWindows, openLedger } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
-/** Options for storing the data of a single-user server in a folder of the user. */
+/** The options for storing the data of a single-user server in a folder of the user. */
 export interface FolderOptions extends StateOptions {
   folder: string;
   baseUrl: string;

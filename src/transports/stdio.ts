@@ -19,7 +19,7 @@ import {
 import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
-/** Options for `serveStdio`. `catalog` contains the tools and resources. `credentials` contains the API key. */
+/** The options for `serveStdio`. `catalog` contains the tools and resources. `credentials` contains the API key. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;

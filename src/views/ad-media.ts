@@ -363,7 +363,7 @@ export type AdPicture =
   | { url: string; origin: 'picture' | 'still' | 'portrait' | { card: number } }
   | { reason: string; expiredUrl?: string };
 
-/** Options for the selection of the picture that represents an ad. */
+/** The options for the selection of the picture that represents an ad. */
 export interface PictureOptions {
   /**
    * The number of the carousel card whose picture is selected, starting at 1. By default, the picture of the ad itself

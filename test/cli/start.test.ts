@@ -225,7 +225,7 @@ test('with AD_LIBRARY_LOG_FORMAT=json, a local library prints only its demo key 
   expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/^pages at http:/)]);
 });
 
-test('with AD_LIBRARY_LOG_FORMAT=json, the error message about a used port is JSON', async () => {
+test('with AD_LIBRARY_LOG_FORMAT=json, the error message about a port that is already in use is JSON', async () => {
   const { origin } = await startHttpCommand(['--demo']);
   const args = ['http', '--demo', '--port', new URL(origin).port];
   const { code, stderr } = await runCommand(args, { env: { AD_LIBRARY_LOG_FORMAT: 'json' } });

@@ -10,14 +10,14 @@ interface TestAccount {
   uncertain: number;
   calls: number;
   prices: string;
-  leases: Record<string, { credits: number; booked?: { credits: number; at: number } }>;
+  leases: Record<string, { credits: number; possibleCharge?: { credits: number; countedAt: number } }>;
 }
 const account: TestAccount = {
   spent: 4,
   uncertain: 2,
   calls: 3,
   prices: 'prices',
-  leases: { open: { credits: 5 }, counted: { credits: 2, booked: { credits: 2, at: 0 } } },
+  leases: { open: { credits: 5 }, counted: { credits: 2, possibleCharge: { credits: 2, countedAt: 0 } } },
 };
 
 test('daily spending resets to 0 when a new day starts, but not when the clock is set back', () => {

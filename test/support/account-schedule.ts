@@ -461,7 +461,7 @@ class Simulation {
       assert.ok(account, 'an account was removed');
       const [previousLeases, leases] = [previousAccount?.leases ?? {}, account.leases];
       for (const [id, lease] of Object.entries(previousLeases)) {
-        if (lease.booked || !leases[id]?.booked) continue;
+        if (lease.possibleCharge || !leases[id]?.possibleCharge) continue;
         assert.ok(at - lease.at > leaseMs, 'a lease was counted as lost before the deadline of its call');
         expectedLedger.bookLost(id);
       }

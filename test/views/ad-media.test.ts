@@ -127,7 +127,7 @@ describe('The cards of an ad', () => {
     ]);
   });
 
-  test('a card of an ad that has no text of its own still has its number in the list', () => {
+  test('a card without text is still listed, with its number', () => {
     const view = viewAdWithCards([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
     expect(splitCardLines(formatAd(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
   });

@@ -308,7 +308,7 @@ function Footer({ view }: { view: BoardView }) {
  */
 const firstSentencePattern =
   /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
-/** Maximum length of an error text that the board shows without collapsing it, in characters. */
+/** The maximum length of an error text that the board shows without collapsing it, in characters. */
 const maxUncollapsedLength = 160;
 
 function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {

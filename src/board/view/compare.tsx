@@ -7,7 +7,7 @@ import { Actions } from './selection.tsx';
 import type { BoardView } from './state.ts';
 import { markDifferences, type TextPart } from './text-differences.ts';
 
-/** Maximum number of ads that can be compared side by side. */
+/** The maximum number of ads that can be compared side by side. */
 export const maxComparedAds = 4;
 
 /**

@@ -11,7 +11,7 @@ import {
   toggleValue,
 } from './state.ts';
 
-/** Number of values that each filter shows before the user expands it. */
+/** The number of values that each filter shows before the user expands it. */
 const collapsedValueCount = 2;
 
 /**

@@ -29,13 +29,13 @@ export interface Finding {
 export const getVariantId = ({ id, variant = id }: BriefAd): string => variant;
 
 /**
- * Minimum number of ads for which the board shows charts, filters and a sentence about a notable fact. If there are
+ * The minimum number of ads for which the board shows charts, filters and a sentence about a notable fact. If there are
  * fewer ads, the user can look at each of them.
  */
 export const minAdsForOverview = 8;
 
 interface FindingContext {
-  /** Time at which the ads were read, in ISO format. Undefined if unknown. */
+  /** The time at which the ads were read, in ISO format. Undefined if unknown. */
   readAt: string | undefined;
   /**
    * True if the board has all matching ads and no filter limits the dates of the ads. Otherwise the launches of

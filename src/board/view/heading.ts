@@ -94,7 +94,7 @@ export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, f
   return `${chargeText}${remaining === null ? '' : `, ${formatNumber(remaining)} left`}.`;
 }
 
-/** Maximum length of the board's title and of each search condition, in characters. */
+/** The maximum length of the board's title and of each search condition, in characters. */
 const maxHeadingTextLength = 80;
 const maxConditions = 5;
 

@@ -122,7 +122,9 @@ export const getErrorExplanation = (result: JsonObject): string =>
 export const canRetry = ({ _meta }: JsonObject): boolean =>
   ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
-/** Maximum length of an error text, in characters. Longer texts are cut off. The server's error texts are shorter. */
+/**
+ * The maximum length of an error text, in characters. Longer texts are cut off. The server's error texts are shorter.
+ */
 const maxExplanationLength = 5000;
 
 /** Returns true if a result contains demo data. The board then shows a notice that the ads are fictional. */

@@ -8,12 +8,13 @@ import { LazyPicture } from './pictures.tsx';
 import { areVariantsGrouped, type BoardView, listAxisMonths, locateRunBar, type TimeAxis } from './state.ts';
 
 /**
- * Number of ads that the list renders at first, and the number that it adds each time the user scrolls toward its end.
+ * The number of ads that the list renders at first, and the number that it adds each time the user scrolls toward its
+ * end.
  */
 const adsPerBatch = 30;
 /**
- * Maximum number of ads that remain rendered when the user changes the filters or the sort order. With more ads, the
- * change would be slow.
+ * The maximum number of ads that remain rendered when the user changes the filters or the sort order. With more ads,
+ * the change would be slow.
  */
 const maxRenderedAdsAfterChange = 4 * adsPerBatch;
 
@@ -77,7 +78,7 @@ interface ItemProps {
   view: BoardView;
   ad: BriefAd;
   axis: TimeAxis | undefined;
-  /** Number of ads that share the card, because their texts are nearly the same. */
+  /** The number of ads that share the card, because their texts are nearly the same. */
   adCount: number;
   number: string;
   isSelected: boolean;

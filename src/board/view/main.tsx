@@ -28,7 +28,7 @@ import {
   emptyState,
 } from './state.ts';
 
-/** Maximum number of ad ids in one call. The server returns as many of these ads as fit into one result. */
+/** The maximum number of ad ids in one call. The server returns as many of these ads as fit into one result. */
 const maxIdsPerCall = 1000;
 
 let state: BoardState = emptyState;

@@ -4,7 +4,7 @@ import type { Formats } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
 
-/** Maximum number of pictures that the board requests in one call. */
+/** The maximum number of pictures that the board requests in one call. */
 const maxPicturesPerCall = 12;
 const maxConcurrentCalls = 2;
 

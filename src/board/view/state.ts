@@ -22,14 +22,14 @@ export interface BoardState {
   /** The time axis on which the board shows when each ad ran. Undefined if no ad has a date. */
   timeAxis?: TimeAxis | undefined;
   finding?: Finding | undefined;
-  /** Ids of ads that the board has requested but not received yet. */
+  /** The ids of ads that the board has requested but not received yet. */
   pendingIds: readonly string[];
-  /** Ids of ads that the tool result lists, but that the server no longer stores. */
+  /** The ids of ads that the tool result lists, but that the server no longer stores. */
   missingIds: readonly string[];
   chosenValues: ChosenValues;
   /**
-   * Id of the variant (a group of ads with nearly the same text) that the user has opened. The board then shows only
-   * the ads of this variant.
+   * The id of the variant (a group of ads with nearly the same text) that the user has opened. The board then shows
+   * only the ads of this variant.
    */
   openVariantId?: string | undefined;
   /**
@@ -45,22 +45,22 @@ export interface BoardState {
    */
   isPanelOpen?: boolean | undefined;
   selectedIds: ReadonlySet<string>;
-  /** Ids of ads that the user has already asked about in the conversation. */
+  /** The ids of ads that the user has already asked about in the conversation. */
   sharedIds: readonly string[];
   /** The id of the ad whose details are open. */
   openAdId?: string | undefined;
   /** The ids of the ads that the user compares. */
   comparedIds?: readonly string[] | undefined;
-  /** Ids of the ads that the save dialog is about to save. */
+  /** The ids of the ads that the save dialog is about to save. */
   idsToSave?: readonly string[] | undefined;
-  /** Names of the tools that the board may call on this server. */
+  /** The names of the tools that the board may call on this server. */
   offeredTools: readonly string[];
-  /** Time of the last call to the server, in ISO format. Undefined before the first response. */
+  /** The time of the last call to the server, in ISO format. Undefined before the first response. */
   asOf?: string | undefined;
-  /** Time at which the ads were read from the service, in ISO format. Undefined before the first response. */
+  /** The time at which the ads were read from the service, in ISO format. Undefined before the first response. */
   readAt?: string | undefined;
   gathering?: BoardGathering | undefined;
-  /** Arguments of the tool call that opened the board. */
+  /** The arguments of the tool call that opened the board. */
   toolArguments: Readonly<Record<string, unknown>>;
   /** The board's data in the result of the tool call that opened the board. */
   context: BoardContext;
@@ -270,7 +270,7 @@ export function getFacet(name: FacetName): Facet {
   };
 }
 
-/** Maximum number of labels that the user can filter by. */
+/** The maximum number of labels that the user can filter by. */
 const maxLabels = 12;
 
 function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
@@ -312,8 +312,8 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
 /**
- * Maximum number of values of a facet in which every value belongs to only one ad. A facet with more such values would
- * not be a useful filter.
+ * The maximum number of values of a facet in which every value belongs to only one ad. A facet with more such values
+ * would not be a useful filter.
  */
 const maxValuesOfSingleAds = 8;
 
@@ -395,9 +395,9 @@ const sortOrders = {
   ],
 } satisfies Record<string, [string, (a: BriefAd, b: BriefAd) => number]>;
 
-/** Name of a sort order, e.g. `newest`. */
+/** The name of a sort order, e.g. `newest`. */
 export type SortName = keyof typeof sortOrders;
-/** Names of all sort orders, in menu order. */
+/** The names of all sort orders, in menu order. */
 export const sortNames = Object.keys(sortOrders) as SortName[];
 /** Returns the title of a sort order, e.g. `Newest first`. */
 export const getSortTitle = (sortName: SortName): string => sortOrders[sortName][0];
@@ -427,8 +427,8 @@ const getLastDay = ({ endDate, lastSeenAt, active }: BriefAd): number =>
   parseDay(active === false ? endDate : lastSeenAt);
 
 /**
- * Maximum length of the time axis in days, i.e. ten years. Without this limit, a single wrong date would make the bars
- * of all other ads tiny.
+ * The maximum length of the time axis in days, i.e. ten years. Without this limit, a single wrong date would make the
+ * bars of all other ads tiny.
  */
 const maxAxisDays = 3653;
 

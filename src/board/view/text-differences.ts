@@ -11,8 +11,8 @@ export interface TextPart {
 }
 
 /**
- * Time limit for one comparison, in milliseconds. Texts that take longer have so little in common that marking their
- * differences would not help.
+ * The time limit for one comparison, in milliseconds. Texts that take longer have so little in common that marking
+ * their differences would not help.
  */
 const comparisonTimeoutMs = 150;
 

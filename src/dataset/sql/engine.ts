@@ -453,7 +453,9 @@ type WasmExports = Record<
 
 /** The value of the constant `SQLITE_STATIC`, which tells SQLite not to copy a bound text. */
 const sqliteStaticFlag = 0;
-/** Maximum number of UTF-8 bytes per UTF-16 code unit of a string. Buffers for texts are allocated for this maximum. */
+/**
+ * The maximum number of UTF-8 bytes per UTF-16 code unit of a string. Buffers for texts are allocated for this maximum.
+ */
 const maxBytesPerChar = 3;
 
 const encoder = new TextEncoder();

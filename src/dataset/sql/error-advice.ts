@@ -44,9 +44,9 @@ function findNearestColumn(columnName: string): string | undefined {
   return nearestName !== undefined && isSimilar(columnName, nearestName) ? nearestName : undefined;
 }
 
-/** Maximum length, in characters, of a text that an explanation repeats in single quotes. */
+/** The maximum length, in characters, of a text that an explanation repeats in single quotes. */
 const maxQuotedChars = 60;
-/** Maximum length, in tokens, of any other text that an explanation repeats. */
+/** The maximum length, in tokens, of any other text that an explanation repeats. */
 const maxQuotedTokens = 60;
 
 function explainDoubleQuotedText(text: string): string {

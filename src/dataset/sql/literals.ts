@@ -39,7 +39,7 @@ interface SqlToken {
 }
 
 /**
- * Maximum number of tokens in a `WHERE` clause. A statement with a longer clause is treated as if it named no
+ * The maximum number of tokens in a `WHERE` clause. A statement with a longer clause is treated as if it named no
  * advertiser.
  */
 const maxConditionTokens = 1000;

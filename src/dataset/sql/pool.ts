@@ -29,7 +29,7 @@ export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<R
 /** An SQL statement with the limits of its result. */
 export interface SqlQuery {
   sql: string;
-  /** Maximum number of rows to return. Further rows are counted but not returned. */
+  /** The maximum number of rows to return. Further rows are counted but not returned. */
   limit?: number | undefined;
   maxCellChars?: number | undefined;
   signal?: AbortSignal | undefined;
@@ -48,8 +48,8 @@ export interface SqlExport {
 /** The options of a `SqlPool`. */
 export interface SqlPoolOptions {
   /**
-   * Maximum number of workers that run SQL statements. Each worker contains the tables of one tenant (API key). Exports
-   * can use half as many additional workers, but at most `maxWorkers` workers compute at the same time.
+   * The maximum number of workers that run SQL statements. Each worker contains the tables of one tenant (API key).
+   * Exports can use half as many additional workers, but at most `maxWorkers` workers compute at the same time.
    */
   maxWorkers?: number;
   limits?: Partial<StatementLimits>;

@@ -25,7 +25,7 @@ export const statementLimits: StatementLimits = {
 
 /** The limits that SQLite itself enforces, as arguments of `sqlite3_limit`. */
 export const sqliteLimits = {
-  /** Maximum size of a text, a blob or a row, in bytes. */
+  /** The maximum size of a text, a blob or a row, in bytes. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
   SQLITE_LIMIT_SQL_LENGTH: 100_000,
   SQLITE_LIMIT_COLUMN: 200,
@@ -49,24 +49,24 @@ export const resultLimits = {
   maxSqlChars: 20_000,
   defaultRows: 50,
   defaultCellChars: 160,
-  /** Maximum number of rows that are counted. The number of rows in a larger result is unknown. */
+  /** The maximum number of rows that are counted. The number of rows in a larger result is unknown. */
   maxCountedRows: 100_000,
-  /** Maximum number of characters in all cells of a result together. Further rows are counted but not returned. */
+  /** The maximum number of characters in all cells of a result together. Further rows are counted but not returned. */
   maxTotalChars: 2_000_000,
 } as const;
 
 /** The limits that a tool call sets for the result of its SQL statement. */
 export interface QueryOptions {
-  /** Maximum number of rows to return. Further rows are counted but not returned. */
+  /** The maximum number of rows to return. Further rows are counted but not returned. */
   limit: number;
   maxCellChars: number;
 }
 
 /** The ad fields that an SQL statement reads, with the number of ads that have a value for each field. */
 export interface ReadFields {
-  /** Number of ads that the statement reads: all ads of the dataset, or only the ads in the view `current_ads`. */
+  /** The number of ads that the statement reads: all ads of the dataset, or only the ads in the view `current_ads`. */
   totalAds: number;
-  /** Number of ads in `totalAds` by advertiser. The keys come from `createAdvertiserKeyFinder`. */
+  /** The number of ads in `totalAds` by advertiser. The keys come from `createAdvertiserKeyFinder`. */
   adsByAdvertiser: ReadonlyMap<string, number>;
   /**
    * The fields that the statement reads. An ad with several values for a field, such as several countries, is counted
@@ -85,8 +85,8 @@ export interface ReadField {
   name: string;
   adsWithValue: number;
   /**
-   * Number of ads without a value for the field, by the key of their advertiser. Omits advertisers whose ads all have a
-   * value.
+   * The number of ads without a value for the field, by the key of their advertiser. Omits advertisers whose ads all
+   * have a value.
    */
   missingByAdvertiser: ReadonlyMap<string, number>;
 }
@@ -95,7 +95,7 @@ export interface ReadField {
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];
-  /** Total number of rows, or null if there are more than 100,000 rows. */
+  /** The total number of rows, or null if there are more than 100,000 rows. */
   rowCount: number | null;
   truncated: boolean;
   /** The ad fields that the statement reads. Undefined if the statement reads no table with ads. */
@@ -189,9 +189,9 @@ const problemTexts = {
   ],
 };
 
-/** Maximum number of characters that are read from an SQLite message. */
+/** The maximum number of characters that are read from an SQLite message. */
 const maxCharsReadFromMessage = 1000;
-/** Maximum number of characters that are shown from an SQLite message for which there is no explanation. */
+/** The maximum number of characters that are shown from an SQLite message for which there is no explanation. */
 const maxCharsShownFromMessage = 300;
 /**
  * Explains an SQLite message, or quotes the message if there is no explanation. The message may contain text from an

@@ -35,7 +35,7 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
   bytes: number;
 }
 
-/** Options for `MemoryStore`, a store in the memory of one process. */
+/** The options for `MemoryStore`, a store in the memory of one process. */
 export interface MemoryStoreOptions {
   /**
    * The memory limit, in bytes, for entries that expire within a day. If the limit is exceeded, the store evicts the

@@ -166,8 +166,11 @@ export interface StoredAccount {
 interface StoredLease extends ReserveRequest {
   owner: string;
   at: number;
-  /** Set after the process of the call has died. At the time `at`, its `credits` were counted as possibly charged. */
-  booked?: { credits: number; at: number };
+  /**
+   * The credits of the call that count as possibly charged, and the time from which they count. Set when the process of
+   * the call has died before the service reported a charge.
+   */
+  possibleCharge?: { credits: number; countedAt: number };
 }
 
 /** How long spending is remembered after the last paid call of a tenant (API key), in milliseconds. */
@@ -203,7 +206,7 @@ function getAccountTtlMs(account: StoredAccount): number {
 }
 
 const listOpenLeases = ({ leases }: StoredAccount) =>
-  Object.values(leases).filter(({ booked }) => booked === undefined);
+  Object.values(leases).filter(({ possibleCharge }) => possibleCharge === undefined);
 
 /** Adds up the open reservations of a stored account and parses its prices. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
@@ -237,11 +240,11 @@ function applyElapsedTime(
     isChanged = true;
   }
   for (const [id, lease] of Object.entries(account.leases)) {
-    const { booked, ifLost, budget } = lease;
-    if (booked && now - booked.at > dayMs) delete account.leases[id];
-    else if (!booked && isLost(id, lease)) {
+    const { possibleCharge, ifLost, budget } = lease;
+    if (possibleCharge && now - possibleCharge.countedAt > dayMs) delete account.leases[id];
+    else if (!possibleCharge && isLost(id, lease)) {
       const credits = ifLost ?? Math.max(1, budget - account.spent - account.uncertain);
-      lease.booked = { credits, at: now };
+      lease.possibleCharge = { credits, countedAt: now };
       account.uncertain += credits;
       account.paidAt = now;
     } else continue;
@@ -282,7 +285,7 @@ function settleCall(
   if (hasLease) delete account.leases[callId];
   else if (callId !== '') account.settled = [...account.settled, callId].slice(-maxSettledIds);
   account.spent = Math.min(account.spent + charged, maxCredits);
-  account.uncertain = Math.min(account.uncertain + uncertain - (lease?.booked?.credits ?? 0), maxCredits);
+  account.uncertain = Math.min(account.uncertain + uncertain - (lease?.possibleCharge?.credits ?? 0), maxCredits);
   if (isPaidResponse) account.calls++;
   if (isPaidResponse || charged + uncertain > 0 || extendsRetention) account.paidAt = now;
   if (remaining !== undefined) account.remaining = remaining;

@@ -21,7 +21,7 @@ export interface NumberRange {
   max?: number | undefined;
 }
 
-/** Options for parsing the numbers of one column. */
+/** The options for parsing the numbers of one column. */
 export type ColumnNumberOptions = NumberOptions & {
   /** The name of the value in error messages, e.g. the field of the ad. Defaults to the column name. */
   label?: string;

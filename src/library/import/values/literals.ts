@@ -4,7 +4,7 @@
  * (`{a,b}`).
  */
 
-/** Options for parsing less strict notations than JSON. */
+/** The options for parsing less strict notations than JSON. */
 export interface LiteralOptions {
   /** True to accept unquoted words as texts, and spaces between the items of a list, e.g. `[facebook instagram]`. */
   allowsBareWords?: boolean;

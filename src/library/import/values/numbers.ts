@@ -8,7 +8,7 @@ import { quoteValue } from '../../service/request.ts';
 
 type DecimalSeparator = '.' | ',';
 
-/** Options that describe the numbers in a column. */
+/** The options that describe the numbers in a column. */
 export interface NumberOptions {
   /** True if the column contains counts, e.g. of people. Counts must be whole numbers. */
   isCount?: boolean;

@@ -25,7 +25,7 @@ import { createTokenIssuer, type TokensOptions } from './tokens.ts';
 /** The HTTP routes on which users sign in, and the functions that check access tokens. */
 export type SignIn = ReturnType<typeof createSignIn>;
 
-/** Options for `createSignIn`: settings, limits, and the function that checks API keys. */
+/** The options for `createSignIn`: settings, limits, and the function that checks API keys. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   /**
    * The origin at which users reach this server, e.g. `https://ads.example.com`. The server is also the issuer of the

@@ -12,7 +12,7 @@ import { createEncryption, decodeToken } from '../../../storage/store/encryption
  */
 type OpenConnections = Record<string, { renewed: number; at: number }>;
 
-/** Options for `createTokenIssuer`, which issues and checks tokens. */
+/** The options for `createTokenIssuer`, which issues and checks tokens. */
 export interface TokensOptions {
   /** The secret that encrypts the tokens. All replicas of the server use the same secret. */
   secret: string;
