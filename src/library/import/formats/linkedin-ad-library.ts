@@ -1,4 +1,6 @@
+import { isObject } from '../../../views/view.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
+import { findCountryCode } from '../values/countries.ts';
 import {
   type FieldParser,
   parseApiConstant,
@@ -15,7 +17,7 @@ import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId, computePageIdFromName } from './library-ids.ts';
-import type { SourceRecord } from './source-record.ts';
+import { SourceRecord } from './source-record.ts';
 
 /** Matches the URL of a LinkedIn ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
 const adUrlPattern = /^https?:\/\/(?:www\.)?linkedin\.com\/ad-library\/detail\/(\d{1,30})/;
@@ -112,10 +114,23 @@ const fields: readonly FieldRule[] = [
     ...(['body', parseFirstText, 'body', 'bodytext', 'primarytext', 'contenttext', 'contentbody'] as const),
     ...['text', 'adtext', 'creativetext', 'commentary', 'description', 'content'],
   ],
-  ['offerLink', parseText, 'landingpageurl', 'destinationurl', 'contentlink'],
-  ['ctaType', parseApiConstant, 'ctatext', 'calltoaction', 'cta', 'contentcta'],
-  ['startedAt', parseDate, ...addDetailsPrefix('adstatisticsfirstimpressionat', 'firstimpressionat'), 'startdate'],
-  ['lastSeenAt', parseDate, ...addDetailsPrefix('adstatisticslatestimpressionat', 'latestimpressionat'), 'enddate'],
+  [
+    ...(['offerLink', parseText, 'landingpageurl', 'destinationurl', 'contentlink', 'externallink'] as const),
+    'contentexternallink',
+  ],
+  ['ctaType', parseApiConstant, 'ctatext', 'calltoaction', 'contentcalltoaction', 'cta', 'contentcta'],
+  [
+    ...(['startedAt', parseDate, ...addDetailsPrefix('adstatisticsfirstimpressionat', 'firstimpressionat')] as const),
+    ...['startdate', 'firstshowndate', 'firstshownat'],
+  ],
+  [
+    ...([
+      'lastSeenAt',
+      parseDate,
+      ...addDetailsPrefix('adstatisticslatestimpressionat', 'latestimpressionat'),
+    ] as const),
+    ...['enddate', 'lastshowndate', 'lastshownat'],
+  ],
   [
     ...(['regions', parseCountryShares] as const),
     ...addDetailsPrefix('adstatisticsimpressionsdistributionbycountry', 'impressionsdistributionbycountry'),
@@ -193,8 +208,8 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   keysByField,
   hasColumnPaths: true,
   matches(record) {
+    if (isLinkedInAd(record)) return true;
     const urlKeys = [...adUrlKeys, ...sharedUrlKeys];
-    if (urlKeys.some((key) => adUrlPattern.test(String(record.get(key))))) return true;
     const url = adUrlKeys.map((key) => record.get(key)).find((value) => value !== undefined);
     if (typeof url === 'string') return /linkedin\.com\/ad-library/.test(url);
     if (!record.hasAny(urlKeys)) return false;
@@ -202,6 +217,18 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   },
   toAd,
 };
+
+/** Returns true if the record, or the object `ad` in the record, contains the URL of a LinkedIn ad. */
+export const isLinkedInAd = (record: SourceRecord): boolean =>
+  [record, unwrapAd(record)].some((candidate) =>
+    [...adUrlKeys, ...sharedUrlKeys].some((key) => adUrlPattern.test(String(candidate.get(key)))),
+  );
+
+/** Returns the object `ad` of a record, in which SearchApi's responses with a single ad contain the ad. */
+function unwrapAd(record: SourceRecord): SourceRecord {
+  const ad = record.get('ad');
+  return isObject(ad) ? new SourceRecord(Object.entries(ad), { keyPrefix: 'ad.' }) : record;
+}
 
 /** Keys that identify a LinkedIn ad, if the record also has a key for the URL of the ad. */
 const identifyingKeys = [
@@ -212,14 +239,14 @@ const identifyingKeys = [
 ];
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, ad } = readFlatRecord(source, { containers, fields, ranges }, parser);
+  const { record, ad } = readFlatRecord(unwrapAd(source), { containers, fields, ranges }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
       `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,
     );
   const media = collectFlatMedia(record, mediaKeys, parser);
   const regions = (ad.regions ?? []) as { region: string }[];
-  const countries = regions.map(({ region }) => region).filter((region) => /^[A-Z]{2}$/.test(region));
+  const countries = regions.flatMap(({ region }) => findCountryCode(region) ?? []);
   const displayFormat = displayFormats[String(ad.adType)];
   const pageName = (ad.page as { pageName?: string } | undefined)?.pageName;
   const pageId =

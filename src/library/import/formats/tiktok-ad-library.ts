@@ -18,6 +18,7 @@ import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId, computePageIdFromName } from './library-ids.ts';
+import { isLinkedInAd } from './linkedin-ad-library.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** Returns each key with and without a prefix. Nested responses of the API have the prefix, and flat records do not. */
@@ -142,6 +143,8 @@ export const tikTokAdLibraryFormat: ImportFormat = {
   keysByField,
   hasColumnPaths: true,
   matches(record) {
+    // Records of LinkedIn ads may have the same keys for dates, ids and advertisers.
+    if (isLinkedInAd(record)) return false;
     const ad = record.get('ad');
     if (isObject(ad))
       return nestedAdKeys.some((key) => key in ad) || ('id' in ad && isTikTokAdvertiser(record.get('advertiser')));

@@ -1,0 +1,59 @@
+import { expect } from 'vitest';
+import { libraryTest as test } from './support/fixtures.ts';
+
+const url = 'https://www.linkedin.com/ad-library/detail/1558385343';
+
+/** An ad as SearchApi returns it, with the date keys that records of TikTok have as well. */
+const detailedAd = {
+  id: '1558385343',
+  link: url,
+  external_link: 'https://shop.example/tea',
+  ad_format: 'Single Image Ad',
+  advertiser: { name: 'Tea House', link: 'https://www.linkedin.com/company/68529?trk=x' },
+  content: { headline: 'Fresh tea', cta: 'Card title', call_to_action: 'Learn more' },
+  paid_for_by: 'Tea House Ltd',
+  first_shown_date: '2026-02-01',
+  last_shown_date: '2026-02-03',
+  total_impressions: '< 1k',
+  impressions_by_country: [{ country: 'Germany', percentage: 60 }],
+};
+
+test.for([
+  ['an object with one ad', { search_metadata: { status: 'Success' }, ad: detailedAd }],
+  ['a list of ads', { search_metadata: { status: 'Success' }, ads: [detailedAd] }],
+  ['a plain record', detailedAd],
+] as const)(
+  'a LinkedIn ad with the date keys of TikTok is imported as an ad of LinkedIn (%s)',
+  async ([_, source], { libraryServer }) => {
+    const report = await libraryServer.importRecords(JSON.stringify(source));
+    expect(report).toMatchObject({ ads: 1, skipped: 0, formats: { 'linkedin-ad-library': { ads: 1 } } });
+    const { body } = await libraryServer.search({});
+    expect(body.items).toMatchObject([
+      {
+        ...{ adLibrary: 'linkedin', adArchiveId: '1558385343', adSnapshotUrl: url, pageId: 'linkedin:68529' },
+        ...{ page: { pageName: 'Tea House' }, payer: 'Tea House Ltd', headline: 'Fresh tea', ctaType: 'LEARN_MORE' },
+        ...{ startedAt: '2026-02-01T00:00:00.000Z', lastSeenAt: '2026-02-03T00:00:00.000Z', countries: ['DE'] },
+        ...{ offerLink: 'https://shop.example/tea', impressionsMax: 1000 },
+      },
+    ]);
+  },
+);
+
+test.for(['url', 'adLibraryUrl', 'adDetailUrl'])(
+  'a flat scrape with the URL of a LinkedIn ad in `%s` is imported as an ad of LinkedIn',
+  async (urlKey, { libraryServer }) => {
+    const scrape = {
+      ...{ adId: '1558385343', advertiserName: 'Tea House', headline: 'Fresh tea', paidBy: 'Tea House Ltd' },
+      ...{ firstShownAt: '2026-02-01', lastShownAt: '2026-02-03', totalImpressions: '10k-50k', [urlKey]: url },
+    };
+    await libraryServer.importRecords(scrape);
+    await libraryServer.importRecords({ ...scrape, firstShownDate: '2026-02-01', lastShownDate: '2026-02-03' });
+    const { body } = await libraryServer.search({});
+    expect(body.items).toMatchObject([
+      {
+        ...{ adLibrary: 'linkedin', adArchiveId: '1558385343', impressionsMin: 10_000, impressionsMax: 50_000 },
+        ...{ startedAt: '2026-02-01T00:00:00.000Z', lastSeenAt: '2026-02-03T00:00:00.000Z' },
+      },
+    ]);
+  },
+);
