@@ -21,7 +21,7 @@ import { loadLanguageDetector } from '../src/views/language.ts';
 import { readResidentMegabytes } from './memory.ts';
 import { addBoundedRow, computeMedian } from './row.ts';
 
-/** Ten typical questions of assistants, each with the SQL statement that answers it. */
+/** Ten typical questions of assistants, each as a short name with the SQL statement that answers the question. */
 const statements: readonly [question: string, sql: string][] = [
   ['formats', 'select displayFormat, count(*) from ads group by 1 order by 2 desc'],
   ['months', 'select startedMonth, count(*), sum(active) from ads group by 1 order by 1'],

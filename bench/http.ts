@@ -36,10 +36,10 @@ interface MeasuredServer {
   answeredCount: number;
   wrongCount: number;
   failedCount: number;
-  /** Time from each request to its response, in milliseconds. */
+  /** The time from each request to its response, in milliseconds. */
   responseMs: number[];
   residentMegabytes: number[];
-  /** Processor time of the measured server's process, in milliseconds. */
+  /** The processor time of the measured server's process, in milliseconds. */
   processorMs: number;
 }
 

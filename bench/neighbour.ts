@@ -20,7 +20,8 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     neighbours: { type: 'string', default: '1,3,5' },
     /**
-     * If both options are set, this process sends the expensive calls of one hostile API key to the server at `origin`.
+     * If `origin` and `key` are set, this process only sends the expensive calls of the hostile API key `key` to the
+     * server at `origin`.
      */
     origin: { type: 'string' },
     key: { type: 'string' },

@@ -5,7 +5,7 @@ import type { Ad, Page } from '../src/api/schemas.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** Folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
+/** The folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
 const dataFolder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
 
 /** Ads and advertiser pages for benchmarks. They are either real or generated demo data. */

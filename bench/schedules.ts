@@ -28,8 +28,8 @@ const scheduleCount = Number(positionals[0] ?? 20_000);
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
 const processCount = availableParallelism();
 /**
- * The number of random account schedules that run at the same time in a real store. Each schedule uses a separate
- * account, and spends most of its time waiting for the store.
+ * The number of schedules (random sequences of calls and failures) that run at the same time in a real store. Each
+ * schedule uses a separate credit account, and spends most of its time waiting for the store.
  */
 const concurrentScheduleCount = 40;
 
@@ -52,7 +52,7 @@ async function checkProperty<Run>(
   if (failed) process.exitCode = 1;
 }
 
-/** Runs the schedules in one process per processor. Each process uses a different random seed. */
+/** Runs the schedules in as many processes as the machine has processors. Each process uses a different random seed. */
 async function runInAllProcesses(): Promise<void> {
   const startTime = performance.now();
   const schedulesPerProcess = `${Math.ceil(scheduleCount / processCount)}`;

@@ -36,8 +36,8 @@ const warmUpTurnCount = 3;
  */
 const maxGrowth = { heapBytes: 16 * 2 ** 20, bytesPerKey: 1024, bytesPerItem: 3 * 1024, storeRatio: 1.5 };
 /**
- * Settings of the measured server. The short cache lifetime lets responses expire during the run. The high limit for
- * refusals lets the server reject unknown API keys without blocking the IP address of this program.
+ * The settings of the measured server. The short cache lifetime lets responses expire during the run. The high limit
+ * for refusals lets the server reject unknown API keys without blocking the IP address of this program.
  */
 const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
 /**

@@ -87,7 +87,7 @@ function printCosts(tool: string, allCosts: TokenCosts[]): void {
 const splitIntoPages = <Item>(items: Item[]): Item[][] =>
   Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
-/** A sample cursor. It is as long as our cursors are if the service uses the cursor `eyJwIjoxfQ`. */
+/** A sample cursor of typical length. It contains the cursor of the service, here `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const listFrame = { cursor, hasMore: true, totalHits: 1204, asOf };
 const price = '5 credits';

@@ -44,7 +44,7 @@ import { collectLicenses, createBillOfMaterials } from './third-parties.ts';
 const root = new URL('../', import.meta.url);
 const distFolder = new URL('dist/', root);
 /**
- * Temporary folder for the build. It is next to `dist`, because files can only be moved quickly within the same file
+ * A temporary folder for the build. It is next to `dist`, because files can only be moved quickly within the same file
  * system.
  */
 const buildFolder = new URL(`.building-${process.pid}/`, root);
@@ -126,7 +126,7 @@ const firstCallFiles = ['src/call-modules.ts', 'src/mcp/call-tool.ts'];
  * protocol revision 2026-07-28.
  */
 const startupFiles = ['src/mcp/served-filters.ts', 'src/mcp/sdk-v2.ts'];
-/** Paths of chunks that have already been joined into another file. They must not be joined a second time. */
+/** The paths of chunks that have already been joined into another file. They must not be joined a second time. */
 const joinedChunks = new Set<string>();
 
 process.once('exit', () => rmSync(buildFolder, { recursive: true, force: true }));

@@ -136,7 +136,7 @@ export async function openApp(options: AppOptions) {
     },
     /**
      * Extends how long the server remembers the credits that a sign-in connection has spent. Called when the connection
-     * is renewed.
+     * is renewed, so that earlier spending still counts against the connection's budget.
      */
     extendSpendingRetention: async (connection: Connection) =>
       (await getCallResources()).extendSpendingRetention(connection),
@@ -206,8 +206,8 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const keys: AcceptedKeys = {
     ...acceptedKeys,
     remove: async (tenantId) => {
-      // Every call first checks its key. Calls with the rejected key can therefore be in progress only if the service
-      // has accepted the key recently.
+      // Find out whether calls with the rejected key may still be in progress. Every call first checks its key, so this
+      // is possible only if the service has accepted the key recently.
       const wasAccepted = await acceptedKeys.has(tenantId);
       await acceptedKeys.remove(tenantId);
       await state.exports.links?.disable(tenantId, wasAccepted);

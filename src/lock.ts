@@ -147,7 +147,7 @@ function readLockFile(path: string): LockFileContent | undefined {
 
 /**
  * Creates a lock file. Returns false if the lock file already exists. The content is first written to a temporary file,
- * which is then linked to `path`, so that other processes never see an incomplete lock file.
+ * which is then linked to `lockPath`, so that other processes never see an incomplete lock file.
  * @throws Error if the file cannot be written
  */
 function createLockFile(path: string, content: LockFileContent): boolean {

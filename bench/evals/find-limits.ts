@@ -61,7 +61,8 @@ const createGapPattern = (advertiser: string | undefined, field: string) =>
 const questions: readonly LimitedQuestion[] = [
   {
     question: `How many ads of ${advertiserSeenOnce} still run?`,
-    // The service last saw all of these ads on the same day, so nobody knows whether any of them is still running.
+    // This sentence says that the service last saw all of these ads on one day. Nobody can therefore know whether they
+    // still run.
     limitPattern: /^Last seen on one day: (\d+) of \1 ads of .* on \d{4}-\d\d-\d\d\. /,
     ask: async (session) => (await gatherAds(session, advertiserSeenOnce)).split('\n')[0] ?? '',
   },

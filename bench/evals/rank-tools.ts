@@ -26,8 +26,8 @@ interface OtherServer {
 /** A user's question, and how well a search for tools found a tool that answers it. */
 export interface RankedQuestion extends Question {
   /**
-   * Position, starting at 1, of the first suitable tool in the search results. 0 if no tool of this server can answer
-   * the question.
+   * The position of the first suitable tool in the search results, starting at 1. The position is 0 if no tool of this
+   * server can answer the question.
    */
   rank: number;
   /** Up to three tools that are ranked above the first tool that answers the question, e.g. `search_code (github)`. */

@@ -13,7 +13,7 @@ import { type Demo, openDemo, type RawDemoData } from './demo.ts';
  */
 export interface ProgramResult {
   question: string;
-  /** Error messages of the TypeScript compiler for this program. */
+  /** The error messages of the TypeScript compiler for this program. */
   problems: string[];
   /** The result of the program, or the reason why it failed. */
   answer: string;

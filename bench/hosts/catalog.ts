@@ -4,7 +4,7 @@
  */
 
 interface TestEnvironment {
-  /** Base URL of the local server that acts as the language model of the host. */
+  /** The base URL of the local server that acts as the language model of the host. */
   modelUrl: string;
   /** The path of the server's main file, which docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
@@ -20,7 +20,7 @@ interface HostCommand {
 /** One of the ways to add the server to a host, e.g. with a command or as a plugin. */
 interface HostSetup {
   /**
-   * Files to write before the commands run. Paths are relative to the home folder, or to the working folder if they
+   * The files to write before the commands run. Paths are relative to the home folder, or to the working folder if they
    * begin with `./`.
    */
   files?: Record<string, object | string>;
@@ -30,13 +30,15 @@ interface HostSetup {
   questionArgs: string[];
 }
 
-/** Describes whether the picture of a tool result reached the model, and in which form. */
+/**
+ * The outcome for the picture of a tool result. `dropped` means that the host did not pass the picture on to the model.
+ */
 export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out by the server';
 
-/** Describes whether the link to a file in a tool result reached the model. */
+/** The outcome for the link to a file in a tool result. */
 export type LinkOutcome = 'a link' | 'dropped' | 'left out by the server';
 
-/** How much of the server's instructions the model receives. */
+/** The part of the server's instructions that the model receives. */
 export type InstructionsOutcome = 'whole' | 'beginning' | 'none';
 
 /** The parts of tool results, the instructions and the tools that a host is expected to pass on to its model. */
@@ -53,11 +55,11 @@ interface ExpectedOutcome {
 }
 
 export interface HostUnderTest {
-  /** Title of the host in `src/mcp/hosts.json`, e.g. `Claude Code`. */
+  /** The title of the host in `src/mcp/hosts.json`, e.g. `Claude Code`. */
   title: string;
   /** The npm package of the host, e.g. `@openai/codex`. */
   packageName: string;
-  /** Version to install if the newest version cannot be installed. */
+  /** The version to install if the newest version cannot be installed. */
   packageVersion?: string;
   /** The path of the program in the installation folder, e.g. `node_modules/.bin/codex`. */
   program: string;

@@ -94,7 +94,7 @@ interface CallResult {
   text: string;
   data?: string;
   hasPicture: boolean;
-  /** URI of the file that the result links to. Undefined if the result contains no link. */
+  /** The URI of the file that the result links to. Undefined if the result contains no link. */
   linkUri: string | undefined;
 }
 

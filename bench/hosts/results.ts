@@ -11,8 +11,8 @@ export interface HostResult {
   /** The measurements of the run. Undefined if the host did not run. */
   measured?: HostMeasurement;
   /**
-   * Differences between the measured behavior and the statements about this host in the documentation and the source
-   * code.
+   * The differences between the measured behavior and the statements about this host in the documentation and the
+   * source code.
    */
   problems: string[];
 }

@@ -21,7 +21,7 @@ export interface Publisher {
   homepage: string;
   repository: { type: string; url: string };
   bugs: { url: string };
-  /** URLs of the privacy policies. Hosts show these URLs as links before installation. */
+  /** The URLs of the privacy policies. Hosts show these URLs as links before installation. */
   privacyPolicies: string[];
 }
 
@@ -39,7 +39,7 @@ const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?http
 const omitPlaceholder = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
 const readRepositoryUrl = ({ repository }: Publisher) => omitPlaceholder(repository.url)?.replace(/^git\+|\.git$/g, '');
 
-/** File name of the screenshot that hosts show before installation. */
+/** The file name of the screenshot that hosts show before installation. */
 export const screenshotFile = 'conversation.jpg';
 
 /**
@@ -73,7 +73,8 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
 const titledSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
 /**
- * Data formats of settings in the MCP registry. The keys are the placeholders that the command's help shows for values.
+ * The data formats of settings in the MCP registry. The keys are the placeholders that the command's help shows for
+ * values.
  */
 const registryFormats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 

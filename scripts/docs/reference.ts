@@ -84,7 +84,7 @@ function formatDefault(defaultValue: unknown): string {
 export const insertSettings = (page: string): string => replaceMarked(page, 'settings', formatSettingsTable());
 
 /**
- * Settings that compose.yaml does not pass to the container. The API key comes from each caller. The command `http`
+ * The settings that compose.yaml does not pass to the container. The API key comes from each caller. The command `http`
  * supports neither files nor the local library. The image fixes the host and the port, because compose.yaml publishes
  * this port.
  */
@@ -118,7 +118,7 @@ const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
 
 /**
  * Formats the short table that shows which form of results the server sends to each host by default. Hosts with the
- * same form share a row. The server reads the same records.
+ * same form share a row. The server reads the same records, so the table always matches its behavior.
  */
 function formatHostForms(): string {
   const titlesByForm = new Map<string, string[]>();
@@ -137,7 +137,7 @@ export const insertHostForms = (page: string): string => replaceMarked(page, 'ho
 
 /**
  * Formats the table that shows which form of results the setting `auto` selects for each host. The server reads the
- * same records.
+ * same records, so the table always matches its behavior.
  */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
@@ -170,9 +170,9 @@ const url = 'http://127.0.0.1:3000/mcp';
 const keyInput = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };
 
 /**
- * Creates a link that adds the local server to VS Code, in the format that VS Code documents. The link connects over
- * HTTP, because it cannot start the server. It does not know the path of a clone, and an npm package of the same name
- * could come from another publisher.
+ * Creates a link that adds the local server to VS Code, in the format that VS Code documents. The link makes VS Code
+ * connect over HTTP. It cannot make VS Code start the server: the path of a clone is unknown, and an npm package of the
+ * same name could come from another publisher.
  */
 export const createVsCodeLink = (includesKey: boolean): string => {
   const server = { name: 'ad-library', type: 'http', url };

@@ -66,7 +66,7 @@ function formatResultTables(): string {
   ].join('\n\n');
 }
 
-/** Describes for the documentation when each kind of error occurs. */
+/** The causes of each kind of error, in words for the documentation. */
 const causesByErrorKind: Record<ErrorKind, string> = {
   no_api_key:
     'over stdio, the API key or the base URL is missing; over HTTP, the server instead refuses a request without a key with status 401',

@@ -37,7 +37,7 @@ export const generatedFiles: Record<string, UpdateText> = {
   Dockerfile: insertLabels,
 };
 
-/** Entry point of `npm run docs`, which updates all generated files. */
+/** The entry point of `npm run docs`, which updates all generated files. */
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = new URL('../../', import.meta.url);
   const publisher: Publisher = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));

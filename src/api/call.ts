@@ -49,7 +49,10 @@ export interface CacheOptions {
   onSending?: ((pendingResponse: Promise<ServiceResponse>) => Promise<unknown>) | undefined;
 }
 
-/** The credit limit for all API calls of one tool call. The credit meter enforces it. */
+/**
+ * The credit limit for all API calls of one tool call. The credit meter, which records the spending of API keys,
+ * enforces this limit.
+ */
 export interface CreditLimit {
   readonly maxCredits: number;
 }

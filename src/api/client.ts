@@ -188,7 +188,9 @@ export interface Caller extends Credentials {
   onUnconfirmed?: () => void;
 }
 
-/** Returns a function that creates the API client of a caller. All methods of the client pass their calls to `send`. */
+/**
+ * Returns a function that creates the API client of a caller. All methods of the client pass their calls to `sendCall`.
+ */
 export function createApi(sendCall: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {

@@ -59,7 +59,7 @@ export interface FailureFacts {
   storage?: 'data' | 'folder' | 'full' | 'lock' | 'slot' | undefined;
 }
 
-/** Describes a failed call. The value of `kind` determines which fields exist. */
+/** A failed call. The value of `kind` determines which other fields exist. */
 export type Failure = FailureFacts & (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
 
 type KindSpecificFailure =

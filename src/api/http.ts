@@ -40,7 +40,10 @@ interface ServiceOptions {
   baseUrl: string;
   userAgent: string;
   random: () => number;
-  /** Returns a function that masks the API key in a response, so that the key is never stored with the response. */
+  /**
+   * Returns a function that masks an API key in a response, so that the key is never stored with the response. `json`
+   * is the JSON text of the response, if it is available.
+   */
   createKeyMasker(key: string): <Value>(value: Value, text?: string) => Value;
 }
 

@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * URI of the ad board, the page that MCP hosts show next to search results. The URI is in a separate file, because a
- * session lists resources before it loads the code of any tool.
+ * The URI of the ad board, the page that MCP hosts show next to search results. The URI is in a separate file, because
+ * a session lists resources before it loads the code of any tool.
  */
 export const boardUri = 'ui://ad-library/board';
 const mimeType = 'text/html;profile=mcp-app';
 
 /**
- * Metadata of the ad board for the host. The lists of allowed domains are empty, because the page loads nothing from
- * other origins: its pictures are data URLs. `domain` is not set, because hosts that do not support this field refuse
- * to show the page.
+ * The metadata of the ad board for the host. The lists of allowed domains are empty, because the page loads nothing
+ * from other origins: its pictures are data URLs. `domain` is not set, because hosts that do not support this field
+ * refuse to show the page.
  */
 const resourceMeta = {
   ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },

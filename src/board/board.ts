@@ -56,8 +56,8 @@ const maxResultBytes = 500_000;
 const toolsCalledByBoard = ['search_ads', 'list_collections', 'add_collection_item'];
 
 /**
- * Tool argument with the token of the board's page. A call without a valid token returns no data, because some hosts
- * pass whole results to the model.
+ * The tool argument with the token of the board's page. A call without a valid token returns no data, because some
+ * hosts pass whole results to the model.
  */
 const pageTokenInput = z.string().max(100).optional().describe('The token in the page of the board.');
 const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
@@ -344,7 +344,7 @@ const boardPictures = defineTool({
     if (!(await isCallFromBoard(pageToken))) return resultForModels;
     /**
      * Finds the picture of an ad or of one of its carousel cards.
-     * @param id ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card
+     * @param pictureId an ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card
      */
     const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
       const [match, adId = '', cardNumber] = adIdAndCardPattern.exec(id) ?? [];

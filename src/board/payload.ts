@@ -18,12 +18,12 @@ export const boardMetaKey = 'ad-library/board';
 export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   id: string;
   pageName?: string;
-  /** First line of the ad text. */
+  /** The first line of the ad text. */
   firstLine?: string;
   daysRunning?: number;
   /** True if the ad is running, false if it has ended, absent if unknown. */
   active?: boolean;
-  /** Description of the ad's media, e.g. `5 cards` for a carousel or `15 s` for a video. */
+  /** A description of the ad's media, e.g. `5 cards` for a carousel or `15 s` for a video. */
   creative?: string;
   labels?: { label: string; value?: string }[];
   /** True if the ad was new in the last check of a watch, i.e. of a search that is repeated to find new ads. */
@@ -38,16 +38,16 @@ export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
    * cards.
    */
   cards?: BoardCard[];
-  /** Host and path of the landing page, e.g. `shop.example/shoes`. */
+  /** The host and path of the landing page, e.g. `shop.example/shoes`. */
   landing?: string;
 };
 
 /** An ad with all fields that the ad board can show, e.g. in the details of an ad or in a comparison of ads. */
 export type FullAd = BriefAd &
   FieldValues<typeof adFields, { board: 'full' }> & {
-    /** URL of the landing page. Absent if the URL is not safe to open, e.g. because it does not use https. */
+    /** The URL of the landing page. Absent if the URL is not safe to open, e.g. because it does not use https. */
     landingUrl?: string;
-    /** Changes between the stored versions of the ad, with the newest change first. */
+    /** The changes between the stored versions of the ad, with the newest change first. */
     changes: BoardChange[];
   };
 
@@ -134,7 +134,7 @@ export interface BoardContext {
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
-  /** Collections to which the user can add ads. */
+  /** The collections to which the user can add ads. */
   collections?: { id: string; name?: string; ads?: number }[];
   added?: boolean;
   receipt?: { charged: number | null; remaining: number | null };
@@ -149,7 +149,7 @@ export interface BoardEstimate {
   read?: number;
   /** The number of result pages that the server has not read yet, or null if this number is unknown. */
   pages: number | null;
-  /** Exact price in credits, or null if it is unknown or only its bounds `atLeast` and `atMost` are known. */
+  /** The exact price in credits, or null if it is unknown or only its bounds `atLeast` and `atMost` are known. */
   credits: number | null;
   /**
    * Bounds of the price in credits. Absent if the server knows no earlier charges from which it could derive bounds.

@@ -6,8 +6,8 @@ import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
- * The maximum number of rejected API keys that the server remembers. They are needed because a call that was sent
- * before the rejection may still succeed, but must not mark the key as accepted again.
+ * The maximum number of rejected API keys that the server remembers. A call that was sent before the rejection may
+ * still succeed afterwards. Its response must not mark the rejected key as accepted again.
  */
 const maxRememberedRejections = 10_000;
 
@@ -55,13 +55,13 @@ const identitySchema = z.looseObject({
 });
 
 /**
- * Returns true if a `whoami` response has the form that the API document (*Identity*) defines for a valid key. The
- * status 200 alone is no proof, because a gateway may send this status with any body.
+ * Returns true if a response of the API operation `whoami` has the form that the API document (*Identity*) defines for
+ * a valid key. The status 200 alone is no proof, because a gateway may send this status with any body.
  */
 const isIdentityResponse = ({ raw }: ServiceResponse): boolean => identitySchema.safeParse(raw).success;
 
 /**
- * Checks that a `whoami` response confirms the caller's API key.
+ * Checks that a response of the API operation `whoami` confirms the caller's API key.
  * @throws AdLibraryError `unauthorized` if the response does not confirm the key
  */
 export function assertIdentity(whoamiResponse: ServiceResponse): void {

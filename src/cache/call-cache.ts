@@ -111,8 +111,8 @@ export function openCallCache(
     markAsCached(response, Math.max(0, now() - arrivedAt));
 
   /**
-   * Sends a call, unless another replica is already sending an identical call. In this case, waits for the response of
-   * the other replica. The response is stored even if all callers have disconnected.
+   * Sends a call. If another replica (another process of this server) is already sending an identical call, waits for
+   * its response instead. The response is stored even if all callers have disconnected.
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cache: cacheOptions } = call;
@@ -123,8 +123,8 @@ export function openCallCache(
       onLost,
     });
     if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
-    // Another process died while it was sending this call, and the service may have charged for it. Therefore fail, and
-    // send the call again only if the caller repeats it.
+    // The call is `lost` if another process died while it was sending the call. The service may have charged for it, so
+    // do not send the call a second time unless the caller asks again.
     if (claim.kind === 'lost') throw createLostCallError();
     try {
       const pendingResponse = sendAndStore(call, claim);
@@ -178,8 +178,8 @@ export function openCallCache(
   }
 
   /**
-   * Calls `whoami` to find out whether the service accepts the caller's API key. The receipt (the recorded cost) of the
-   * tool call does not include this request.
+   * Calls the API operation `whoami` to find out whether the service accepts the caller's API key. The receipt (the
+   * recorded cost) of the tool call does not include this request.
    */
   function callWhoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
     const request = createRequestWithoutArguments(operations.whoami);
@@ -222,7 +222,7 @@ export function openCallCache(
       const forgetCachedLists = () =>
         responseCache.forgetGroup(sentCall.owner.tenantId, getCollectionCacheGroup(sentCall.request));
       const response = await meter.send(sentCall).catch(async (error) => {
-        // The service may have made the change before the call failed. Delete the cached lists, because they may be
+        // The service may have made the change before the call failed. Therefore delete the cached lists, which may be
         // outdated.
         if (!isCollectionUnchanged(error)) await forgetCachedLists();
         throw error;

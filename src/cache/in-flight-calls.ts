@@ -11,8 +11,8 @@ export interface InFlightOptions {
   /** The maximum number of calls in progress for all tenants together. */
   maxCalls: number;
   /**
-   * How long a call may take after its start, in milliseconds, even if its callers have disconnected. Equal to the time
-   * limit of a tool call.
+   * How long a call may take after its start, in milliseconds, even if its callers have disconnected. This is also the
+   * time limit of a tool call.
    */
   timeoutMs: number;
   /** Called by `close` for each call that was sent but got no response. The service may have charged for the call. */
@@ -20,8 +20,8 @@ export interface InFlightOptions {
 }
 
 /**
- * How long `close` waits for aborted calls to record their cost, in milliseconds. The process then closes the ledger,
- * in which the cost is recorded.
+ * How long `close` waits for aborted calls to record their cost, in milliseconds. After that, the process closes the
+ * ledger, so that no cost can be recorded any more.
  */
 const maxSettlementWaitMs = 1000;
 
@@ -35,7 +35,7 @@ interface TrackedCall {
 /** A call in progress, which any number of callers can share. */
 export interface InFlightCall {
   call: ApiCall;
-  /** Resolves when the call has finished, successfully or not. */
+  /** Resolves when the call has succeeded or failed. Never rejects. */
   settled: Promise<void>;
   /** Adds a caller to the call and resolves to the response. Rejects if `signal` aborts before the response arrives. */
   join(signal: AbortSignal): Promise<ServiceResponse>;

@@ -10,7 +10,7 @@ import { findCountColumns } from './count-columns.ts';
 export interface ChartRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
-  /** SQL statement that returned the rows. It shows which columns contain counts, e.g. `count(*) AS ads`. */
+  /** The SQL statement that returned the rows. It shows which columns contain counts, e.g. `count(*) AS ads`. */
   sql?: string;
   /** True if the result has more rows than `rows` contains. */
   isTruncated?: boolean;
@@ -37,8 +37,8 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
 
 /**
  * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns the problem as text.
- * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; its month, week or day is
- * marked as unfinished
+ * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; the month, week or day
+ * that had not ended at this time is marked as unfinished
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
@@ -115,8 +115,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
     /**
-     * The list with the title of the number column, e.g. `spend`. Set only if the series are named after values of the
-     * second column, because such names do not say what the numbers measure.
+     * A list that contains only the title of the number column, e.g. `spend`. Undefined unless the series are named
+     * after values of the second column. Such names, e.g. `Germany`, do not say what the numbers measure.
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
@@ -124,7 +124,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     points: filledPoints.map((point) => ({ ...point, isUnfinished: isLastPointUnfinished && point === lastPoint })),
     series: numberColumns.map((column, seriesIndex) => ({
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
-      /** Unit of the number column, e.g. `days`. Undefined for counts. */
+      /** The unit of the number column, e.g. `days`. Undefined for counts. */
       unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
       /**
        * The index of the series, which determines its color. The color stays the same if the series are divided into
@@ -141,7 +141,7 @@ interface ChartPoint {
   name: string;
   /** The number of the table row, from 1. It is 0 for a point that was added for a missing date. */
   rowNumber: number;
-  /** Position on the axis: a time in milliseconds, a number, or the index of the row. */
+  /** The position on the axis: a time in milliseconds, a number, or the index of the row. */
   position: number;
   values: (number | null)[];
 }
@@ -199,8 +199,8 @@ function pivotSeries(
 
 /**
  * Adds points for months, weeks or days without a row. Their value is 0 in series of counts, and null (a gap) in other
- * series. If there would be more than `maxPointCount` points, adds none. In this case, returns undefined if zeros are
- * needed, and otherwise the unchanged points.
+ * series. If this would result in more than `maxPointCount` points, adds none. Gaps can be left out, so the points are
+ * then returned unchanged. Zeros cannot be left out, so the result is then undefined.
  */
 function fillGaps(
   points: readonly ChartPoint[],

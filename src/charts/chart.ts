@@ -22,7 +22,7 @@ export type Shape =
       /** The text that is drawn instead of `text` if the font has none of its letters, e.g. `row 3`. */
       fallbackText?: string;
       x: number;
-      /** y coordinate of the baseline (the line on which the letters stand), in pixels. */
+      /** The y coordinate of the baseline (the line on which the letters stand), in pixels. */
       y: number;
       size: number;
       anchor: 'start' | 'middle' | 'end';
@@ -32,7 +32,9 @@ export type Shape =
 
 /** A position in a chart, in pixels. */
 export type Point = readonly [x: number, y: number];
-/** Color of a shape: a name such as `ink` (the color of text), or the index of the series that the shape belongs to. */
+/**
+ * The color of a shape: a name such as `ink` (the color of text), or the index of the series that the shape belongs to.
+ */
 export type ChartColor = 'ink' | 'soft' | 'grid' | number;
 
 /** The options for drawing a chart. */
@@ -40,8 +42,8 @@ export interface ChartOptions {
   /** True to draw the chart for a screen that is about 360 pixels wide. */
   isNarrow?: boolean;
   /**
-   * The time at which the ads were last read, in milliseconds. The month, week or day of this time is drawn as
-   * unfinished.
+   * The time at which the ads were last read, in milliseconds since the Unix epoch. The month, week or day that had not
+   * ended at this time is drawn as unfinished.
    */
   readAt?: number | undefined;
   isDemo?: boolean;
@@ -197,7 +199,7 @@ type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 
 /** Converts the values in a panel to pixel positions. */
 interface Scale {
-  /** x coordinate of the center of each point, in pixels. */
+  /** The x coordinate of the center of each point, in pixels. */
   centers: readonly number[];
   /** The width that is available for each point, in pixels. */
   slotWidth: number;
@@ -247,7 +249,7 @@ function drawAboveAxis(
   );
   drawSeries(shapes, panel, { centers, slotWidth, scaleY });
   const axisLabels = points.map(({ name, rowNumber }, index) => ({
-    // If a date includes a time, show only the day, because labels have little space.
+    // If a date includes a time of day, remove the time, because labels have little space.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
     rowNumber,
     centerX: centers[index] ?? 0,

@@ -72,7 +72,10 @@ function isUsedInComparison(statement: string, column: string): boolean {
 const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
 const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
 const comparisonBeforePattern = /[<>=]/;
-/** The maximum number of characters between a comparison operator and the column name after the operator. */
+/**
+ * The maximum number of characters between a comparison operator and the column name after the operator. Without this
+ * limit, searching a long statement for the operator could be slow.
+ */
 const maxOperatorDistance = 100;
 
 const aliasPattern =
@@ -80,8 +83,8 @@ const aliasPattern =
 const filterPattern = /\s*filter\s*\(/iy;
 
 /**
- * Lists the aliases in the SQL statement, e.g. `ads` in `count(*) AS ads`. `isCount` is true if the alias names a
- * single `count(…)` and nothing else.
+ * Lists the column names that the SQL statement defines with `AS`, e.g. `ads` in `count(*) AS ads`. `isCount` is true
+ * if the alias names a single `count(…)` and nothing else.
  */
 function listAliases(statement: string): { name: string; isCount: boolean }[] {
   const aliases: { name: string; isCount: boolean }[] = [];

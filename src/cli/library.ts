@@ -111,12 +111,12 @@ async function importAndReport(
   if (importResult.files.length === 0)
     printReport('error', 'nothing was read: the folder contains no file that an import reads');
   const { incompleteReason, unreadResults } = importResult;
-  // Skip the sentence in `incompleteReason`, because the last line of the report with `--complete` contains it.
+  // Skip the sentence in `incompleteReason`, because the last line of the report repeats it.
   for (const sentence of unreadResults) if (sentence !== incompleteReason) printReport('warn', sentence);
   if (isComplete)
     printReport(incompleteReason === undefined ? 'info' : 'error', formatQuestionResult(question ?? '', importResult));
-  // The command has failed if a record was skipped, if a file contained no ad and no page, or if the ads of a question
-  // (a saved search) could not be compared with earlier ads of the question.
+  // The command fails if a file has a problem, e.g. a skipped record, or if there was no file to import. It also fails
+  // if the ads of a question (a saved search) could not be compared with earlier ads of this question.
   const hasProblem = importResult.files.some(hasImportProblem);
   const hasFailed = hasProblem || importResult.files.length === 0 || incompleteReason !== undefined;
   const exitCode = hasFailed ? 1 : 0;
@@ -282,7 +282,7 @@ async function serveUntilStopped(
   const { host, port, allowedHosts } = config;
   const stopSignal = stopRequested();
   let boundUrl = '';
-  // Requests have no time limit, because another command may send a long import to this server.
+  // Starts the HTTP server. Its requests have no time limit, because another command may send a long import to it.
   const listen = async (fetch: Library['fetch']) => {
     const listener = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
       host,
@@ -301,7 +301,7 @@ async function serveUntilStopped(
   const servedLibrary = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
     : serveLibrary({ ...databaseOptions, listen, pagesPath, onError }));
-  // Write the API key directly, because status messages mask keys.
+  // Write the demo key directly to standard error, because `printStatus` masks API keys.
   if ('apiKey' in servedLibrary) writeToStderr(`ad-library-mcp: demo key ${servedLibrary.apiKey}\n`);
   else printStatus('info', formatDatabaseContents(servedLibrary.databaseContents));
   const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
@@ -313,7 +313,7 @@ async function serveUntilStopped(
   return 0;
 }
 
-/** Opens a URL in the default browser. If this fails, nothing happens, because the terminal also shows the URL. */
+/** Opens a URL in the default browser. Ignores errors, because the terminal also shows the URL. */
 function openInBrowser(url: string): void {
   const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
   spawn(command, [url], { detached: true, stdio: 'ignore' })

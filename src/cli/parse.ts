@@ -25,8 +25,8 @@ interface CommandDescription {
 }
 
 /**
- * A parsed command line: the flags of settings, the positional arguments (e.g. the files of an import), and the options
- * that are not settings.
+ * A parsed command line: the flags that set settings, the positional arguments (e.g. the files of an import), and the
+ * options that are not settings.
  */
 interface ParsedCommandLine {
   flags: Flags;

@@ -197,7 +197,8 @@ async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config):
     drainMs,
     ...(canShowProgress && {
       onProgress: (message) => {
-        // Overwrite the previous message on the same line. The padding removes the rest of a longer message.
+        // Overwrite the previous message on the same line. The padding overwrites the end of the previous message if
+        // that message was longer.
         writeToStderr(`\r${message.padEnd(lastProgressMessage.length)}`);
         lastProgressMessage = message;
       },

@@ -126,8 +126,8 @@ export async function serveHttp(
     replicas: sharedState,
     getServiceState: serviceTracker.getServiceState,
   });
-  // A connection without traffic may be waiting for a slow call, so the idle time limit must be longer than a call may
-  // take.
+  // A connection without traffic may be waiting for a slow call, so the idle time limit is 30 seconds longer than a
+  // call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
   const warnOfRefusal = createRateLimitedWarning(
     log,

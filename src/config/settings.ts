@@ -40,7 +40,7 @@ interface SettingDefinition {
    */
   valueName?: string;
   /**
-   * The only kind of command that accepts the flag. If undefined, all commands that serve MCP accept the flag.
+   * The only kind of command that accepts the flag. If this is undefined, all commands that serve MCP accept the flag.
    * `cli/parse.ts` lists the flags of the `library` commands.
    */
   onlyFor?: 'stdio' | 'http' | 'library';

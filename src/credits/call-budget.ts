@@ -15,8 +15,8 @@ interface PagesToRead {
   /** The number of items per page. The last page may have fewer items. */
   pageSize: number;
   /**
-   * True if `totalItems` is known before the first page is read. Otherwise the server requests the first page at full
-   * size, so this page may cost more.
+   * True if `totalItems` is known before the first page is read. Otherwise the server requests a full first page, which
+   * may cost more than the items that exist.
    */
   isTotalKnown: boolean;
 }
@@ -101,7 +101,8 @@ export function openCallBudget({
 
 /**
  * Returns true for page sizes that may be requested even if their price is unknown, e.g. 10. Services often charge per
- * group of 5 or 10 items, so a page of 7 items would cost as much as a page of 10.
+ * group of 5 or 10 items, so a page of 7 items would cost as much as a page of 10. Pages of 1 or 2 items are allowed
+ * for small credit limits.
  */
 const isRoundPageSize = (pageSize: number) => pageSize % 10 === 0 || pageSize === 5 || pageSize <= 2;
 

@@ -9,8 +9,8 @@ interface DailyAccount {
   uncertain: number;
   calls: number;
   /**
-   * The reservations of calls in progress, by id. If `possibleCharge` is set, the credits of a reservation already count as
-   * spent.
+   * The reservations of credits for calls in progress, by id. `possibleCharge` is set if the process of a call has
+   * died. The reserved credits then already count as spent.
    */
   leases: Readonly<Record<string, { possibleCharge?: unknown }>>;
 }

@@ -62,14 +62,14 @@ export interface Lease {
 /** The ledger's decision about a call: the call may start now (`granted`), must wait, or is refused. */
 export type Admission =
   | { kind: 'granted'; lease: Lease; account: CreditAccount }
-  /** Another call must finish first. Pass `version` to `waitForChange` to wait for it. */
+  /** Another call must finish first. Pass `version` to `waitForChange` to wait until the account changes. */
   | { kind: 'wait'; version: string }
   | { kind: 'refused'; account: CreditAccount };
 
 /** The cost of a finished call. Recording it in an account replaces the credits that were reserved for the call. */
 export interface Settlement {
   /**
-   * An id of the settlement (the recorded cost). If several processes record the same settlement, the ledger counts it
+   * The id of the settlement (the recorded cost). If several processes record the same settlement, the ledger counts it
    * only once.
    */
   id?: string;
@@ -79,7 +79,7 @@ export interface Settlement {
   isPaidResponse: boolean;
   /** The credit balance in the response, if the response includes one. */
   remaining?: number | undefined;
-  /** If set, the recorded spending is retained for another full period from now, as it is after a paid call. */
+  /** If set, the ledger keeps the recorded spending for another 30 days from now, as it does after a paid call. */
   extendsRetention?: true;
   /** Adds the price of this call to `prices`. Returns the same object if the call reveals no new price. */
   updatePrices?(prices: Prices): Prices;
@@ -150,8 +150,8 @@ export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): n
 export const isAffordable = (cost: number, remainingCredits: number): boolean => cost <= remainingCredits + 1e-6;
 
 /**
- * The maximum number of paid calls that may run at once for an account with a budget. For the reason, see
- * `decideAdmission`.
+ * The maximum number of paid calls that may run at once for an account with a budget. If the service raises its prices,
+ * only these calls can exceed the budget.
  */
 const maxConcurrentPaidCalls = 4;
 

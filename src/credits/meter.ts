@@ -168,8 +168,8 @@ export function openMeter(sendCall: SendCall, options: MeterOptions) {
       });
     },
     /**
-     * Adds the current credit balance to the receipt (the recorded cost) of a cached response. Marks an error as paid
-     * if its operation is normally free but has charged credits before.
+     * Adds the current credit balance to the receipt (the recorded cost) of a cached response. Marks the error of a
+     * failed call as paid if its operation is normally free but has cost credits before.
      */
     async addBalance(
       { request: { operation }, owner: { tenantId } }: ApiCall,
@@ -196,7 +196,7 @@ export function openMeter(sendCall: SendCall, options: MeterOptions) {
       return buildSpending(account, budget, connectionLimit);
     },
     /**
-     * Retains the recorded spending of a sign-in connection for another full period, when the connection is renewed.
+     * Keeps the recorded spending of a sign-in connection for another 30 days, when the connection is renewed.
      * Otherwise the ledger would forget the spending 30 days after the last paid call.
      */
     async extendSpendingRetention(connection: { id: string }) {
@@ -227,8 +227,9 @@ export function openMeter(sendCall: SendCall, options: MeterOptions) {
       return openedBudget;
     },
     /**
-     * Records the estimated cost of a call if the process that sent the call died before the response arrived. The cost
-     * is counted once per `claimId`.
+     * Records the estimated cost of a call if the process that sent the call died before the response arrived.
+     * `claimId` identifies the attempt to send the call, so that the cost is counted only once if several processes
+     * notice the loss.
      */
     async settleLost(call: ApiCall, claimId: string) {
       // If there is a budget, the ledger already counts the reservation of the dead process as spent.

@@ -138,7 +138,7 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   if (size === undefined)
     return {
       atLeast: priceTable.unsized?.maxCharged ?? minPrice,
-      // The page may have any size, so the upper bound is the cost of the largest page.
+      // The size of the page is unknown, so the upper bound is the cost of the largest page.
       atMost: Math.max(getMaxCharge(priceTable), computeMaxPageCost(priceTable, maxPageSize)),
     };
   const sizePrice = priceTable.bySize.get(size);

@@ -18,10 +18,14 @@ export type ReadCredits = (send: SendCall, call: ApiCall) => Promise<ParsedCredi
 
 /** The maximum time to wait for the response to `GET /v1/credits`, in milliseconds. */
 const maxCreditsWaitMs = 2000;
-/** The maximum time to wait for the response to `GET /v1/credits`, as a fraction of a call's time limit. */
+/**
+ * The maximum time to wait for the response to `GET /v1/credits`, as a fraction of a call's time limit. The shorter of
+ * both times applies.
+ */
 const maxCreditsWaitFraction = 0.25;
 /**
  * How long the server sends no `GET /v1/credits` for an API key after such a request has timed out, in milliseconds.
+ * Further calls then do not have to wait for a slow service.
  */
 const pauseAfterTimeoutMs = 60_000;
 /** The maximum number of tenants (API keys) for which the server remembers that `GET /v1/credits` has timed out. */

@@ -55,7 +55,9 @@ export interface AdFacts {
   lastSeenAt: number | null;
   /** The time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
   readAt: number;
-  /** Those fields of the constant `chartedFields` for which the ad has a value, e.g. `startedAt`. */
+  /**
+   * The fields for which the ad has a value, among those that the board shows in charts and filters, e.g. `startedAt`.
+   */
   chartedFields: readonly ChartedField[];
 }
 
@@ -65,8 +67,8 @@ type ChartedField = (typeof chartedFields)[number];
 
 /**
  * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null for a date more
- * than one day after the ad was read, because such a date must be wrong. A wrong date would become the last day of the
- * search, and all other ads would look ended.
+ * than one day after the ad was read, because such a date must be wrong. It would count as the last day on which the
+ * search was observed, so all other ads would seem to have ended.
  */
 function readLastSeenTime({ lastSeenAt }: UntypedFields, readAt: number): number | null {
   const lastSeenTime = parseTime(lastSeenAt);

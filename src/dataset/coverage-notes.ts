@@ -13,7 +13,7 @@ import type { ReadField, ReadFields } from './sql/statement.ts';
  * If nothing is missing, there is no note.
  */
 
-/** The progress of a search whose ads were not all read, from which a note about the missing ads is written. */
+/** The progress of a search whose ads were not all read. A note about the missing ads is written from these facts. */
 export interface IncompleteGathering {
   readCount: number;
   /** The number of ads that match the search, or null if it is unknown. */
@@ -191,14 +191,14 @@ export function formatOneDayAdvertisersNote(
   return `Last seen on one day: ${advertiserList}. ${explanation}`;
 }
 
-/** The share of ads with a value for a field, below which a note reports the field as incomplete. */
+/** If fewer than this share of the ads (0 to 1) have a value for a field, a note reports the field as incomplete. */
 const minShareWithValue = 0.95;
 const maxNamedFields = 5;
 /** The minimum number of ads that an advertiser must have to be mentioned in a note about an incomplete field. */
 const minAdsOfMentionedAdvertiser = 10;
 /**
- * An advertiser is mentioned in a note about an incomplete field if a value is at most half as common among its ads as
- * among all ads.
+ * An advertiser is mentioned in a note about an incomplete field if the share of its ads with a value is at most half
+ * of the share among all ads.
  */
 const maxRelativeShareWithValue = 0.5;
 const maxMentionedAdvertisers = 2;

@@ -200,13 +200,13 @@ async function formatCsvText(
 }
 
 /**
- * The approximate number of characters that are escaped at a time in a long text. Escaping them takes a few
- * milliseconds.
+ * The approximate number of characters of a long text that are escaped at a time. Escaping them takes only a few
+ * milliseconds, so that other calls do not have to wait.
  */
 const charsPerEscapedPart = 32_768;
 /**
- * The length of a text, in characters, above which the event loop gets a turn after the text was escaped, so that other
- * calls can run.
+ * After escaping a text with more characters than this, the export gives the event loop a turn, so that other calls can
+ * run.
  */
 const maxCharsWithoutYield = 1000;
 
@@ -263,9 +263,12 @@ type YieldToEventLoop = ReturnType<typeof createEventLoopYielder>;
 const maxSheetRows = 1_048_575;
 /** The maximum number of characters in an Excel cell. Source: "Excel specifications and limits". */
 const maxSheetCellChars = 32_767;
-/** Largest integer that Excel stores exactly, because Excel has a precision of 15 digits. */
+/** The largest integer that Excel stores exactly, because Excel has a precision of 15 digits. */
 const maxSheetInteger = 999_999_999_999_999;
-/** First date that Excel numbers correctly. Excel also counts 29 February 1900, a day that never existed. */
+/**
+ * The first date that Excel numbers correctly. Earlier dates are off by one, because Excel also counts 29 February
+ * 1900, a day that never existed.
+ */
 const firstSheetDate = '1900-03-01';
 /** The day number of 1 January 1970 in Excel, which counts days from the beginning of 1900. */
 const excelDayNumberOf1970 = 25_569;

@@ -73,8 +73,8 @@ export interface GatherContext extends StopSignals {
    */
   createCallBudget(maxCredits?: number): Promise<CallBudget>;
   /**
-   * Waits until no other call of the same caller holds the lock called `name`. Resolves to a function that releases the
-   * lock.
+   * Waits until no other call of the same caller holds the lock called `lockName`. Resolves to a function that releases
+   * the lock.
    */
   acquireLock(name: string): Promise<() => void>;
   /** The time at which the call started, in milliseconds since the Unix epoch. */
@@ -129,8 +129,8 @@ export interface GatherOutcome {
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
- * Opens the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the missing pages.
- * Concurrent calls of one caller for the same search run one at a time.
+ * Finds or creates the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the
+ * missing pages. Holds a lock, so that concurrent calls of one caller for the same search run one at a time.
  * @param contentsBefore snapshot of the dataset from the beginning of the call
  * @param useGathering receives the gathering, and a function that reads the missing pages
  */
@@ -155,7 +155,7 @@ export async function withOpenedGathering<Result>(
 
 /**
  * How long an unfinished gathering that was started with `fresh: true` can be continued, in milliseconds. After this
- * time, a call with `fresh: true` reads all pages again.
+ * time, its first pages may be outdated, so a call with `fresh: true` reads all pages again.
  */
 const maxFreshAgeMs = dayMs;
 
@@ -199,7 +199,8 @@ function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: Dat
 const maxAdsToCache = 1000;
 /**
  * The maximum number of ad ids to read for one search. If the search is split into parts (smaller searches), an ad
- * counts once for each part that lists it. Up to this number, the dataset evicts no ids of a search that is being read.
+ * counts once for each part that lists it. This is the number of ids that the dataset can hold without evicting ids of
+ * the search that is being read.
  */
 const maxAdsInParts = 100_000;
 /**
@@ -208,11 +209,14 @@ const maxAdsInParts = 100_000;
  */
 const maxPagesWithoutNewAds = 3;
 /**
- * The minimum remaining time for requesting another page, as a multiple of the time that the slowest page has taken so
- * far.
+ * Another page is requested only if the remaining time is at least this many times as long as the slowest page has
+ * taken so far, because the next page may be even slower.
  */
 const minRemainingTimeFactor = 1.5;
-/** The time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
+/**
+ * The time reserved for summarizing the ads at the end of the call, in milliseconds: a fixed amount, plus an amount for
+ * each ad.
+ */
 const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
 
 /**
@@ -351,7 +355,8 @@ class GatheringReader {
     if (typeof releaseLock !== 'function') return releaseLock;
     const chargeableRequests: Promise<unknown>[] = [];
     try {
-      // Other calls may have read pages of this part of the search while this call was waiting for the lock.
+      // Load the progress again, because other calls may have read pages of this part while this call was waiting for
+      // the lock.
       this.#continueFromGathering(await this.#reopenGathering());
       const part = this.#findPart(questionKey);
       if (part === undefined || part.state.ended) return { reason: 'end' };
@@ -398,8 +403,8 @@ class GatheringReader {
       }
       await this.#updateMaxAds();
       this.#reportProgress(part.state.found);
-      // A local library in this process responds without any I/O, so reading its pages would block the event loop.
-      // Therefore the event loop gets a turn between two pages.
+      // Give the event loop a turn between two pages. A local library (a server of imported ads) in this process
+      // responds without any I/O, so reading many pages would otherwise block the event loop.
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
@@ -477,7 +482,7 @@ class GatheringReader {
     };
     // The service charges for every page that it sends, so store the page even if the caller has disconnected.
     const onSending = (pendingResponse: Promise<ServiceResponse>) => {
-      // The same error is thrown at the end of this method, so it is ignored here.
+      // Ignore an error here, because the end of this method throws the same error.
       const chargeableRequest = pendingResponse
         .then((response) => storePageOnce(response as AdListResponse))
         .catch(() => {});
@@ -491,7 +496,7 @@ class GatheringReader {
       ...buildPageRequest(part.question, position),
       ...callOptions,
     });
-    // A response without a sequence number counts as older than all others.
+    // A response without a sequence number gets 0, so that it counts as older than all other responses.
     const { sequenceNumber = 0, receipt, raw } = response;
     // A cached response costs nothing, but the dataset may have evicted the ads in this response, so add them again.
     if (receipt.age !== undefined) {

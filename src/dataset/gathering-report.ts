@@ -79,8 +79,8 @@ export const startedOverNote =
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
 /**
- * Formats a note that the dataset has no space for more ads of this search. Returns undefined if this is not why the
- * call stopped.
+ * Formats a note that the dataset has no space for more ads of this search. Returns undefined if the call stopped for
+ * another reason.
  */
 export function formatDatasetLimitNote(
   { maxAds = Infinity, maxAdsInParts }: StopInfo,

@@ -15,8 +15,8 @@ export interface RowContext {
 }
 
 /**
- * Values that replace the long texts of an ad by null. A summary does not need these texts, and the texts of all ads of
- * a search would take too much memory.
+ * Values that replace the long texts of an ad with null. A summary does not need these texts, and the texts of all ads
+ * of a search would take too much memory.
  */
 const nullsForLongTexts = {
   headline: null,
@@ -130,7 +130,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   const lastSeenDays = summarizeLastSeenDays(selectAdsByActivity(null));
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // Omit this text if no ad has an unknown state, because it would only repeat the number of running ads.
+  // If the state of every ad is known, omit this text, because it would only repeat the number of running ads.
   const runningWhenLastReadText =
     unknownCount > 0 && runningWhenLastReadCount > 0
       ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`

@@ -88,8 +88,8 @@ export interface GatheringPart {
 }
 
 /**
- * Returns the newest gathering (the stored ads) of a search, or creates a gathering. Also returns the progress of each
- * part (smaller search). A search without `split` has a single part.
+ * Returns the newest gathering (the stored ads) of a search. If there is none, creates an empty gathering in memory.
+ * Also returns the progress of each part (smaller search). A search without `split` has a single part.
  * @param fresh true to create a new gathering even if an earlier one exists
  */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
@@ -197,7 +197,7 @@ function includesAllMatches(
   );
 }
 
-/** Returns the newest gathering (stored result) of each search. */
+/** Returns the newest gathering (the stored ads) of each search. */
 export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] => [
   ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
 ];
@@ -248,8 +248,8 @@ export function sumGatheringCharges({ gatherings, evicted }: Pick<DatasetContent
 }
 
 /**
- * Returns the gatherings (stored results) that contain the ad ids: for a split search, its parts (smaller searches),
- * and otherwise the gathering itself.
+ * Returns the gatherings in which the ad ids are stored. For a split search, these are the gatherings of its parts
+ * (smaller searches). For any other search, it is the gathering itself.
  */
 const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
@@ -307,8 +307,8 @@ interface Period {
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // Use `state.gatheredAt`, the time of the last response. The property `gatheredAt` of a split search is the time of
-  // its oldest part (smaller search).
+  // Use `state.gatheredAt`, which is the time of the last response. The property `gatheredAt` of a split search is the
+  // time of its oldest part (smaller search).
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
     period.to = Math.max(period.to, state.gatheredAt);
@@ -383,8 +383,8 @@ export interface GatheringDifferences {
 }
 
 /**
- * For each number that the service counts or estimates, such as reach: how many ads it rose for and how many it fell
- * for.
+ * For each counter of the service, such as reach: the number of ads whose counter rose, and the number of ads whose
+ * counter fell.
  */
 export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: number }>>;
 

@@ -3,8 +3,8 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { GatheringQuestion } from './gatherings.ts';
 
 /**
- * Returns the maximum number of ads per page. A service may describe a maximum for its filter `limit`, but the API
- * document sets an upper bound.
+ * Returns the maximum number of ads per page. This is the maximum of the service's filter `limit`, if the service
+ * describes one, but never more than the API document allows.
  */
 export function determineMaxPageSize(
   { collectionId }: GatheringQuestion,
@@ -16,6 +16,7 @@ export function determineMaxPageSize(
 }
 
 /**
- * The page sizes to try, in this order, after the service has refused a larger page. A refused request costs nothing.
+ * The page sizes to try, in this order, after the service has refused a larger page. Trying several sizes is harmless,
+ * because a refused request costs nothing.
  */
 export const fallbackPageSizes = [50, 20, 10];

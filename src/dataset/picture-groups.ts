@@ -10,9 +10,7 @@ import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
  * similar hashes.
  */
 export interface GroupedPicture {
-  /**
-   * Perceptual hash of the picture, as 16 hexadecimal digits such as `f0e4c2d1a8b09c7e`. The hash is a difference hash.
-   */
+  /** The perceptual hash (a difference hash) of the picture, as 16 hexadecimal digits such as `f0e4c2d1a8b09c7e`. */
   perceptualHash: string;
   /**
    * The id of the first ad in the group. Null for a picture of nearly one color, because all such pictures look
@@ -28,7 +26,7 @@ export interface GroupedPicture {
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /**
  * The maximum number of bits in which the 64-bit hash of a picture may differ from the hash of the first picture in a
- * group. A picture with more different bits does not join the group.
+ * group. A picture that differs more looks different, so it does not join the group.
  */
 const maxDifferingBits = 8;
 
@@ -138,8 +136,8 @@ export function findPictureState(
 }
 
 /**
- * Returns the perceptual hash of an ad's picture if the picture is stored by a local library (a server of imported
- * ads). The URL of such a picture contains the hash.
+ * Returns the perceptual hash of an ad's picture if a local library (a server of imported ads) stores the picture. The
+ * URL of such a picture contains the hash. Returns undefined for any other picture.
  */
 export function readPerceptualHash(ad: UntypedFields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });

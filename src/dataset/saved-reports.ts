@@ -22,8 +22,8 @@ const StoredSection = z.object({
 });
 
 /**
- * Schema of the only row that the SQL statement of a section returned, by column name. Its numbers are compared with
- * later reports. Its texts say what the numbers measure.
+ * Schema of the only row that the SQL statement of a section returned, by column name. Later reports compare their
+ * numbers with the numbers in this row. The texts in the row say what the numbers measure, e.g. an advertiser's name.
  */
 const StoredRow = z.record(z.string(), z.union([z.number(), z.string()]));
 type StoredRow = z.infer<typeof StoredRow>;
@@ -38,7 +38,7 @@ type StoredRun = z.infer<typeof StoredRun>;
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(StoredSection),
-  /** The last run, followed by the last run of an earlier day. */
+  /** The last run of the report, followed by the last run of an earlier day, whose figures are compared. */
   runs: z.array(StoredRun),
 });
 
@@ -59,7 +59,7 @@ export const findRunOfEarlierDay = ({ runs }: Pick<SavedReport, 'runs'>, now: nu
  * that the largest report fits in one record with the rows of two runs.
  */
 const maxReportChars = 48 * 1024;
-/** The maximum size of a stored row, in characters of JSON. */
+/** The maximum size of a stored row, in characters of JSON. A longer row is not stored. */
 const maxRowChars = 400;
 
 /**
@@ -92,7 +92,7 @@ export function selectComparableFigures(
 const selectTexts = (row: StoredRow) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
 /**
- * Checks that a report can be stored. This function is called before the report is written to a file.
+ * Checks that a report can be stored, before it is written to a file.
  * @throws AdLibraryError `invalid_request` if the report is too large, or if there are too many reports
  */
 export async function assertReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {

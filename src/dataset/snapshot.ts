@@ -19,8 +19,8 @@ import {
 } from './tables.ts';
 
 /**
- * Opens the SQL access to the datasets of all tenants (API keys). The SQL engine is loaded when the first statement
- * runs, because most sessions run no statement.
+ * Creates the functions that run SQL statements on the datasets of all tenants (API keys). The SQL engine is loaded
+ * when the first statement runs, because most sessions run no statement.
  */
 export function openDatasetSql(adRowReaders: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
@@ -49,7 +49,7 @@ export function openDatasetSql(adRowReaders: AdRowReaders) {
   };
 }
 
-/** The SQL access to the dataset of one tenant (API key). */
+/** The functions that run SQL statements on the dataset of one tenant (API key). */
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
 /**

@@ -1,6 +1,6 @@
 import { AdLibraryError } from '../api/errors.ts';
 
-/** The reasons why a tool that makes several API calls may stop before it has made all of them. */
+/** The reasons why a tool stops making API calls, e.g. `end` after the last page of a search. */
 export const stopReasons = [
   'end',
   'maxAds',
@@ -14,7 +14,7 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
-/** Explains why a tool call stopped reading ads from the service. */
+/** The reason why a tool call stopped reading ads from the service, with details. */
 export interface StopInfo {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;

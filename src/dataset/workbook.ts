@@ -10,7 +10,7 @@ export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
   rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
-  /** True to write a header row that stays visible, with a filter for each column. */
+  /** True if the sheet has a header row that stays visible during scrolling, with a filter for each column. */
   isTable: boolean;
 }
 
@@ -191,8 +191,8 @@ function createZipWriter(writeBytes: WriteBytes) {
     async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
       const entryStart = offset;
       const name = Buffer.from(path);
-      // The flags 0x0808 say that the checksum and the sizes follow the content (bit 3) and that names are in UTF-8
-      // (bit 11).
+      // The fields are the ZIP version (2.0), the flags, the compression method (Deflate), the time and the date (1
+      // January 1980). The flags say that the checksum and the sizes follow the content and that names are in UTF-8.
       const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
       await writeBuffers(
         buildRecord(

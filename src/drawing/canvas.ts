@@ -42,7 +42,7 @@ export class Canvas implements Raster {
       this.#blendRow(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
-  /** Draws a picture, stretched to fill the frame. */
+  /** Draws a picture on the bitmap, stretched to fill the rectangle `frame`. */
   drawRaster(raster: Raster, frame: Rect): void {
     const targetSize = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
     const leftColumn = Math.round(frame.x);

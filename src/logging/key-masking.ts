@@ -8,7 +8,10 @@ const minKeyLength = 12;
 
 const maskText = '***';
 
-/** Replaces the API key in a value with `***`. Returns the same value if it does not contain the key. */
+/**
+ * Replaces the API key in a value with `***`. Returns the same value if it does not contain the key. `json` is the JSON
+ * text of the value, if the caller already has it.
+ */
 type MaskKey = <Value>(value: Value, json?: string) => Value;
 
 /**

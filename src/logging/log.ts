@@ -106,7 +106,10 @@ export interface CallEvent {
   cached?: boolean | undefined;
 }
 
-/** The tool name that the sign-in page reports after it has checked an API key, as if the check were a tool call. */
+/**
+ * The tool name under which the log and the metrics contain the sign-in page's checks of API keys. They treat such a
+ * check like a tool call, although no tool has this name.
+ */
 export const signInToolName = 'sign_in';
 
 /** Handles a finished tool call, e.g. logs or counts the call. */
@@ -128,7 +131,10 @@ export const createCallLogger =
 const operatorFailureKinds = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
 const isOperatorFailure = ({ kind, isUndocumented }: CallEvent): boolean =>
   isUndocumented === true || (kind !== undefined && operatorFailureKinds.has(kind));
-/** The minimum time between two warnings with the same message, in milliseconds. */
+/**
+ * The minimum time between two warnings with the same message, in milliseconds. It keeps a long outage from filling the
+ * log.
+ */
 const warningIntervalMs = 60_000;
 
 /**

@@ -64,7 +64,7 @@ export class FormNeeded extends Error {
  */
 const answerTimeoutMs = 50_000;
 /**
- * How long the user's answer remains valid, in milliseconds. Applies if the client repeats the call with the answer
+ * How long the user may take to answer a form, in milliseconds, if the client repeats the call with the answer
  * (protocol revision 2026-07-28).
  */
 const maxAnswerAgeMs = 5 * 60_000;
@@ -190,7 +190,7 @@ const hashCall = ({ tool, input }: SpendRequest): string =>
 const signState = (stateText: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${stateText}`).digest();
 
-/** The maximum length of a signed state, in characters. A longer state is rejected before it is parsed. */
+/** The maximum length of a signed state (the signed text), in characters. A longer text is not even parsed. */
 const maxStateLength = 1000;
 
 /**

@@ -59,7 +59,7 @@ function toJsonSchema(schema: z.ZodObject): ObjectSchema {
     override: ({ jsonSchema }) => {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      // Remove bounds of 0 and 1, because they would cost tokens in every conversation. The server validates the
+      // Remove lower bounds of 0 and 1, because they would cost tokens in every conversation. The server validates the
       // arguments anyway.
       if (jsonSchema.minItems === 1) delete jsonSchema.minItems;
       if (jsonSchema.minLength === 1) delete jsonSchema.minLength;

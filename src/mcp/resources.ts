@@ -10,8 +10,8 @@ export interface ResourceRequest extends Credentials {
   /** Resolves when the response to this request has been written to the client. */
   responseSent?: Promise<void> | undefined;
   /**
-   * Create errors of the classes that the current MCP SDK expects. The server supports two SDK versions with different
-   * error classes.
+   * Functions that create errors of the classes that the current MCP SDK expects. The server supports two SDK versions
+   * with different error classes.
    */
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
@@ -56,7 +56,7 @@ export async function findExport(exports: TenantExports, { uri, errors: { notFou
       `${name} has ${size} bytes, too many to send. ${path ? `It is at ${path}.` : 'Export fewer rows or columns.'}`,
     );
   if (bytes > maxFileBytes) throw createTooLargeError(bytes);
-  // In JSON, a quotation mark or a line break takes two bytes, so the JSON may be twice as large as the file.
+  // Allow the JSON to be twice as large as the file, because a quotation mark or a line break takes two bytes in JSON.
   const maxJsonBytes = 2 * bytes;
   return {
     isLarge: bytes > largeFileBytes,

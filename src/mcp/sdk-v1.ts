@@ -109,8 +109,8 @@ function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined):
 }
 
 /**
- * The time limit for a form in the SDK, in milliseconds. This limit is longer than the server's own limit, so that the
- * SDK never ends a form with an error of the SDK. The SDK's default is 60 seconds.
+ * The time limit that the SDK applies to a form, in milliseconds. `confirm-spend.ts` ends a form earlier, so a user
+ * never sees the timeout error of the SDK. The default of the SDK is 60 seconds.
  */
 const formTimeoutMs = 120_000;
 

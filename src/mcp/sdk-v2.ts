@@ -100,8 +100,8 @@ function findFormPresenter({ envelope, inputResponses, requestState }: ClientReq
   const capabilities: { elicitation?: { form?: object; url?: object } } =
     envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
   const { elicitation } = capabilities;
-  // A client that announces elicitation without naming a mode supports forms (MCP specification, *Elicitation*,
-  // *Capabilities*).
+  // A client may announce elicitation as `{}`, without the modes `form` and `url`. Such a client supports forms (MCP
+  // specification, *Elicitation*, *Capabilities*).
   if (elicitation === undefined || (elicitation.url && !elicitation.form)) return undefined;
   const state = requestState();
   const answer = inputResponse(inputResponses, formKey);

@@ -16,8 +16,8 @@ interface FilterSource {
  */
 const requestTimeoutMs = 1000;
 /**
- * The maximum size, in characters, of the filter descriptions that a local library may send. The descriptions of this
- * version have a quarter of this size.
+ * The maximum size, in characters, of the filter descriptions that a local library may send. The descriptions that this
+ * version of the server contains have a quarter of this size.
  */
 const maxDescriptionChars = 64 * 1024;
 
@@ -78,8 +78,8 @@ const fetchWithNodeHttp: Fetch = async (url, { headers, signal }) => {
 };
 
 /**
- * Returns true for a single word, e.g. `startedAtFrom`. Another server may choose words that a model reads, but a
- * single word cannot contain an instruction.
+ * Returns true for a single word of at most 40 characters, e.g. `startedAtFrom`. From another server, a model may read
+ * only such words, because a single word cannot contain an instruction.
  */
 const isSingleWord = (word: string): boolean =>
   word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);

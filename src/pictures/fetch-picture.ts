@@ -146,7 +146,7 @@ function explainFetchError(error: unknown, { maxBytes, fetchTimeoutMs }: FetchLi
   return 'its host could not be reached, or broke off';
 }
 
-/** An HTTP agent that connects only to allowed hosts. Created by `openGuardedAgent`. */
+/** An HTTP agent that connects only to allowed hosts. Created by `createGuardedAgent`. */
 export type GuardedAgent = Agent;
 
 /**
@@ -281,7 +281,10 @@ reservedAddresses.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
 reservedAddresses.addSubnet('2002::', 16, 'ipv6'); // 6to4, which contains an IPv4 address
 reservedAddresses.addSubnet('3fff::', 20, 'ipv6'); // documentation
 
-/** Public IPv6 addresses. All other IPv6 addresses are local, private, multicast or unassigned. */
+/**
+ * The IPv6 networks with public addresses, including the IPv4-mapped (`::ffff:`) and NAT64 (`64:ff9b::`) forms of IPv4
+ * addresses. All other IPv6 addresses are local, private, multicast or unassigned.
+ */
 const publicIpv6Addresses = new BlockList();
 publicIpv6Addresses.addSubnet('2000::', 3, 'ipv6');
 publicIpv6Addresses.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');

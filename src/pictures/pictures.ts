@@ -337,7 +337,7 @@ const workerModule = { baseUrl: import.meta.url, sourcePath: './worker.ts', buil
 
 /** A request to the worker thread, which decodes and draws pictures. */
 export type DrawRequest =
-  /** Shrinks a picture to fit into a square with sides of `maxSide` pixels. */
+  /** A request to shrink a picture, so that it fits into a square with sides of `maxSide` pixels. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; maxSide: number }
   | { type: 'sheet'; proofWord: string; grid: Grid; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };

@@ -48,7 +48,7 @@ export interface ReportSection {
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
   ads?: readonly CardAd[] | undefined;
-  /** Explains what the section lacks, and why. */
+  /** A sentence that says what is missing from the section, and why. */
   problem?: string | undefined;
 }
 
@@ -147,7 +147,10 @@ function createPageWriter() {
     );
   }
   return {
-    /** Renders a part of the page and appends it. Returns the index of the part, which `rewrite` needs. */
+    /**
+     * Renders an element and appends its HTML as a part of the page. Returns the index with which `rewrite` can replace
+     * this part.
+     */
     async write(part: VNode): Promise<number> {
       const partIndex = appendHtml(renderToString(part));
       await setImmediate();
@@ -162,7 +165,10 @@ function createPageWriter() {
       await writeContent();
       appendHtml(html.slice(closingIndex));
     },
-    /** Replaces a part of the page. If the page would become too large, changes nothing and returns false. */
+    /**
+     * Replaces the part of the page for which `write` returned this index. If the page would become too large, changes
+     * nothing and returns false.
+     */
     rewrite(partIndex: number, part: VNode): boolean {
       const html = renderToString(part);
       const newSize = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlParts[partIndex] ?? '');

@@ -40,9 +40,9 @@ export interface CachedResponse {
  */
 export interface ResponseCache {
   /**
-   * Returns the name under which a response is cached. `forgetGroup` changes the names of all responses in a group, so
-   * that older responses are no longer found. Returns undefined if it cannot be determined whether the group was
-   * forgotten. The call must then bypass the cache.
+   * Returns the name under which a response is cached. After `forgetGroup`, all responses of the group (e.g. the lists
+   * of a collection) get other names, so that older responses are no longer found. Returns undefined if it is unknown
+   * whether the group was forgotten. The call must then bypass the cache.
    */
   resolveName(tenantId: string, response: CachedResponseName): Promise<string | undefined>;
   /** Returns the cached response. Returns undefined if there is no such response or if it has expired. */
@@ -70,8 +70,8 @@ export interface ClaimRequest {
    */
   after?: number | undefined;
   /**
-   * Called if the process that was sending the same call has died. `id` identifies the claim of that process, i.e. its
-   * right to send the call.
+   * Called if the process that was sending the same call has died. `claimId` identifies the claim of that process, i.e.
+   * its right to send the call.
    */
   onLost(id: string): Promise<void>;
 }

@@ -110,8 +110,9 @@ export interface GatheringState {
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * True if a call with the argument `fresh` started this gathering, and another call with `fresh` may continue it.
-   * False for a gathering that is stuck, or whose complete result has already been returned.
+   * True if a call with the argument `fresh` (read all ads again) started this gathering, and the next such call may
+   * continue it instead of starting over. False once the gathering is stuck, or once its complete result has been
+   * returned.
    */
   fresh: boolean;
   /**
@@ -290,7 +291,7 @@ export class MemoryDataset {
 
   /**
    * Returns a snapshot of the dataset, which later changes do not affect. The snapshot includes the labels and picture
-   * hashes in `records`.
+   * hashes in `contentRecords`.
    */
   getContents(records = emptyContentRecords): DatasetContents {
     const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
@@ -566,8 +567,8 @@ function combineParts(gathering: Gathering, allGatherings: readonly Gathering[])
 }
 
 /**
- * Returns true if `state` should replace the stored state. If two processes stored the same step at the same time, the
- * state with `ended` takes precedence, so that `gather_ads` does not read a completed search again.
+ * Returns true if `newState` should replace the stored state. If two processes stored the same step at the same time,
+ * the state with `ended` takes precedence, so that `gather_ads` does not read a completed search again.
  */
 function isNewerState(state: GatheringState, storedState: GatheringState): boolean {
   if (state.step !== storedState.step) return state.step > storedState.step;

@@ -336,8 +336,9 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
 }
 
 /**
- * The memory limit for exported files in bytes, and the maximum number of files. The memory limit applies to each
- * tenant (API key) in a shared store, but to all tenants together in the memory of a single process.
+ * The memory limit for exported files in bytes, the maximum number of files of a tenant (API key), and the size of the
+ * chunks in which files are stored. In a shared store, the memory limit applies to each tenant. In the memory of a
+ * single process, it applies to all tenants together.
  */
 const maxTenantBytes = 64 * MB;
 const maxExportedFiles = 50;
@@ -478,8 +479,8 @@ export function openStoredExports(
       openLink: async (link: string) =>
         (await readFiles()).filter((file) => file.link === link && !file.isLinkEnded).map(createExportedFile)[0],
       /**
-       * Disables all download links of a rejected API key. A call that is still writing a file reads `rejectionKey`
-       * when the file is complete, and then disables the link of that file.
+       * Disables all download links of a rejected API key. If `rejectedAt` is set, stores this time under
+       * `rejectionKey`, so that a call that is still writing a file disables the link of this file, too.
        */
       reject: async (at: number | undefined) => {
         if (at !== undefined) await documents.write<KeyRejection>(rejectionKey, () => ({ at }), linkTtlMs);

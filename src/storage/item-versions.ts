@@ -267,8 +267,8 @@ const urlQuery = /[?#].*$/s;
 const maxSignatureDepth = 8;
 
 /**
- * Returns a copy of the value without the query strings of media URLs, because these are signatures that change. Other
- * URLs keep their query strings, which are part of the ad.
+ * Returns a copy of the value without the query strings of media URLs, because these query strings are signatures that
+ * change with every response. Other URLs keep their query strings, which are part of the ad.
  */
 function removeSignatures(value: unknown, isMediaField: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMediaField && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;

@@ -10,7 +10,8 @@ const responseOverheadBytes = 3 * 1024;
 
 /**
  * The maximum number of removed groups that the cache remembers. A group is a set of responses, e.g. all lists of one
- * collection. Responses to calls that were sent before the removal must not be cached afterwards.
+ * collection. The cache remembers a removal so that responses to calls that were sent before the removal are not used
+ * afterwards.
  */
 const maxRememberedRemovals = 10_000;
 

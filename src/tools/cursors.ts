@@ -4,7 +4,7 @@ import { toCanonicalJson } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 
-/** Stores cursors, and signs cursors with the caller's API key. */
+/** Stores page cursors with their searches, and signs page cursors with the caller's API key. */
 export interface Cursors extends CursorMemory {
   sign(cursorText: string): string;
 }
@@ -120,7 +120,8 @@ export async function readCursor(
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();
-  // The caller may change the page size only at the start of a page.
+  // If a part of a page has been shown, the rest needs the same page size. Therefore, accept another page size only at
+  // the start of a page.
   return position.shownCount === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, limit } }
     : listing;

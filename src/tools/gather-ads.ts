@@ -146,7 +146,7 @@ export async function requireFreeReading(
 const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', wasSent: false });
 
-/** The minimum age of an ad count, in milliseconds, for which the estimate mentions the time of the count. */
+/** If an ad count is older than this, in milliseconds, the estimate mentions the time of the count. */
 const minStatedAgeMs = dayMs;
 
 type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
@@ -177,8 +177,8 @@ async function estimateGathering(
   const limitedPrice = isLimitedByMaxAds
     ? await estimateParts(question, parts, context, Math.max(0, maxAds - readIds.size))
     : undefined;
-  // The form that asks the user to confirm shows the price of this call, limited by `maxAds`. Other callers need the
-  // price of all ads, because they plan ahead.
+  // For the form that asks the user to confirm this call (`isEstimate`), use the price of at most `maxAds` ads. Other
+  // callers plan ahead, so they need the price of all ads.
   const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldestTotalAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));

@@ -15,8 +15,8 @@ import {
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 /**
- * The schema of a collection item, which is an ad or an advertiser page. It has the fields of both. A field that occurs
- * in both is described as a field of an ad.
+ * The schema of a collection item, which is an ad or an advertiser page. The schema has the fields of both. A field
+ * that occurs in both is described as a field of an ad.
  */
 const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<
   Partial<typeof AdView.shape & typeof PageView.shape>

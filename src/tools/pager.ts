@@ -146,7 +146,7 @@ function fitPage<View, Heading>(
     const nextPosition: Partial<PagePosition> | undefined =
       lastNumber < sentCount ? { shownCount: lastNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // The rest of a cached page is free.
+    // If the page is cached, its remaining items are free.
     const nextPrice = nextListing && (lastNumber < sentCount && response.isCached ? freePriceBounds : price);
     const cursorFields = {
       cursor: nextListing ? buildCursor(nextListing, cursors) : null,

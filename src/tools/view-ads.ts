@@ -126,7 +126,8 @@ export const viewAds = defineTool({
         usesPreviewSize: comparison !== undefined,
       },
     );
-    // Draw the sheet for every host, because drawing loads the pictures, whose hashes are stored below.
+    // Leave out the sheet for hosts that show no pictures to their model. The sheet was drawn anyway, because drawing
+    // loads the pictures, whose hashes are stored below.
     const sheet = context.allowsPictures
       ? drawnSheet
       : { tiles: drawnSheet.tiles, jpeg: undefined, reason: picturesNotAllowedReason };

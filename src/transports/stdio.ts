@@ -105,7 +105,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
- * Creates the transports of a session, one for each version of the MCP SDK. A transport is opened on first use.
+ * Creates the transports of a session, one for each version of the MCP SDK. Each transport is created on first use.
  *
  * If the first message of a client has the format of MCP revision 2026-07-28, the session uses the SDK for that
  * revision. For all other clients, the session uses the SDK for earlier revisions. Most clients need this older SDK, so
@@ -149,8 +149,8 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
     async receive(message: JSONRPCMessage): Promise<void> {
       const transport = await chooseTransport(message);
       transport.receive(message);
-      // Wait for responses that are ready within this event-loop turn. They then count as unread output before the
-      // session reads the next message.
+      // Let the SDK write responses that are already available. The session then knows how much output is unread before
+      // it reads the next message.
       await nextEventLoopTurn();
     },
     /** Resolves when the session has responded to every request that it read. */

@@ -10,7 +10,7 @@ interface FigureProps {
   children: Content;
 }
 
-/** A chart with a title, and with a note next to the title. */
+/** A frame around a chart (`children`). Above the chart, it shows the title and a note, e.g. `peak 12`. */
 export const Figure = ({ title, note = '', children }: FigureProps) => (
   <figure class="chart">
     <figcaption>

@@ -251,8 +251,9 @@ function listCardTexts(card: UntypedFields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisibleText(text[1]));
 }
 
-/** The number of tokens that the texts of all carousel cards share, and the minimum for each text. */
+/** The number of tokens that the texts of all carousel cards of an ad share. */
 const sharedTextTokens = 600;
+/** The number of tokens that each text may use even if the share of the text is smaller. */
 const minTextTokens = 14;
 const ctaTokens = 12;
 

@@ -219,8 +219,8 @@ function isTruncated(shownText: string | undefined, originalText: unknown): bool
 }
 
 /**
- * Estimates how many tokens the beginning of a body needs at least. With this minimum, a few words are visible even in
- * scripts where a single letter takes three tokens.
+ * Estimates how many tokens are needed to show the first `openingChars` characters of a text. With this minimum, a few
+ * words are visible even in scripts where a single letter takes three tokens.
  */
 const estimateMinTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;

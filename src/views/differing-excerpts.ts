@@ -69,8 +69,7 @@ function findContextStart(text: string, differenceIndex: number): number {
 }
 
 /**
- * Builds the excerpt that starts at the index `start`. Returns undefined if the excerpt would end before the
- * difference.
+ * Builds the excerpt that starts at `startIndex`. Returns undefined if the excerpt would end before the difference.
  */
 function buildExcerpt(text: string, startIndex: number, differenceIndex: number): string | undefined {
   const excerpt = truncate(text.slice(startIndex), maxExcerptTokens);

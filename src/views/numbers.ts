@@ -2,9 +2,9 @@
 export const formatNumber = (number: number): string => (number < 1000 ? `${number}` : formatRounded(number));
 
 /**
- * Formats a number with commas as thousands separators and at most three decimals, e.g. `1,250.5`. The result is the
- * same as with `toLocaleString`. However, the first call of `toLocaleString` takes up a tenth of the first tool call of
- * a session. Therefore, only numbers with an exponent or more than three decimals are passed to it.
+ * Formats a number with commas as thousands separators and at most three decimals, e.g. `1,250.5`. Calls
+ * `toLocaleString` only for numbers with an exponent or more than three decimals, because its first call takes a tenth
+ * of the time of a session's first tool call. The result is always the same as with `toLocaleString`.
  */
 export function formatRounded(number: number): string {
   const [integerDigits = '', decimals = ''] = String(Math.abs(number)).split('.');

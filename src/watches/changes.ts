@@ -104,8 +104,8 @@ function formatChanges(responseNumber: number, item: StoredItem): string[] {
 }
 
 /**
- * Formats the old and the new value of a field. Shortens long values in such a way that the difference remains visible.
- * Returns undefined if the values cannot be shown.
+ * Formats the old and the new value of a field. Shortens long values so that their difference remains visible. Returns
+ * undefined if the values cannot be shown.
  */
 function formatValuePair({ oldValue, newValue }: FieldChange): [string, string] | undefined {
   if (oldValue === undefined || newValue === undefined) return;

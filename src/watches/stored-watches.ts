@@ -7,8 +7,8 @@ import { dayMs } from '../views/durations.ts';
 const Filters = z.record(z.string(), z.unknown());
 
 /**
- * A stored check of a watch (a search that is repeated to find new ads). The server stores only checks that read all
- * ads of the search in this form.
+ * A stored check of a watch (a search that is repeated to find new ads). Only checks that read all ads of the search
+ * are stored in this form.
  */
 const CompleteCheck = z.object({
   gathering: z.string(),

@@ -26,11 +26,13 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * The number of days before the last check whose launches are compared. If eight intervals take longer than this, up to
- * eight intervals are compared.
+ * The maximum number of days before the last check whose launches are compared. If an interval is longer than a week,
+ * up to eight intervals are compared instead.
  */
 const maxComparedDays = 56;
+/** The minimum number of these days. If the launches of fewer days are known, nothing is compared. */
 const minComparedDays = 28;
+/** Limits the number of intervals that are longer than a week. For shorter intervals, the limits in days apply. */
 const intervalCountLimits = { most: 8, least: 4 };
 /**
  * The minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a

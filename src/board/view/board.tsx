@@ -178,7 +178,7 @@ const GroupingChoice = ({ view }: { view: BoardView }) =>
 
 interface TwoOptionChoiceProps {
   label: string;
-  /** Symbols that replace the names on the buttons in narrow windows. */
+  /** The symbols that replace the names on the buttons in narrow windows. */
   symbols?: readonly string[];
   names: readonly string[];
   isFirstChosen: boolean;
@@ -363,8 +363,8 @@ function NextPageButton({ view }: { view: BoardView }) {
     }
     setBusy(false);
   };
-  // Even if the next page is cached, the button may show a price of "at most …", because the page may expire before the
-  // second click.
+  // Even if the cache contains the next page, the button may show a price of "at most …", because the page may leave
+  // the cache before the second click.
   const { nextCredits } = context;
   const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
   const isConfirming = contextToConfirm === context;

@@ -61,8 +61,8 @@ interface FacetGroupProps {
 
 function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
   const { title } = getFacet(values[0]?.facet ?? 'state');
-  // The `rank` of a value does not depend on the selection, so the visible values stay in place while the user selects
-  // some of them.
+  // The `rank` of a value is its position among all values of the facet. It does not depend on the selection, so the
+  // visible values stay in place while the user selects some of them.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
   const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
   const hiddenCount = values.length - visibleValues.length;

@@ -10,7 +10,7 @@ import type { BriefAd } from '../payload.ts';
  * ads that it mentions.
  */
 export interface Finding {
-  /** Parts of the sentence. A `name` is text from an ad, such as the name of an advertiser or a landing page. */
+  /** The parts of the sentence. A `name` is text from an ad, such as the name of an advertiser or a landing page. */
   sentence: readonly (string | { name: string })[];
   /**
    * What a click on the sentence opens: a variant (ads with nearly the same text), a single ad, or the ads with certain

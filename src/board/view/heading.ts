@@ -99,8 +99,8 @@ const maxHeadingTextLength = 80;
 const maxConditions = 5;
 
 /**
- * Titles of the board, by the tool that listed the ads. They are used if the search contains neither search words nor
- * an advertiser.
+ * The title of the board for each tool that lists ads. These titles are used if the search contains neither search
+ * words nor an advertiser.
  */
 const titlesByTool: Record<string, string> = {
   view_ads: 'Ads looked at',

@@ -219,8 +219,8 @@ export interface DisplayState {
 }
 
 /**
- * Maximum height of the board in pixels, by display mode. A taller board gets a scroll bar, so that the conversation
- * around the board remains visible.
+ * The maximum height of the board in pixels, by display mode. A taller board gets a scroll bar, so that the
+ * conversation around the board remains visible.
  */
 const maxHeightsPx = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';

@@ -85,7 +85,7 @@ interface ItemProps {
 }
 
 /**
- * Base class for an ad in the list. It re-renders only if one of its props changes, because a list can contain
+ * The base class for an ad in the list. It re-renders only if one of its props changes, because a list can contain
  * thousands of ads and rendering all of them again would be slow.
  */
 abstract class AdItem extends Component<ItemProps> {

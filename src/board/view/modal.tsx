@@ -7,8 +7,8 @@ interface ModalProps {
   onClose(): void;
   onKeyDown?(key: string): void;
   /**
-   * Content of the dialog. It must contain a heading with the id `<id>-title`, from which screen readers take the name
-   * of the dialog.
+   * The content of the dialog. It must contain a heading with the id `<id>-title`, from which screen readers take the
+   * name of the dialog.
    */
   children: ComponentChildren;
 }

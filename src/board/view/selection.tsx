@@ -8,7 +8,9 @@ import { areVariantsGrouped, type BoardView, getErrorText } from './state.ts';
 interface ActionsProps {
   view: BoardView;
   ids: readonly string[];
-  /** First words of the message to the conversation if the user enters no question. The default is `Tell me about`. */
+  /**
+   * The first words of the message to the conversation if the user enters no question. The default is `Tell me about`.
+   */
   defaultRequest?: string;
 }
 

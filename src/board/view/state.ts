@@ -219,8 +219,8 @@ const listDefined = (value: string | undefined) => (value === undefined ? [] : [
 const returnUnchanged = (value: string) => value;
 
 /**
- * The facets, i.e. the properties of ads by which the user can filter. Labels that the user has given to ads are further
- * facets; see `getFacet`.
+ * The facets, i.e. the properties of ads by which the user can filter. Labels that the user has given to ads are
+ * additional facets; see `getFacet`.
  */
 export const facets = {
   state: {
@@ -312,8 +312,8 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
 /**
- * The maximum number of values of a facet in which every value belongs to only one ad. A facet with more such values
- * would not be a useful filter.
+ * A facet (e.g. the country) in which every value belongs to only one ad is shown as a filter only if it has at most
+ * this many values. A longer list of single ads would not be a useful filter.
  */
 const maxValuesOfSingleAds = 8;
 
@@ -335,8 +335,8 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
         if (matchesOtherFacets) count.matchingAds++;
       }
     });
-    // Leave out a facet if all ads have the same value, or if many of its values belong to only one ad each. Such a
-    // facet would not be a useful filter.
+    // Leave out a facet if all ads have the same value, or if it has many values that each belong to only one ad. Such
+    // a facet would not be a useful filter.
     const isFilter = [...counts.values()].some(
       ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
     );

@@ -21,8 +21,8 @@ const wordSegmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const splitWords = (text: string) => Array.from(wordSegmenter.segment(text), ({ segment }) => segment);
 
 /**
- * Minimum share of characters that two texts must have in common. Below this share, no differences are marked, because
- * almost all words would be marked.
+ * The minimum share of characters (0 to 1) that two texts must have in common. Below this share, no differences are
+ * marked, because almost all words would be marked.
  */
 const minCommonShare = 0.3;
 

@@ -35,7 +35,10 @@ type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   wasm: Sqlite3Static['wasm'];
 };
 
-/** The number of steps of the SQLite virtual machine after which SQLite checks whether the statement must stop. */
+/**
+ * The number of steps of the SQLite virtual machine after which SQLite checks whether the statement must stop. More
+ * frequent checks would slow statements down.
+ */
 const stepsBetweenChecks = 1000;
 
 /**
@@ -415,8 +418,8 @@ const indexSqlStatements = [
 ];
 
 /**
- * An action of an SQL statement that SQLite reports to its authorizer callback. For READ, `first` is the table and
- * `second` the column. For FUNCTION, `second` is the function.
+ * An action of an SQL statement that SQLite reports to its authorizer callback. For the code `SQLITE_READ`, `first` is
+ * the table and `second` the column. For `SQLITE_FUNCTION`, `second` is the name of the function.
  */
 type SqliteAction = { code: number; first: string; second: string };
 
@@ -429,7 +432,10 @@ const readableTables = new Set<string>([...datasetTables, ...jsonTables]);
  * Matches the names of SQLite's internal tables: schema, statistics, database pages, compiled statements and pragmas.
  */
 const internalTablePattern = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
-/** Matches the names of functions that access the system, reveal details of SQLite, or belong to removed modules. */
+/**
+ * Matches the names of functions that access the system, reveal details of SQLite, or belong to modules that `lockDown`
+ * removes, such as full-text search.
+ */
 const refusedFunctionPattern =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 

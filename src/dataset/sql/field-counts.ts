@@ -6,8 +6,8 @@ import { isMatchingAdvertiser, type StatementLiterals } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
- * The tables that contain ad fields. If a statement only counts the rows of a table, it counts as reading the column
- * stated here. For example, `SELECT count(*) FROM ad_countries` counts as reading `country`.
+ * The tables that contain ad fields, each with its main column. A statement that only counts the rows of a table is
+ * treated as if it read this column. For example, `SELECT count(*) FROM ad_countries` is treated as reading `country`.
  */
 const mainColumnByTable = {
   ads: undefined,
@@ -35,8 +35,8 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
 };
 
 /**
- * The SQL view of the current ads. If a statement reads ads only through this view, only the ads in the view are
- * counted.
+ * The SQL view of the current ads. If a statement reads ads only through this view, its field counts include only the
+ * ads in the view.
  */
 const currentAdsView = 'current_ads';
 /**
@@ -57,7 +57,7 @@ export class ReadColumns {
 
   /**
    * Adds a column that the statement reads.
-   * @param reader name of the view or common table expression that reads the column; empty for other reads
+   * @param reader the name of the view or common table expression that reads the column; empty for other reads
    */
   add(table: string, column: string, reader: string): void {
     this.#tables.add(table.toLowerCase());
@@ -65,8 +65,8 @@ export class ReadColumns {
   }
 
   /**
-   * Adds a table that the statement joins. Ignores the table `ads`, because the view `current_ads` opens this table
-   * too.
+   * Adds a table that the statement joins. Ignores the table `ads`, because the statement may only read the view
+   * `current_ads`, which opens this table too.
    */
   addJoinedTable(table: string): void {
     if (isAdTable(table) && table !== 'ads') this.add(table, '', '');
@@ -172,8 +172,8 @@ interface FieldCountCache {
 }
 
 /**
- * Counts how many ads have a value for each field. The data for this is collected while the tables are loaded, because
- * counting with SQL would take seconds: SQLite stores these columns behind long texts.
+ * Counts how many ads have a value for each field. Records which fields have values while the tables are loaded.
+ * Counting with SQL would take seconds, because SQLite stores these columns behind long texts.
  */
 export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
@@ -183,7 +183,7 @@ export class FieldCounts {
    * tables do not change after they were loaded.
    */
   readonly #cachedCounts: { all?: FieldCountCache; current?: FieldCountCache } = {};
-  /** The key of each advertiser. The keys are computed on first use. */
+  /** The key of each advertiser, e.g. `page 12345`. The keys are computed on first use. */
   #advertiserKeys: ReadonlyMap<AdvertiserIdentity, string | null> | undefined;
   /**
    * The ids of the ads that have a value in a column of any table except `ads`. The keys are columns such as
@@ -228,8 +228,8 @@ export class FieldCounts {
   }
 
   /**
-   * Returns the key of each advertiser. The keys are computed only once, because all ads are loaded before the first
-   * statement runs.
+   * Returns the key of each advertiser, e.g. `page 12345`. The keys are computed only once, because all ads are loaded
+   * before the first statement runs.
    */
   #getAdvertiserKeys(): ReadonlyMap<AdvertiserIdentity, string | null> {
     if (this.#advertiserKeys) return this.#advertiserKeys;

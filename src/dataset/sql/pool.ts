@@ -252,7 +252,7 @@ function assertSqlLength({ length }: string): void {
     );
 }
 
-/** Approximate size, in characters, of a batch of rows that is sent to a worker. */
+/** The approximate size of a batch of rows that is sent to a worker, in characters. */
 const charsPerBatch = 500_000;
 
 async function* buildBatches(snapshot: DatasetSnapshot, includeJson: boolean): AsyncGenerator<LoadedRows> {

@@ -7,10 +7,10 @@ import { explainSqliteMessage, listTables } from './error-advice.ts';
 export interface StatementLimits {
   statementMs: number;
   /**
-   * Maximum computing time of a whole export, in milliseconds. `statementMs` limits the time of each batch of its rows.
+   * The maximum computing time of a whole export, in milliseconds. `statementMs` limits the time of each batch of rows.
    */
   exportMs: number;
-  /** Maximum memory for sorting, grouping and joining texts, in bytes. The memory of the tables does not count. */
+  /** The maximum memory for sorting, grouping and joining texts, in bytes. The memory of the tables is not included. */
   workingBytes: number;
   tableBytes: number;
 }
@@ -41,10 +41,10 @@ export const sqliteLimits = {
   SQLITE_LIMIT_WORKER_THREADS: 0,
 } as const;
 
-/** Limits of the SQL operator `REGEXP`. `maxSteps` limits the number of steps in the compiled pattern. */
+/** The limits of the SQL operator `REGEXP`. `maxSteps` limits the number of steps in the compiled pattern. */
 export const regexpLimits = { maxPatternChars: 500, maxTextChars: 20_000, maxSteps: 1000 } as const;
 
-/** Limits of an SQL statement and its result, which keep the result small enough for a model. */
+/** The limits of an SQL statement and its result, which keep the result small enough for a model. */
 export const resultLimits = {
   maxSqlChars: 20_000,
   defaultRows: 50,
@@ -66,7 +66,7 @@ export interface QueryOptions {
 export interface ReadFields {
   /** The number of ads that the statement reads: all ads of the dataset, or only the ads in the view `current_ads`. */
   totalAds: number;
-  /** The number of ads in `totalAds` by advertiser. The keys come from `createAdvertiserKeyFinder`. */
+  /** The number of these ads by advertiser key, e.g. `page 12345` (see `createAdvertiserKeyFinder`). */
   adsByAdvertiser: ReadonlyMap<string, number>;
   /**
    * The fields that the statement reads. An ad with several values for a field, such as several countries, is counted
@@ -74,7 +74,7 @@ export interface ReadFields {
    */
   fields: readonly ReadField[];
   /**
-   * Keys of the advertisers to which the statement limits its rows. Empty if the statement may read ads of any
+   * The keys of the advertisers to which the statement limits its rows. Empty if the statement may read ads of any
    * advertiser.
    */
   namedAdvertisers: ReadonlySet<string>;

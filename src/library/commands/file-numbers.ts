@@ -93,7 +93,10 @@ export function groupByNumber<File extends ParsedFileName>(files: readonly File[
 
 /** The largest number in a file name that is taken for a page number. A larger number may be an id. */
 const maxPageNumber = 999;
-/** The largest number in a file name that is taken for the index of the first record in the file. */
+/**
+ * The largest number in a file name that is taken for the index of the first record in the file. A larger number may be
+ * an id.
+ */
 const maxRecordIndex = 1_000_000;
 
 /**

@@ -280,8 +280,8 @@ const tablesSql = `
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
 /**
- * The version of the search index. Increase it when you change how texts, tags, measures or tokens are derived from a
- * record, because existing files then need a new import.
+ * The version of the search index. Increase it when you change how the columns, tags or search words of a record are
+ * computed. Existing files then contain outdated values and need a new import.
  */
 const indexVersion = 7;
 /**

@@ -183,8 +183,8 @@ function createTagWriter(database: Database, itemType: ItemType) {
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 
   /**
-   * Replaces the tags of a record. Returns the row numbers of its tags as JSON, e.g. `[17,-4]`. With a tag whose number
-   * is negative, searches find the record, but counts ignore it.
+   * Replaces the tags of a record. Returns the row numbers of its tags as JSON, e.g. `[17,-4]`. A negative number means
+   * that searches find the record by this tag, but counts by tag ignore the record.
    */
   return (rowNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
     const tagListJson = JSON.stringify(

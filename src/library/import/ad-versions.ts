@@ -91,8 +91,8 @@ function hasSameCurrency(newerAd: JsonObject, olderAd: JsonObject): boolean {
 }
 
 /**
- * Fields with the results of an ad. If several records of an ad describe only parts of the ad, e.g. countries, these
- * fields differ between the records.
+ * Fields with the results of an ad, e.g. its impressions. They differ between records of the same ad if each record
+ * contains only the results in one country, for example.
  */
 const resultFields = [
   ...[...amountFields, 'impressionsMin', 'impressionsMax', 'audienceReach', 'reachMin', 'reachMax', 'countries'],
@@ -100,8 +100,8 @@ const resultFields = [
 ];
 
 /**
- * Returns an error if two records of an ad in the same import have different results. The import stores the later
- * record, but each record may describe only a part of the ad, e.g. a country.
+ * Returns an error if two records of an ad in the same import have different results. The import stores only the later
+ * record, although each record may contain only a part of the results, e.g. in one country.
  */
 export function findContradictoryResult(storedAd: JsonObject, ad: JsonObject): Error | undefined {
   const field = resultFields.find(

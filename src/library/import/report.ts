@@ -37,8 +37,8 @@ export type ImportReport = {
    */
   keys?: string;
   /**
-   * Remarks about the import, e.g. which values could not be parsed and how many stored records lack them for this
-   * reason.
+   * Remarks about the import, e.g. which values could not be parsed and how many records were stored without these
+   * values.
    */
   notes: string[];
   /**
@@ -58,7 +58,10 @@ interface RecordLocation {
 
 const maxProblems = 50;
 const maxProblemLength = 500;
-/** The maximum number of different keys for which a report counts records. */
+/**
+ * The maximum number of different keys for which a report counts records. The limit saves memory if a file has very
+ * many keys.
+ */
 const maxCountedKeys = 1000;
 /** The maximum number of keys that a report lists by name. */
 const maxListedKeys = 20;
@@ -127,7 +130,10 @@ export class ImportReporter {
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line: 0, path: '', problem });
   }
 
-  /** Counts a key that contains the same field as another key of the record. */
+  /**
+   * Counts a key that contains the same field as another key of the record. `isStored` is true if the import stores the
+   * value under its own name, and false if the import drops the value.
+   */
   countSecondKey({ key, isStored }: { key: string; isStored: boolean }): void {
     const secondKeyCounts = isStored ? this.#storedSecondKeys : this.#droppedSecondKeys;
     if (secondKeyCounts.has(key) || secondKeyCounts.size < maxCountedKeys)

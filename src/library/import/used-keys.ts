@@ -12,8 +12,8 @@ const maxKeyDepth = 4;
 const maxRememberedKeys = 2000;
 
 /**
- * Remembers which keys of JSON records the import converts to which fields of an ad. The import report lists these
- * pairs.
+ * Remembers from which key of the JSON records each field of an ad was read. The import report lists these fields and
+ * keys.
  */
 export class UsedKeys {
   readonly #finderByFormat = new Map<ImportFormat, FieldFinder>();
@@ -34,9 +34,9 @@ export class UsedKeys {
   }
 
   /**
-   * Returns the first field that was read from the column with this path, or undefined. The key of a field may also
-   * lead to an object around the column (e.g. `snapshot.body` for `snapshot/body/text` and `snapshot_body_text`), or to
-   * a key inside the column.
+   * Returns the first field that was read from the column with this path, or undefined. Also finds a field that was
+   * read from an object around the column (e.g. `snapshot.body` for `snapshot/body/text` and `snapshot_body_text`), or
+   * from a key inside the column.
    */
   findField(columnPath: readonly string[]): string | undefined {
     const normalizedPaths = columnPath.map((_, index) => normalizeKey(columnPath.slice(0, index + 1).join('.')));

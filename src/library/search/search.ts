@@ -94,8 +94,8 @@ export type Search = {
 type SqlCondition = { sql: string; parameters: (string | number)[] };
 
 /**
- * A search whose time `asOf` is relative to `dateOrigin`, like the dates in the database. `dateOrigin` is the current
- * day for demo data, and 0 for other libraries.
+ * A search whose time `asOf` is relative to `dateOrigin`, like the dates in the database, so that both can be compared.
+ * For demo data, `dateOrigin` is the current day, so that the ads are always recent. For other libraries, it is 0.
  */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
 

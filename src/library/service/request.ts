@@ -208,7 +208,7 @@ export function createCursorCodec(secret: string) {
 /** Encodes and decodes the signed cursors of a library. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
-/** The length of a cursor's signature in base64 characters. It corresponds to 66 bits. */
+/** The length of a cursor's signature in base64 characters. Its 66 bits are short, but too many to guess. */
 const signatureLength = 11;
 
 /**

@@ -101,8 +101,9 @@ export async function openLibrary(options: LibraryOptions) {
     /** Starts an import run, which may include several files. Returns the number of the run. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
     /**
-     * Marks ads of a saved search as gone. Call this method after a complete import of the search (`run`). An ad is
-     * gone if an earlier import of the search contained the ad, but this run did not.
+     * Marks ads as gone that a saved search no longer finds. `question` is the name of the search, and `run` is the
+     * number of an import run that has imported all its current results. An ad is gone if an earlier import of the
+     * search contained the ad, but this run did not.
      */
     completeQuestion: async (completion: { run: number; question: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),

@@ -35,8 +35,8 @@ const chunkBytes = 1024 * 1024;
 /** The maximum length of a line, in bytes. No line reaches this length, because an API response has at most 8 MB. */
 const maxLineBytes = 64 * 1024 * 1024;
 /**
- * The minimum total size, in bytes, of the outdated lines of a file that is compacted. A line is outdated if a later
- * line replaces it.
+ * A file is compacted (rewritten without outdated lines) only if its outdated lines have at least this size, in bytes.
+ * A line is outdated if a later line replaces it.
  */
 const minOutdatedBytes = 1024 * 1024;
 /**
@@ -89,7 +89,8 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expectedVersion, { ttlMs, ...next }) =>
-    // A swap that expects no document (`''`) and has no new body changes nothing. It only needs to read the file.
+    // A swap that expects no document (its `expectedVersion` is `''`) and has no new body changes nothing. Such a swap
+    // counts as a read, because reads do not lock the file.
     this.#enqueue(expectedVersion !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expectedVersion, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );

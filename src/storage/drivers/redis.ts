@@ -233,8 +233,9 @@ const isTemporaryRefusal = (reply: string): boolean =>
 /** How long a measurement of the memory usage of Redis remains valid, in milliseconds. */
 const maxInfoAgeMs = 2000;
 /**
- * The shares of the Redis setting `maxmemory` that decide whether the store counts as nearly full. It becomes nearly
- * full when Redis uses more than `nearlyFullRatio`, and stops being so when usage falls to `noLongerFullRatio`.
+ * Two fractions of the memory limit of Redis (`maxmemory`). The store counts as nearly full when Redis uses more than
+ * `nearlyFullRatio`, and until the usage falls to `noLongerFullRatio`. Without the gap between the two values, the
+ * store could switch back and forth.
  */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;

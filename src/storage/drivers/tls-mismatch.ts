@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectWithTls } from 'node:tls';
 
-/** The maximum time to wait for a response of the server, in milliseconds. */
+/** The maximum time to wait for a response from the server, in milliseconds. */
 const probeTimeoutMs = 1500;
 
 /**

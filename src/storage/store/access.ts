@@ -8,7 +8,7 @@ import type { WriteQueue } from './write-queue.ts';
 
 /**
  * How long the store remembers sign-in connections and removed groups of cached responses, in milliseconds. This time
- * is longer than the lifetime of any cached response.
+ * is longer than the lifetime of any cached response, so that removed responses are never found again.
  */
 export const longTermTtlMs = 30 * dayMs;
 

@@ -73,9 +73,9 @@ export function openLedger(
     summarizeAccount(documents.getCached<StoredAccount>(getAccountKey(accountId))?.doc);
 
   /**
-   * Settles a call, i.e. replaces its reserved credits with the charge. If `hasLease` is true, writes the account even
-   * if the reservation is missing. This changes the version of the account, so a reservation that is still being
-   * written fails.
+   * Settles a call, i.e. replaces its reserved credits with the charge. If the call has made a reservation
+   * (`hasLease`), writes the account even if the reservation is missing there. This changes the version of the account,
+   * so that a reservation that is still being written fails.
    */
   const settleOnce = async (accountId: string, callId: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
@@ -197,8 +197,8 @@ const isEmptyAccount = ({ paidAt, leases, remaining, prices }: StoredAccount): b
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
 /**
- * Returns the lifetime of an account in the store, in milliseconds. An account without spending expires soon, because
- * it may belong to a made-up API key.
+ * Returns the lifetime of an account in the store, in milliseconds. An account without spending or reservations expires
+ * after an hour, and an empty account after a minute, because such accounts may belong to made-up API keys.
  */
 function getAccountTtlMs(account: StoredAccount): number {
   if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingTtlMs;

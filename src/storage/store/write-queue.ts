@@ -35,8 +35,8 @@ const scheduleInBackground = (delayMs: number, run: () => void): void => void se
 
 /**
  * A queue of writes that failed temporarily. The writes wait in memory, up to a limit, and are retried until they
- * succeed. The queue runs after a delay, and when its owner calls `run`. `runQueueAfterWrites` and `runQueueBefore`
- * also run it when the store is used.
+ * succeed. The queue retries them after a delay, and when its owner calls `run`. `runQueueAfterWrites` and
+ * `runQueueBefore` also start a retry when the store is used.
  */
 export class WriteQueue {
   readonly #pendingWrites = new Set<QueuedWrite>();
@@ -48,8 +48,8 @@ export class WriteQueue {
   #isScheduled = false;
   #delayMs = firstRetryDelayMs;
   /**
-   * The time until which the queue pauses, by `performance.now()`. The queue pauses after a run that could not get a
-   * lock.
+   * The time until which the queue pauses, by `performance.now()`. During a pause, `runIfDue` retries nothing. The
+   * queue pauses after a run that could not get a lock.
    */
   #pausedUntil = 0;
 
@@ -96,8 +96,8 @@ export class WriteQueue {
   }
 
   /**
-   * Runs the queue in the background. Call this method after a successful write, which shows that the store is
-   * available again.
+   * Retries the pending writes in the background. Call this method after a successful write, which shows that the store
+   * is available again.
    */
   onWritten(): void {
     if (this.#pendingWrites.size > 0 && !this.#currentRun) void this.run();

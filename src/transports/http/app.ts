@@ -55,7 +55,7 @@ export interface HttpOptions {
   files?: ServedFiles | undefined;
   limits: WorkLimits;
   metrics?: Metrics | undefined;
-  /** The state that all replicas of this server share. Undefined if the server is the only replica. */
+  /** Tells whether the store that all replicas share is reachable. Undefined if this server is the only replica. */
   replicas?: Pick<ReplicaState, 'isUp'> | undefined;
   /**
    * Returns `up` if the service responded to the latest call, and `away` if it did not respond. Returns undefined

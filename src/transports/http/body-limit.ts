@@ -40,7 +40,7 @@ export async function readBody(
 }
 
 function refuseLargeBody(context: Context): BodyProblem {
-  // The client is still sending the rest of the body. Closing the connection is the only way to stop it.
+  // The client is still sending the rest of the body. Only closing the connection stops it.
   context.header('Connection', 'close');
   return { status: 413 };
 }
@@ -48,7 +48,8 @@ function refuseLargeBody(context: Context): BodyProblem {
 /** The maximum total size of large bodies that are arriving or waiting to be served, in bytes. */
 const maxArrivingBytes = 64 * 1024 * 1024;
 /**
- * The maximum number of large request bodies that are parsed and served at the same time: in total, and per API key.
+ * The maximum number of large request bodies that are parsed and served at the same time: in total, and per API key. A
+ * parsed body takes much memory.
  */
 const [maxServedBodies, maxServedBodiesPerKey] = [8, 2];
 /** How long a large body that has arrived completely may wait to be served, in milliseconds. */

@@ -7,13 +7,13 @@ import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
 /**
- * Finds the exported file for a download link, and the origin (e.g. `https://ads.example.com`) for new download links.
+ * The functions that find the exported file for a download link, and the origin of new download links.
  */
 export interface ServedFiles {
   find: FileLinks['find'];
   /**
-   * Returns the origin of download links that the user can open in a browser. Returns undefined if the user cannot
-   * reach this server.
+   * Returns the origin of download links, e.g. `https://ads.example.com`. Returns undefined if the browser of the user
+   * cannot reach this server.
    */
   findLinkOrigin(context: Context): string | undefined;
 }

@@ -82,8 +82,8 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
 }
 
 /**
- * The JSON-RPC error code for invalid parameters. For an error with any other code, the SDK writes the response and
- * chooses the HTTP status.
+ * The JSON-RPC error code for invalid parameters. This file creates the response to such a request. All other invalid
+ * requests are passed to the SDK, which creates the response and chooses the HTTP status.
  */
 const invalidParamsCode = -32_602;
 
@@ -102,8 +102,8 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     if (error) return createErrorResponse(message, error);
     const { cancelled, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
-    // With an event stream, the response is returned before the call has ended. In this case, the call itself stops
-    // listening for cancellation when it ends.
+    // An event stream is returned before the call has ended. For an event stream, this wrapper therefore stops listening
+    // for cancellation when the call ends.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
       waitUntilSent: () => responseSent,

@@ -16,7 +16,8 @@ export function createPageHeaders(styles: string): Record<string, string> {
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // With `no-referrer`, browsers would submit the form with `Origin: null`, so the server could not check the origin.
+    // Do not use `no-referrer`. Browsers would then submit the sign-in form with `Origin: null`, and the server could
+    // not check the origin.
     'referrer-policy': 'same-origin',
     'x-robots-tag': 'noindex',
   };

@@ -150,8 +150,8 @@ function limitConnections(
 
   /**
    * Returns true if there is room for a new connection. If a limit is reached, first makes room by closing an idle
-   * connection. If this connection was never used, the closing is reported as a refusal, because its client may be
-   * about to send a request. Returns false if every connection has a pending request.
+   * connection. If the idle connection was never used, reports a refusal, because its client may be about to send a
+   * request. Returns false if every connection has a pending request.
    */
   const makeRoomForConnection = (ipAddress: string | undefined): boolean => {
     const allConnections = [...connections];

@@ -32,7 +32,7 @@ export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
 /**
  * Generates all advertisers with their ads.
- * @param now the current time in Unix milliseconds, from which only the day is used
+ * @param now the current time in Unix milliseconds; the dates of the ads depend on the day, but not on the time of day
  */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoAdvertiser> {
   for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);

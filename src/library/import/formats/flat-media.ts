@@ -56,7 +56,7 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
     collectMedia(keys.pictures),
     collectMedia(keys.previews),
   ];
-  // Show the preview images if the record has neither videos nor pictures.
+  // If the record has neither videos nor pictures, use the preview images as pictures.
   const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
   return [
     ...videos.map(({ url, previewUrl: ownPreview }, nr) => {

@@ -93,7 +93,10 @@ const keysWithoutField = `
   variations variants creative_regions image_width image_height
   ${otherCurrencies.map((currency) => `spend_${currency} spend_range_min_${currency} spend_range_max_${currency}`).join(' ')}
 `;
-/** Documented keys that are stored with the results of a region, under the key in camel case. */
+/**
+ * Documented keys of a region that have no corresponding field in the API. The import stores them with the results of
+ * the region, under the key in camel case.
+ */
 const regionKeysWithoutField = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
 const regionKeys = ['regioncode', 'surfaceservingstats', ...regionKeysWithoutField];
 const mediaKeys: MediaKeys = {
@@ -174,7 +177,8 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   toAd,
   toPage,
   combinePartialRecords(earlierAd, laterAd, reportProblem) {
-    // Rows without results by region cannot be added up, so contradictory results are a problem.
+    // Only results by region can be combined. In other rows, report results that contradict each other, because the
+    // later row replaces the earlier row.
     const contradiction = laterAd.regionStats ? undefined : findContradictoryResult(earlierAd, laterAd);
     if (contradiction) reportProblem(contradiction);
     return applyRegionStats({
@@ -454,7 +458,8 @@ function applyRegionStats(ad: JsonObject): JsonObject {
   const regionsWithImpressions = countedRegions.filter(
     ({ timesShownMin, timesShownMax }) => (timesShownMin ?? timesShownMax) !== undefined,
   );
-  // Google counts impressions only in some regions. If one region has no upper bound, the whole ad has none.
+  // Google counts impressions only in some regions. If the upper bound of one region is unknown, the upper bound of the
+  // sum is unknown too.
   const hasOpenRange = countedRegions.some(({ timesShownMax }) => timesShownMax === undefined);
   const sumCounts = (values: (number | undefined)[]) =>
     values.reduce<number>((total, value) => total + (value ?? 0), 0);

@@ -247,8 +247,9 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const isActive =
     reader.parseFirstValue(activeKeys, parseBoolean, 'isActive') ??
     reader.parseFirstValue(statusKeys, parseActiveStatus, 'isActive');
-  // If the ad is running, ignore its end date, because scrapers write the current day there.
+  // Store `isActive` only if the record has no end date, because the end date also shows whether the ad is running.
   if (!('endDate' in ad) && isActive !== undefined) ad.isActive = isActive;
+  // If the ad is running, ignore its end date, because scrapers write the current day there.
   if (isActive === true) ad.endDate = null;
   // Use the text of the button only if the record has no constant such as `SHOP_NOW`, because the text depends on the
   // language of the ad.

@@ -107,7 +107,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     }),
   );
   const day = readDay(record, parser);
-  // The last day of the report may be in the future, so `lastSeenAt` below is never later than now.
+  // The last day on which the ad was seen. It may be in the future, so `lastSeenAt` below is limited to the current
+  // time.
   const lastDay = day ?? ad.reportingEnds;
   const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmptyValue(value));
   for (const { name } of otherCells) parser.unusedKeys.push(name);

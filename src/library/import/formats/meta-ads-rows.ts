@@ -148,7 +148,10 @@ export function combineWithEarlierPeriods(
   return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(storedAd) };
 }
 
-/** Reports that a new row replaces rows of an earlier import, unless these rows are an earlier version of its results. */
+/**
+ * Reports that a new row replaces rows of an earlier import. Reports nothing if the replaced rows are only an earlier
+ * version of the same results.
+ */
 function reportReplacedRows(
   replacedRows: readonly ResultRow[],
   newRow: ResultRow,
@@ -166,8 +169,8 @@ function reportReplacedRows(
 }
 
 /**
- * If new results replace stored rows that are not simply an earlier version of them, returns the reason. An earlier
- * version has the same period, breakdowns and currency.
+ * Returns the reason why new results replace stored rows, for the import report. Returns undefined if the stored rows
+ * are only an earlier version of the same results, that is, if they have the same period, breakdowns and currency.
  */
 function findReplacementReason(
   replacedRows: readonly ResultRow[],
@@ -261,8 +264,8 @@ const listRowLabels = (ad: JsonObject): Record<string, string> =>
   );
 
 /**
- * Adds a row to the rows of an ad. If neither breakdowns nor periods distinguish the rows, other columns must, such as
- * a breakdown that the import does not know.
+ * Adds a row to the rows of an ad. If two rows have the same breakdown values and period, another column must
+ * distinguish them, such as a breakdown that the import does not know.
  * @returns the rows, and the names of the other columns that distinguish them
  * @throws Error if rows have different results although no column distinguishes them
  */
@@ -419,7 +422,7 @@ const contains = (outer: Period | undefined, inner: Period | undefined): boolean
 
 /**
  * Computes the results of an ad in one period. Rows by age and rows by country each contain all results, so rows of
- * different breakdowns are not added up. The breakdown with the highest total counts.
+ * different breakdowns are not added up. If no row has the total, uses the breakdown with the highest total.
  */
 function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
   const rowsByBreakdown = [...groupBy(rows, formatBreakdownValues).values()];
@@ -449,8 +452,8 @@ function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
 }
 
 /**
- * Adds up the results of several rows. A row without labels is their total if its results are at least the sum of the
- * others. Otherwise, it is another part of the results.
+ * Adds up the results of several rows. Labels are the values that distinguish the rows, e.g. a country. If the results
+ * of the row without labels are at least the sum of the other rows, this row is the total. Otherwise, it is added too.
  */
 function sumUnlessTotal(unlabelledRow: AdResults | undefined, labelledResults: readonly AdResults[]): AdResults {
   const sums = sumResults(labelledResults);
@@ -477,7 +480,10 @@ const roundingTolerance = 0.99;
 /** Removes floating-point errors from a sum, e.g. 0.1 + 0.2 becomes 0.3. */
 const roundSum = (sum: number): number => Number(sum.toPrecision(15));
 
-/** Adds up all results that allow it, such as clicks. The results of a single row are returned unchanged. */
+/**
+ * Adds up the results of several rows. Omits results that cannot be added up, such as the reach. Returns the results of
+ * a single row unchanged.
+ */
 function sumResults(rowResults: readonly AdResults[]): AdResults {
   const [firstPart] = rowResults;
   if (!firstPart) return {};

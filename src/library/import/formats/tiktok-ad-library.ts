@@ -207,8 +207,8 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   const isActive = reader.parseFirstValue(statusKeys, parseBoolean, 'isActive');
   const reachCountries = Object.keys((ad.reachByCountry ?? {}) as object).filter((code) => /^[A-Z]{2}$/.test(code));
   const countries = reachCountries.length > 0 ? reachCountries : targetCountries;
-  // Only paid posts have brand names. TikTok numbers these posts separately, and their publishers are creators instead
-  // of advertisers.
+  // Only paid posts of creators have brand names. TikTok numbers posts and ads separately, so a post may have the same
+  // id as an ad. The publisher of a post is a creator and not an advertiser.
   const isAd = !record.hasAny(['brandnames']);
   const pageName = (ad.page as { pageName?: string } | undefined)?.pageName;
   const pageId =

@@ -1,6 +1,9 @@
 /** A JSON token (a punctuation character, a string or a word), with its position in the text. */
 export interface JsonToken {
-  /** The kind of token. A `word` is a number, a constant such as `true`, or a Python constant such as `NaN`. */
+  /**
+   * The kind of token. A `word` is a number, a constant such as `true`, or a Python constant such as `NaN`. `damage` is
+   * text that is not JSON, e.g. a string without an end.
+   */
   kind: '{' | '}' | '[' | ']' | ',' | ':' | 'string' | 'word' | 'newline' | 'damage';
   startIndex: number;
   endIndex: number;
@@ -110,7 +113,7 @@ export class JsonTokenizer {
 
 /**
  * Returns true for spaces that JSON does not allow between tokens, e.g. a form feed or a non-breaking space. Editors
- * and copied web pages insert such spaces. The tokenizer must skip them, because each of them also ends a word.
+ * and copied web pages insert such spaces. The tokenizer must skip them, because no token can start with a space.
  */
 const isUnusualSpace = (characterCode: number): boolean =>
   (characterCode === 11 || characterCode === 12 || characterCode > 127) &&

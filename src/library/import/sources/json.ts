@@ -12,7 +12,7 @@ import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entr
  * length.
  *
  * The reader parses one unit of the text at a time. At first, a unit is a complete top-level value, e.g. the value on
- * one line. If a unit is too long or damaged, the reader opens it: the items in its list or object become the next
+ * one line. If a unit is too long or damaged, the reader splits it: the items in its list or object become the next
  * units. Therefore a list of records may have any length, and damage only affects one record. After damage, the reader
  * continues at the next line that starts with a bracket.
  *
@@ -54,20 +54,20 @@ interface Frame {
   path: string;
   /** The kind of token that must come next in the list or object. Any other token means that the text is damaged. */
   expectedToken: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
-  /** The index of the current item, if the frame is a list. */
+  /** The index of the current item, if this is a list. */
   index: number;
-  /** The key of the current property, if the frame is an object that is read property by property. */
+  /** The key of the current property, if this is an object whose properties are parsed one by one. */
   key: string;
   /**
-   * Why the list or object is open, that is, why the reader parses its items one by one: the JSON is damaged, or it is
-   * too long to be parsed as a whole. Empty if the list or object is parsed as a whole.
+   * Why the reader has split the list or object, i.e. parses its items one by one: the JSON is damaged, or it is too
+   * long to be parsed as a whole. Empty if the list or object is not split.
    */
   openReason: string;
   /** True if the list or object turned out to be a record itself. The reader then ignores the remaining items. */
   isRecord: boolean;
   /** True if the reader has already reported a record in this list or object, or a problem with such a record. */
   isReported: boolean;
-  /** Details about the result page if the object is one, e.g. whether more results follow. */
+  /** Set if the object may be a result page of an API. Contains e.g. whether more results follow. */
   resultPage?: ResultPage;
 }
 
@@ -86,8 +86,8 @@ const notObjectProblem = 'not a JSON object; a record is an ad or a page';
 const listProblem = 'not a JSON object but a list of values; write a table of pandas with to_json(orient="records")';
 
 /**
- * The maximum nesting depth of lists and objects. It exceeds the maximum depth of a record plus the maximum number of
- * objects around a record.
+ * The maximum nesting depth of lists and objects. It exceeds the maximum depth of a record (64) plus the maximum number
+ * of lists and objects around a record (16).
  */
 const maxNestingDepth = 100;
 
@@ -107,7 +107,7 @@ class JsonReader {
   readonly #tokenizer = new JsonTokenizer();
   /** The lists and objects that contain the current position in the text, from the outermost to the innermost. */
   #frames: Frame[] = [];
-  /** The number of outermost frames that the reader has opened, i.e. whose items it parses one by one. */
+  /** The number of outer lists and objects that the reader has split, i.e. whose items it parses one by one. */
   #openedFrameCount = 0;
   #currentUnit: JsonUnit | undefined;
   #isLineStart = true;
@@ -246,7 +246,8 @@ class JsonReader {
 
   #isTokenAllowed(kind: JsonToken['kind'], frame: Frame | undefined): boolean {
     if (kind === 'damage') return false;
-    // Accept commas between top-level values, although they are not valid JSON.
+    // Between top-level values, accept any token that can start a value. Also accept commas, although JSON does not
+    // allow them there.
     if (!frame) return kind !== ']' && kind !== '}' && kind !== ':';
     const { expectedToken, isList } = frame;
     if (kind === ',') return expectedToken === 'commaOrEnd';
@@ -269,7 +270,7 @@ class JsonReader {
     const key = parseLiteral(this.#tokenizer.text.slice(startIndex, endIndex), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
-    // The key shows that the opened object is a record itself, and not an object around records. The reader opens only
+    // The key shows that the object is a record itself, and not an object around records. The reader splits only
     // objects that are too long or damaged, so the record is unusable.
     frame.isRecord = true;
     this.#addProblem(frame, frame.openReason);
@@ -302,8 +303,8 @@ class JsonReader {
     const parseResult = this.#parseValue(text, unit.line);
     const path = this.#getItemPath();
     if ('value' in parseResult) {
-      // If the document spans several lines, do not report the line where it starts, because the path of the record is
-      // more helpful.
+      // If the document spans several lines, report no line number (0) for its records, because the path of a record is
+      // more helpful than the line where the document starts.
       const itemLine = this.#openedFrameCount === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parseResult.value, { line: unit.line, itemLine, path });
     } else if (/^[[{]/.test(text) && this.#openedFrameCount < maxWrapperDepth)
@@ -312,8 +313,8 @@ class JsonReader {
   }
 
   /**
-   * Handles a unit that is too long. If possible, opens the unit, so that its items become the next units. Otherwise
-   * reports the problem and discards the text of the unit.
+   * Splits a unit that is too long, so that its items become the next units. If the unit cannot be split, reports the
+   * problem and discards the text of the unit.
    */
   #handleLongUnit(unit: JsonUnit): void {
     const canOpenUnit =
@@ -333,7 +334,7 @@ class JsonReader {
     this.#tokenizer.discardUnfinishedString();
   }
 
-  /** Opens a list or object: goes back to its start, and makes its first item the next unit to parse. */
+  /** Splits a list or object: goes back to its start, and makes its first item the next unit to parse. */
   #openUnit(unit: JsonUnit, openReason: string): void {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedFrameCount;
@@ -346,8 +347,8 @@ class JsonReader {
   }
 
   /**
-   * Handles text that is not JSON or that ends too early. If possible, opens the current unit, so that its items are
-   * parsed one by one. Otherwise reports the problem and looks for the next record.
+   * Continues after text that is not JSON or that ends too early. If possible, splits the current unit, so that its
+   * items are parsed one by one. Otherwise reports the problem and looks for the next record.
    */
   #handleDamage(): void {
     const unit = this.#currentUnit;

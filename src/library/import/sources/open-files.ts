@@ -45,7 +45,7 @@ function guessContent(name: string): FileContent {
 const unreadableProblem =
   'a file of this type may contain ads, but an import cannot read it; save it as CSV, JSON or .xlsx, and import the new file';
 
-/** The maximum number of nested ZIP archives: an archive may contain another archive. */
+/** The maximum nesting depth of ZIP archives. An archive may contain archives that contain no further archives. */
 const maxArchiveDepth = 2;
 /**
  * The maximum size of a workbook in bytes, compressed and uncompressed. A workbook must be read as a whole, so these

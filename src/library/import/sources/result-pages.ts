@@ -234,20 +234,20 @@ export function isEmptyAnswer(
   const { data } = responseBody;
   const hasEmptyList = (...keys: string[]) =>
     keys.some((key) => isEmptyRecordList(normalizeKey(key), responseBody[key]));
-  // Meta Ad Library API
+  // A response of the Meta Ad Library API
   if (hasEmptyList('data')) return Object.keys(responseBody).every((key) => key === 'data' || key === 'paging');
-  // TikTok and the website of the Meta Ad Library
+  // A response of TikTok or of the website of the Meta Ad Library
   if (isObject(data)) {
     if ('has_more' in data)
       return data.has_more === false && isEmptyRecordList('ads', data.ads ?? data.commercial_contents);
     return hasEmptyConnection(data, 0);
   }
-  // LinkedIn
+  // A response of LinkedIn
   if (hasEmptyList('elements')) return isObject(responseBody.paging) && responseBody.paging.total === 0;
-  // SerpApi and SearchApi
+  // A response of SerpApi or SearchApi
   if (isObject(responseBody.search_metadata))
     return responseBody.search_metadata.status === 'Success' && hasEmptyList('ad_creatives', 'ads');
-  // ScrapeCreators
+  // A response of ScrapeCreators
   return (
     responseBody.success === true &&
     hasEmptyList('searchResults', 'ads', 'results') &&

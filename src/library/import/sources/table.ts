@@ -107,8 +107,8 @@ function detectLineEndings(firstText: string): string[] {
 }
 
 /**
- * The maximum number of characters to parse a second time, because a missing closing quotation mark spoiled the first
- * attempt. After that, the import stops reading the table.
+ * The maximum number of characters to parse again, because a missing closing quotation mark spoiled the first attempt.
+ * After that, the import stops reading the table, because a damaged table could otherwise take a very long time.
  */
 const maxReparsedCharacters = 32 * 1024 * 1024;
 /** The number of characters to pass to the CSV parser in each call. */

@@ -27,8 +27,8 @@ const tokenKeyPattern = /^(?:[a-z\d-]{1,20}[_-])?(?:access[_-]?token|api[_-]?key
  */
 export function removeAccessTokens(text: string): string {
   if (!tokenNamePattern.test(text)) return text;
-  // If another parameter follows the token, that parameter needs the separator in front of the token. Otherwise remove
-  // it.
+  // If another parameter follows the token, keep the separator in front of the token for that parameter. Otherwise,
+  // remove this separator, too.
   const keepSeparator = (_match: string, separatorBefore: string = '', separatorAfter: string = '') =>
     separatorAfter === '' ? '' : separatorBefore;
   return text.replace(tokenParameterPattern, keepSeparator).replace(encodedTokenParameterPattern, keepSeparator);

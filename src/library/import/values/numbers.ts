@@ -123,8 +123,8 @@ export class NumberColumnParser {
         `${messageStart} ${this.#decisiveValue} and ${this.#contradictoryValue}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
       );
     if (this.#possibleSeparators.length < 2 || this.#ambiguousNumber === undefined) return;
-    // Read `1,234` as 1234. A decimal comma is unlikely here: programs write decimal points, and people write amounts
-    // of money with two decimals instead of three.
+    // If all ambiguous numbers have commas, as in `1,234`, read the commas as thousands separators. A decimal comma is
+    // unlikely: programs write decimal points, and people write amounts of money with two decimals instead of three.
     if (!this.#hasAmbiguousPoint) this.#possibleSeparators = ['.'];
     else {
       const ambiguousNumber = this.#ambiguousNumber;

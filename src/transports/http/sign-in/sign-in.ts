@@ -311,7 +311,8 @@ const forwardedParameterNames =
 const pickStateParameter = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
 /**
- * The reason why the server rejects an authorization request. `back` is a link that reports the error to the client.
+ * The reason why the server rejects an authorization request. `back` is the link with which the user returns to the
+ * client. The URL of the link reports the error to the client.
  */
 interface RequestProblem {
   text: string;
