@@ -17,7 +17,7 @@ import { addRow, computeMedian } from './row.ts';
 
 const roundCount = Number(process.argv[2] ?? 1000);
 /** The number of unmeasured rounds before the measurement. They give the JavaScript engine time to compile the code. */
-const warmUpRounds = 200;
+const warmUpRoundCount = 200;
 /**
  * Limits in milliseconds. A call may take at most `maxAddedMs` longer on our server than on a minimal server with the
  * official SDK. A cached response may take at most `maxCachedMs`.
@@ -107,7 +107,7 @@ async function compareServers(
     cached: () => ourServer.search(false),
   };
   const times: Record<string, number[]> = { direct: [], sdk: [], fresh: [], cached: [] };
-  for (let round = -warmUpRounds; round < roundCount; round++) {
+  for (let round = -warmUpRoundCount; round < roundCount; round++) {
     for (const [target, sendCall] of Object.entries(callsByTarget)) {
       const startedAt = performance.now();
       await sendCall();

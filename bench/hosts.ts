@@ -109,8 +109,8 @@ function installNode(): string {
  * Installs an npm package of a host into a separate folder of the cache. Without a version in `packageName`, npm
  * installs the newest version.
  */
-function installPackage(id: string, packageName: string, nodePath: string): string {
-  const folder = join(cacheFolder, id);
+function installPackage(hostId: string, packageName: string, nodePath: string): string {
+  const folder = join(cacheFolder, hostId);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   const npm = realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim());

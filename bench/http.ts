@@ -117,34 +117,39 @@ function createEmptyMeasurements() {
  * Sends calls to one server from many simulated callers. Each caller has a separate API key and connection, and sends
  * the next call as soon as the previous response has arrived.
  */
-async function sendCalls(target: MeasuredServer, durationSeconds: number): Promise<void> {
+async function sendCalls(measuredServer: MeasuredServer, durationSeconds: number): Promise<void> {
   const endTime = performance.now() + durationSeconds * 1000;
-  const callRepeatedly = async (caller: number) => {
-    const authorization = `Bearer svc_live_caller-${caller}-of-${callerCount}`;
+  const callRepeatedly = async (callerNumber: number) => {
+    const authorization = `Bearer svc_live_caller-${callerNumber}-of-${callerCount}`;
     // The simulated service (`upstream.ts`) derives the same name from this API key and adds the name to its responses.
     // A response without this name therefore belongs to another caller.
     const callerName = hash('sha256', authorization).slice(0, 12);
-    const client = new Client(target.origin);
-    const headers = { ...target.headers, authorization };
+    const client = new Client(measuredServer.origin);
+    const headers = { ...measuredServer.headers, authorization };
     for (let callId = 1; performance.now() < endTime; callId++) {
       const sentAt = performance.now();
       try {
-        const response = await client.request({ path: '/mcp', method: 'POST', headers, body: target.body(callId) });
+        const response = await client.request({
+          path: '/mcp',
+          method: 'POST',
+          headers,
+          body: measuredServer.body(callId),
+        });
         const text = await response.body.text();
-        if (response.statusCode !== 200 || text.includes('"isError"')) target.failedCount++;
-        else if (!text.includes(callerName)) target.wrongCount++;
-        else target.answeredCount++;
+        if (response.statusCode !== 200 || text.includes('"isError"')) measuredServer.failedCount++;
+        else if (!text.includes(callerName)) measuredServer.wrongCount++;
+        else measuredServer.answeredCount++;
       } catch {
-        target.failedCount++;
+        measuredServer.failedCount++;
       }
-      target.responseMs.push(performance.now() - sentAt);
+      measuredServer.responseMs.push(performance.now() - sentAt);
     }
     await client.close();
   };
-  const processorMsBefore = readProcessorMs(target.pid);
-  await Promise.all(Array.from({ length: callerCount }, (_, caller) => callRepeatedly(caller)));
-  target.processorMs += readProcessorMs(target.pid) - processorMsBefore;
-  target.residentMegabytes.push(readResidentMegabytes(target.pid));
+  const processorMsBefore = readProcessorMs(measuredServer.pid);
+  await Promise.all(Array.from({ length: callerCount }, (_, callerNumber) => callRepeatedly(callerNumber)));
+  measuredServer.processorMs += readProcessorMs(measuredServer.pid) - processorMsBefore;
+  measuredServer.residentMegabytes.push(readResidentMegabytes(measuredServer.pid));
 }
 
 /**

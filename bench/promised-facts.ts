@@ -30,12 +30,13 @@ const platformCodes: Record<string, string> = {
  */
 export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: string) => boolean> {
   const facts: Record<string, (text: string) => boolean> = {};
-  const addFact = (name: string, value: unknown, phrase: string) => {
-    if (value !== null && value !== undefined && value !== '') facts[name] = (text) => text.includes(phrase);
+  const addFact = (factName: string, fieldValue: unknown, expectedPhrase: string) => {
+    if (fieldValue !== null && fieldValue !== undefined && fieldValue !== '')
+      facts[factName] = (text) => text.includes(expectedPhrase);
   };
-  const addOpeningFact = (name: string, value: string | null | undefined) => {
-    if (value && getOpeningLetters(value))
-      facts[name] = (text) => extractLettersAndDigits(text).includes(getOpeningLetters(value));
+  const addOpeningFact = (factName: string, fieldText: string | null | undefined) => {
+    if (fieldText && getOpeningLetters(fieldText))
+      facts[factName] = (text) => extractLettersAndDigits(text).includes(getOpeningLetters(fieldText));
   };
   addFact('id', ad.id, ad.id);
   addFact('pageId', ad.pageId, ad.pageId ?? '');

@@ -143,28 +143,28 @@ function connectCaller({ origin }: HttpCommand, apiKey: string) {
  * Requests the same cached response for `measurementMs` milliseconds. Returns the time of each call in milliseconds.
  */
 async function measureCachedCalls(replica: HttpCommand, measurementMs: number): Promise<number[]> {
-  const times: number[] = [];
+  const callTimesMs: number[] = [];
   const caller = connectCaller(replica, 'svc_live_caller');
   await caller.call('search_ads', { limit: 10 });
   const endTime = performance.now() + measurementMs;
   for (let startedAt = performance.now(); startedAt < endTime; startedAt = performance.now()) {
     const text = await caller.call('search_ads', { limit: 10 });
-    times.push(performance.now() - startedAt);
+    callTimesMs.push(performance.now() - startedAt);
     if (!text.includes('"cached":true')) throw new Error(`not a cached answer: ${text.slice(0, 500)}`);
   }
   await caller.close();
-  return times;
+  return callTimesMs;
 }
 
 /**
  * Measures how long a caller waits for cached responses with and without the shared store. The calls to both servers
  * alternate, so that both are measured under the same load of the machine.
  */
-async function measureAddedTime(storeName: string, server: StateServer): Promise<void> {
+async function measureAddedTime(storeName: string, stateServer: StateServer): Promise<void> {
   const service = await startChild<{ port: number }>('upstream.ts', '10');
   const baseUrl = `http://127.0.0.1:${service.readyMessage.port}`;
   const memoryReplica = await startReplica({ baseUrl });
-  const storeReplica = await startReplica({ baseUrl, stateUrl: server.url });
+  const storeReplica = await startReplica({ baseUrl, stateUrl: stateServer.url });
   const times: [number[], number[]] = [[], []];
   for (let turn = 0; turn < 10; turn++) {
     for (const [index, replica] of [memoryReplica, storeReplica].entries())
@@ -205,16 +205,16 @@ async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<n
  * Measures gathering (reading and storing) ads with several API keys in a shared store: the time, the space in the
  * store, and the time until another replica has read the ads.
  */
-async function measureStorage(storeName: string, server: StateServer, keyCount: number): Promise<void> {
-  server.clear();
+async function measureStorage(storeName: string, stateServer: StateServer, keyCount: number): Promise<void> {
+  stateServer.clear();
   const service = await startChild<ManyAdsInfo>('many-ads.ts', String(adsPerKey));
   const baseUrl = `http://127.0.0.1:${service.readyMessage.port}`;
-  const settings = { baseUrl, stateUrl: server.url };
+  const settings = { baseUrl, stateUrl: stateServer.url };
   const memoryReplica = await startReplica({ baseUrl });
   const memoryGatherMs = await gatherWithKeys(memoryReplica, 1);
   await memoryReplica.close();
   const [gatheringReplica, readingReplica] = [await startReplica(settings), await startReplica(settings)];
-  const bytesBefore = server.measureBytes().all;
+  const bytesBefore = stateServer.measureBytes().all;
   const gatherMs = await gatherWithKeys(gatheringReplica, keyCount);
   const startedAt = performance.now();
   const reader = connectCaller(readingReplica, 'svc_live_key_0');
@@ -224,7 +224,7 @@ async function measureStorage(storeName: string, server: StateServer, keyCount: 
   for (const replica of [gatheringReplica, readingReplica]) await replica.close();
   service.process.kill();
   const ads = keyCount * adsPerKey;
-  const { all, kinds } = server.measureBytes();
+  const { all, kinds } = stateServer.measureBytes();
   const bytes = all - bytesBefore;
   printLine(`${ads} ads of ${keyCount} keys, ${service.readyMessage.source}:`);
   printLine(

@@ -89,14 +89,14 @@ const splitIntoPages = <Item>(items: Item[]): Item[][] =>
 
 /** A sample cursor of typical length. It contains the cursor of the service, here `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
-const listFrame = { cursor, hasMore: true, totalHits: 1204, asOf };
+const listFields = { cursor, hasMore: true, totalHits: 1204, asOf };
 const price = '5 credits';
 const buildAdList = (apiAds: typeof ads) => {
   const adViews = apiAds.map((ad) => buildAdView(ad, { detail: 'brief', now }));
   return {
     raw: { items: apiAds },
-    text: formatAdList({ items: adViews, ...listFrame, price }),
-    structured: { items: adViews, ...listFrame },
+    text: formatAdList({ items: adViews, ...listFields, price }),
+    structured: { items: adViews, ...listFields },
     items: apiAds.length,
   };
 };
@@ -146,8 +146,8 @@ function measureSearchPages(): void {
     const rows = raw.map((page) => buildPageView(page, { detail: 'brief' }));
     return countCosts({
       raw: { items: raw },
-      text: formatPageList({ items: rows, ...listFrame, price }),
-      structured: { items: rows, ...listFrame },
+      text: formatPageList({ items: rows, ...listFields, price }),
+      structured: { items: rows, ...listFields },
       items: raw.length,
     });
   });

@@ -19,14 +19,16 @@ const searchPage = (await requestLibrary('/v1/ads/search', { limit: adCount })) 
 library.close();
 
 const responseBodies = new Map<string, Buffer>();
-const getResponseBody = (path: string, caller: string): Buffer => {
-  const cachedBody = responseBodies.get(path + caller);
+const getResponseBody = (path: string, callerName: string): Buffer => {
+  const cachedBody = responseBodies.get(path + callerName);
   if (cachedBody) return cachedBody;
-  const items = searchPage.items.map((ad) => ({ ...ad, headline: caller }));
+  const items = searchPage.items.map((ad) => ({ ...ad, headline: callerName }));
   const responseValue =
-    path === '/v1/whoami' ? { ...identity, apiKey: { ...identity.apiKey, name: caller } } : { ...searchPage, items };
+    path === '/v1/whoami'
+      ? { ...identity, apiKey: { ...identity.apiKey, name: callerName } }
+      : { ...searchPage, items };
   const responseBody = Buffer.from(JSON.stringify(responseValue));
-  responseBodies.set(path + caller, responseBody);
+  responseBodies.set(path + callerName, responseBody);
   return responseBody;
 };
 
@@ -38,13 +40,13 @@ const creditHeaders = { 'x-service-credits-charged': '1', 'x-service-credits-rem
 
 const server = createServer((request, response) => {
   // Derive the name from a hash, because a response must not contain the API key itself.
-  const caller = hash('sha256', request.headers.authorization ?? '').slice(0, 12);
-  const responseBody = getResponseBody(request.url ?? '', caller);
+  const callerName = hash('sha256', request.headers.authorization ?? '').slice(0, 12);
+  const responseBody = getResponseBody(request.url ?? '', callerName);
   request.resume().on('end', () => {
     response.writeHead(200, {
       'content-type': 'application/json',
       'content-length': responseBody.length,
-      'x-service-request-id': caller,
+      'x-service-request-id': callerName,
       ...(request.url !== '/v1/whoami' && creditHeaders),
     });
     response.end(responseBody);

@@ -103,16 +103,16 @@ const unneededChunkPattern =
  * code.
  */
 function listNeededFiles(): string[] {
-  const files = new Map(listLatestBuild().map((file) => [basename(file), file]));
+  const filesByName = new Map(listLatestBuild().map((file) => [basename(file), file]));
   const loadedFiles = new Set<string>();
-  const addChunk = (name: string) => {
-    const file = files.get(name);
-    if (file === undefined || loadedFiles.has(file) || unneededChunkPattern.test(name)) return;
+  const addChunk = (chunkName: string) => {
+    const file = filesByName.get(chunkName);
+    if (file === undefined || loadedFiles.has(file) || unneededChunkPattern.test(chunkName)) return;
     loadedFiles.add(file);
     for (const [importedName] of String(readProjectFile(file)).matchAll(/[\w.-]+\.js\b/g)) addChunk(importedName);
   };
   addChunk('main.js');
-  return [...files.values()].filter((file) => loadedFiles.has(file) || !/\.(?:js|d\.ts)$/.test(file));
+  return [...filesByName.values()].filter((file) => loadedFiles.has(file) || !/\.(?:js|d\.ts)$/.test(file));
 }
 
 export const encodeJson = (value: object): Uint8Array => strToU8(`${JSON.stringify(value, null, 2)}\n`);

@@ -24,7 +24,7 @@ process.once('uncaughtException', (error) => fail(error.message));
  * can only build images and run single commands. This program also publishes ports, and stops and inspects containers.
  */
 function findEngine(): string {
-  const isUsable = (name: string, ...args: string[]) => spawnSync(name, args, { stdio: 'ignore' }).status === 0;
+  const isUsable = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
   const usableEngine = ['podman', 'docker'].find((name) => isUsable(name, 'info'));
   if (usableEngine !== undefined) return usableEngine;
   if (isUsable('buildah', '--version'))

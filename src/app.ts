@@ -16,7 +16,7 @@ import type { CallResources } from './mcp/caller-context.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { ResolveHost, ServedPictures } from './pictures/fetch-picture.ts';
-import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
+import type { PictureOptions, PictureService } from './pictures/pictures.ts';
 import type { AcceptedKeys } from './storage/call-state.ts';
 import type { ExportTarget } from './storage/exports.ts';
 import type { ReplicaState } from './storage/store/open-store.ts';
@@ -140,7 +140,7 @@ export async function openApp(options: AppOptions) {
      */
     extendSpendingRetention: async (connection: Connection) =>
       (await getCallResources()).extendSpendingRetention(connection),
-    findLinked: async (link: string, name: string) => (await getCallResources()).findLinked(link, name),
+    findLinked: async (link: string, fileName: string) => (await getCallResources()).findLinked(link, fileName),
     pictures: service.servedPictures?.respond,
     /** Makes long calls return the data that they have read so far, because the process is about to exit. */
     drain: () => drainController.abort(),
@@ -259,8 +259,8 @@ export async function openCallResources(options: AppOptions, apiService: Service
   return {
     ...contexts,
     whoami,
-    close: async (ms) => {
-      await callCache.close(ms);
+    close: async (drainMs) => {
+      await callCache.close(drainMs);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
       // Close the network last, because closing a dataset (stored ads) of unknown owner sends one more request, which
       // asks for the owner.
@@ -286,7 +286,7 @@ function createPictureOpener(
   { config, monotonicNow, random, resolve }: AppOptions,
   { baseUrl, servedPictures }: Service,
 ) {
-  let openedPictures: Promise<OpenPictures> | undefined;
+  let openedPictures: Promise<PictureService> | undefined;
   const open = () => {
     const hosts = allowLibraryHost(config.mediaHosts, baseUrl);
     openedPictures ??= import('./pictures/pictures.ts').then(({ openPictures }) =>

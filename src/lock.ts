@@ -55,11 +55,11 @@ const adviceWithoutEndpoint =
 export class LockHeldError extends AdLibraryError {
   readonly endpoint: LockHolderEndpoint | undefined;
 
-  constructor(path: string, content: LockFileContent | undefined) {
+  constructor(lockPath: string, content: LockFileContent | undefined) {
     const [pid] = content?.process.split(' ') ?? [];
     const holder = content ? `process ${pid} of ${content.host}` : 'another program';
     const endpointText = content?.address ? `, which serves it at ${content.address.url}` : '';
-    const problem = `${path} is held by ${holder}${endpointText}. ${content?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
+    const problem = `${lockPath} is held by ${holder}${endpointText}. ${content?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
     super({ kind: 'busy', problem, storage: 'lock' });
     this.endpoint = content?.address;
   }
@@ -69,8 +69,8 @@ export class LockHeldError extends AdLibraryError {
  * Acquires a lock, runs `work`, and releases the lock.
  * @throws LockHeldError if another process holds the lock for more than five seconds
  */
-export async function withLock<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
-  const lock = await acquireLock(path);
+export async function withLock<Result>(lockPath: string, work: () => Promise<Result>): Promise<Result> {
+  const lock = await acquireLock(lockPath);
   try {
     return await work();
   } finally {
@@ -85,23 +85,23 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
  * @throws LockHeldError if the lock is not released in time
  * @throws Error if the lock file cannot be written
  */
-export async function acquireLock(path: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<Lock> {
+export async function acquireLock(lockPath: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<Lock> {
   const lockFileContent: LockFileContent = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
   for (;;) {
-    if (createLockFile(path, lockFileContent)) return createLock(path, lockFileContent);
-    const holder = removeAbandonedLock(path);
+    if (createLockFile(lockPath, lockFileContent)) return createLock(lockPath, lockFileContent);
+    const holder = removeAbandonedLock(lockPath);
     if (holder === undefined) continue;
     if (signal.aborted || holder.content?.address) throw new LockHeldError(holder.path, holder.content);
     await wait(pollIntervalMs, undefined, { signal }).catch(() => {});
   }
 }
 
-function createLock(path: string, content: LockFileContent) {
+function createLock(lockPath: string, content: LockFileContent) {
   /**
    * Returns true if this process still holds the lock. Returns false if the lock file was deleted or belongs to another
    * process.
    */
-  const isHeld = () => readLockFile(path)?.id === content.id;
+  const isHeld = () => readLockFile(lockPath)?.id === content.id;
   return {
     isHeld,
     /**
@@ -110,12 +110,12 @@ function createLock(path: string, content: LockFileContent) {
      */
     setEndpoint(endpoint: LockHolderEndpoint | undefined): void {
       if (!isHeld()) return;
-      const tempFile = `${path}.part`;
-      writeFileSync(tempFile, JSON.stringify({ ...content, address: endpoint }), { mode: 0o600 });
-      renameSync(tempFile, path);
+      const temporaryPath = `${lockPath}.part`;
+      writeFileSync(temporaryPath, JSON.stringify({ ...content, address: endpoint }), { mode: 0o600 });
+      renameSync(temporaryPath, lockPath);
     },
     release(): void {
-      if (isHeld()) rmSync(path, { force: true });
+      if (isHeld()) rmSync(lockPath, { force: true });
     },
   };
 }
@@ -124,20 +124,20 @@ function createLock(path: string, content: LockFileContent) {
  * Removes a lock if its process has ended. Returns undefined if the caller can now try to acquire the lock. Otherwise
  * returns the lock to wait for: the given lock if its process is running, or the removal lock of another process.
  */
-function removeAbandonedLock(path: string): { path: string; content: LockFileContent | undefined } | undefined {
-  const content = readLockFile(path);
-  if (!hasProcessEnded(content?.process ?? '')) return existsSync(path) ? { path, content } : undefined;
-  const removalPath = `${path}.removal`;
+function removeAbandonedLock(lockPath: string): { path: string; content: LockFileContent | undefined } | undefined {
+  const content = readLockFile(lockPath);
+  if (!hasProcessEnded(content?.process ?? '')) return existsSync(lockPath) ? { path: lockPath, content } : undefined;
+  const removalPath = `${lockPath}.removal`;
   if (!createLockFile(removalPath, { id: randomUUID(), process: identifyThisProcess(), host: hostname() }))
     return { path: removalPath, content: readLockFile(removalPath) };
-  if (readLockFile(path)?.id === content?.id) rmSync(path, { force: true });
+  if (readLockFile(lockPath)?.id === content?.id) rmSync(lockPath, { force: true });
   rmSync(removalPath, { force: true });
   return undefined;
 }
 
 /** Reads a lock file. Returns undefined if the file is missing or incomplete. */
-function readLockFile(path: string): LockFileContent | undefined {
-  const content = parseJson(readTrimmedTextOrEmpty(() => readFileSync(path, 'utf8'))) as
+function readLockFile(lockPath: string): LockFileContent | undefined {
+  const content = parseJson(readTrimmedTextOrEmpty(() => readFileSync(lockPath, 'utf8'))) as
     | Partial<LockFileContent>
     | undefined;
   return typeof content?.id === 'string' && typeof content.process === 'string'
@@ -150,18 +150,18 @@ function readLockFile(path: string): LockFileContent | undefined {
  * which is then linked to `lockPath`, so that other processes never see an incomplete lock file.
  * @throws Error if the file cannot be written
  */
-function createLockFile(path: string, content: LockFileContent): boolean {
-  const tempFile = `${path}.${content.id}`;
+function createLockFile(lockPath: string, content: LockFileContent): boolean {
+  const temporaryPath = `${lockPath}.${content.id}`;
   try {
-    writeFileSync(tempFile, JSON.stringify(content), { flag: 'wx', mode: 0o600 });
-    linkSync(tempFile, path);
+    writeFileSync(temporaryPath, JSON.stringify(content), { flag: 'wx', mode: 0o600 });
+    linkSync(temporaryPath, lockPath);
     return true;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
-    throw new Error(`${path} cannot be written (${message})`, { cause: error });
+    throw new Error(`${lockPath} cannot be written (${message})`, { cause: error });
   } finally {
-    if (existsSync(tempFile)) rmSync(tempFile);
+    if (existsSync(temporaryPath)) rmSync(temporaryPath);
   }
 }
 

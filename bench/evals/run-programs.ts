@@ -110,13 +110,13 @@ const programFolder = new URL('node_modules/.cache/evals/', root);
  */
 async function writeTypes(client: Client): Promise<void> {
   const { tools } = await client.listTools();
-  const options = { bannerComment: '', format: false };
+  const compileOptions = { bannerComment: '', format: false };
   const typeDeclarations: string[] = [];
   const methods: string[] = [];
   for (const { name, inputSchema, outputSchema } of tools) {
     const type = name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
-    typeDeclarations.push(await compile(inputSchema as object, `${type}Input`, options));
-    typeDeclarations.push(await compile((outputSchema ?? {}) as object, `${type}Output`, options));
+    typeDeclarations.push(await compile(inputSchema as object, `${type}Input`, compileOptions));
+    typeDeclarations.push(await compile((outputSchema ?? {}) as object, `${type}Output`, compileOptions));
     const optionalMark = (inputSchema.required ?? []).length === 0 ? '?' : '';
     methods.push(`  ${name}(input${optionalMark}: ${type}Input): Promise<${type}Output>;`);
   }
@@ -128,13 +128,13 @@ async function writeTypes(client: Client): Promise<void> {
 
 /** Type-checks all programs. Returns the error messages of the TypeScript compiler, keyed by program name. */
 function findTypeErrors(): Map<string, string[]> {
-  const files = readdirSync(programFolder).filter((file) => file.endsWith('.ts'));
+  const programFiles = readdirSync(programFolder).filter((file) => file.endsWith('.ts'));
   const compiler = createRequire(import.meta.url)
     .resolve('typescript/package.json')
     .replace('package.json', 'bin/tsc');
   const strictOptions = ['--strict', '--noUncheckedIndexedAccess', '--noEmit', '--allowImportingTsExtensions'];
   const targetOptions = ['--target', 'es2022', '--module', 'nodenext', '--ignoreConfig', '--pretty', 'false'];
-  const args = [compiler, ...strictOptions, ...targetOptions, ...files];
+  const args = [compiler, ...strictOptions, ...targetOptions, ...programFiles];
   const { stdout } = spawnSync(process.execPath, args, { cwd: fileURLToPath(programFolder), encoding: 'utf8' });
   const problems = new Map<string, string[]>();
   for (const [line, file = ''] of stdout.matchAll(/^(.*?)\.ts\(\d.*$/gm))

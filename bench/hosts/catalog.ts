@@ -148,14 +148,14 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         'wire_api = "responses"',
       ];
       const files = { '.codex/config.toml': `${lines.join('\n')}\n` };
-      const run = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', question];
+      const execArgs = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', question];
       return {
         command: {
           files,
           commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
           // Mark the server as required. Otherwise Codex does not wait for the server to start before it sends the
           // first question to the model.
-          questionArgs: ['-c', 'mcp_servers.ad-library.required=true', ...run],
+          questionArgs: ['-c', 'mcp_servers.ad-library.required=true', ...execArgs],
         },
         plugin: {
           files,
@@ -163,7 +163,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
             { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
             { args: ['plugin', 'add', marketplacePlugin] },
           ],
-          questionArgs: run,
+          questionArgs: execArgs,
         },
       };
     },
@@ -181,18 +181,18 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
       COPILOT_OFFLINE: 'true',
     }),
     setups: ({ mainFile, pluginFolder }) => {
-      const run = ['-p', question, '--allow-all-tools'];
+      const promptArgs = ['-p', question, '--allow-all-tools'];
       return {
         command: {
           commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
-          questionArgs: run,
+          questionArgs: promptArgs,
         },
         plugin: {
           commands: [
             { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
             { args: ['plugin', 'install', marketplacePlugin] },
           ],
-          questionArgs: run,
+          questionArgs: promptArgs,
         },
       };
     },
@@ -215,17 +215,17 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         general: { enableAutoUpdate: false },
       };
       const files = { '.gemini/settings.json': settings };
-      const run = ['-m', 'gemini-2.5-pro', '-p', question, '--approval-mode', 'yolo'];
+      const promptArgs = ['-m', 'gemini-2.5-pro', '-p', question, '--approval-mode', 'yolo'];
       const add = ['mcp', 'add', '-s', 'user', '-e', 'AD_LIBRARY_DEMO=true', 'ad-library', 'node', mainFile];
       return {
-        command: { files, commands: [{ args: add }], questionArgs: run },
+        command: { files, commands: [{ args: add }], questionArgs: promptArgs },
         plugin: {
           files,
           commands: [
             { args: ['extensions', 'install', pluginFolder('gemini-extension'), '--consent', '--skip-settings'] },
             { args: ['extensions', 'config', 'ad-library', 'AD_LIBRARY_DEMO'], input: 'true\n' },
           ],
-          questionArgs: run,
+          questionArgs: promptArgs,
         },
       };
     },

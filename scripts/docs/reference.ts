@@ -94,16 +94,18 @@ const excludedSettings: SettingName[] = ['apiKey', 'files', 'database', 'host', 
  * Adds a line to compose.yaml for each setting of the command `http` that is missing there. Existing lines stay
  * unchanged.
  */
-export function insertPassedSettings(compose: string): string {
-  const [before, lines, after] = compose.split(/(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/);
-  if (lines === undefined) throw new Error('compose.yaml has no settings to write.');
-  const existingLines = lines.trimEnd().split('\n');
+export function insertPassedSettings(composeFile: string): string {
+  const [textBefore, settingLines, textAfter] = composeFile.split(
+    /(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/,
+  );
+  if (settingLines === undefined) throw new Error('compose.yaml has no settings to write.');
+  const existingLines = settingLines.trimEnd().split('\n');
   const missingLines = (Object.keys(settings) as SettingName[])
     .filter((name) => !excludedSettings.includes(name))
     .map((name) => settings[name].variable)
-    .filter((variable) => !lines.includes(` ${variable}: `))
+    .filter((variable) => !settingLines.includes(` ${variable}: `))
     .map((variable) => `    ${variable}: \${${variable}:-}`);
-  return `${before}${[...existingLines, ...missingLines].join('\n')}\n${after}`;
+  return `${textBefore}${[...existingLines, ...missingLines].join('\n')}\n${textAfter}`;
 }
 
 type Host = (typeof hosts)[number];
@@ -123,8 +125,8 @@ const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
 function formatHostForms(): string {
   const titlesByForm = new Map<string, string[]>();
   for (const { title, output, pictures, ...limits } of hosts) {
-    const size = listSizeLimits(limits).join(', ') || 'no known limit';
-    const form = [formatOutputForm(output), size, pictures === false ? 'left out' : 'sent'].join(' | ');
+    const sizeLimits = listSizeLimits(limits).join(', ') || 'no known limit';
+    const form = [formatOutputForm(output), sizeLimits, pictures === false ? 'left out' : 'sent'].join(' | ');
     titlesByForm.set(form, [...(titlesByForm.get(form) ?? []), title]);
   }
   const rows = [...titlesByForm].map(([form, titles]) => `| ${titles.join(', ')} | ${form} |`);

@@ -203,7 +203,7 @@ export function createApi(sendCall: SendCall, baseUrl: string | undefined): (cal
 }
 
 async function callOperation(
-  send: SendCall,
+  sendCall: SendCall,
   operation: Operation,
   caller: Caller & { apiKey: string },
   request: ApiArguments,
@@ -212,7 +212,7 @@ async function callOperation(
   const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cache } = request;
   try {
     const requested = { operation, path, query, ...(body && { body }) };
-    const response = await send({
+    const response = await sendCall({
       request: { fingerprint: createFingerprint(requested), hasDefaultSize, ...requested },
       owner: { apiKey, tenantId, connection },
       signal,

@@ -44,7 +44,7 @@ interface ServiceOptions {
    * Returns a function that masks an API key in a response, so that the key is never stored with the response. `json`
    * is the JSON text of the response, if it is available.
    */
-  createKeyMasker(key: string): <Value>(value: Value, text?: string) => Value;
+  createKeyMasker(apiKey: string): <Value>(responseValue: Value, json?: string) => Value;
 }
 
 const maxAttempts = 3;
@@ -234,8 +234,8 @@ const maxTargetLength = 300;
 function readRedirectTarget(location: string | null, requestUrl: string): string | undefined {
   if (location === null || !URL.canParse(location, requestUrl)) return undefined;
   const { protocol, host, pathname } = new URL(location, requestUrl);
-  const target = `${protocol}//${host}${pathname}`;
-  return /^https?:$/.test(protocol) && target.length <= maxTargetLength ? target : undefined;
+  const redirectTarget = `${protocol}//${host}${pathname}`;
+  return /^https?:$/.test(protocol) && redirectTarget.length <= maxTargetLength ? redirectTarget : undefined;
 }
 
 /**
@@ -383,7 +383,7 @@ type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
  * Sends one request. Resolves to the status and the headers; `text()` then resolves to the body. Rejects as soon as the
  * signal aborts, even if the request still waits for a connection.
  */
-function dispatchRequest(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
+function dispatchRequest(agent: Agent, requestOptions: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
   return new Promise<HttpResponse>((resolve, reject) => {
     let chunks: Buffer[] = [];
     const joinedChunks: Buffer[] = [];
@@ -396,7 +396,7 @@ function dispatchRequest(agent: Agent, options: Dispatcher.DispatchOptions, { si
     };
     const removeListener = () => signal.removeEventListener('abort', abort);
     signal.addEventListener('abort', abort);
-    agent.dispatch(options, {
+    agent.dispatch(requestOptions, {
       onRequestStart(requestController) {
         controller = requestController;
         if (signal.aborted) requestController.abort(signal.reason);
@@ -405,14 +405,14 @@ function dispatchRequest(agent: Agent, options: Dispatcher.DispatchOptions, { si
       onResponseStart(_, status, headers) {
         // Ignore informational responses (status 1xx), because the real response follows.
         if (status < 200) return;
-        const body = new Promise<string>((resolveBody, rejectBody) => {
+        const pendingBody = new Promise<string>((resolveBody, rejectBody) => {
           resolveText = resolveBody;
           rejectPending = rejectBody;
         });
         // Callers of `text()` receive the error of this promise. If nobody calls `text()`, Node must not report an
         // unhandled rejection.
-        body.catch(() => {});
-        resolve({ status, headers: { get: (name) => getFirstValue(headers[name]) }, text: () => body });
+        pendingBody.catch(() => {});
+        resolve({ status, headers: { get: (name) => getFirstValue(headers[name]) }, text: () => pendingBody });
       },
       onResponseData(_, chunk) {
         chunks.push(chunk);

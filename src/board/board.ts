@@ -151,25 +151,25 @@ async function selectFittingAds(
   const adKeys = new Set(requestedKeys);
   const itemsByKey = pickAdsById(contents, adKeys);
   const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
-  const labels = groupLabelsByAd(contents, adKeys);
+  const labelsByAd = groupLabelsByAd(contents, adKeys);
   const ads: (BriefAd | FullAd)[] = [];
   // Reserve 40 bytes for the id of each ad, because `left` lists the ids of all ads that do not fit.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
-  for (const item of storedItems) {
-    const adKey = normalizeAdId(item.id);
-    const ad = adBuilders[detail](item, labels.get(adKey));
+  for (const storedItem of storedItems) {
+    const adKey = normalizeAdId(storedItem.id);
+    const ad = adBuilders[detail](storedItem, labelsByAd.get(adKey));
     if (newAdKeys.has(adKey)) ad.isNew = true;
-    const variant = facts.get(adKey)?.variantId ?? item.id;
-    if (variant !== item.id) ad.variant = variant;
+    const variant = facts.get(adKey)?.variantId ?? storedItem.id;
+    if (variant !== storedItem.id) ad.variant = variant;
     remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
     if (remainingBytes < 0 && ads.length > 0) break;
     ads.push(ad);
     // Let other work run after every 50 ads, so that a long list does not block the calls of other users.
     if (ads.length % 50 === 0) await setImmediate();
   }
-  const readAt = storedItems.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
+  const earliestReadAt = storedItems.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
   return {
-    ...(storedItems.length > 0 && { readAt: formatIsoTime(readAt) }),
+    ...(storedItems.length > 0 && { readAt: formatIsoTime(earliestReadAt) }),
     ads,
     left: storedItems.slice(ads.length).map(({ id }) => id),
     missingIds: requestedKeys.filter((key) => !itemsByKey.has(key)),
@@ -346,13 +346,17 @@ const boardPictures = defineTool({
      * Finds the picture of an ad or of one of its carousel cards.
      * @param pictureId an ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card
      */
-    const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
-      const [match, adId = '', cardNumber] = adIdAndCardPattern.exec(id) ?? [];
+    const findPicture = async (pictureId: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
+      const [match, adId = '', cardNumber] = adIdAndCardPattern.exec(pictureId) ?? [];
       const storedItem = match === undefined ? undefined : await dataset.findItem('ads', adId);
       if (storedItem === undefined)
-        return { id, adId, picture: { reason: match === undefined ? invalidCardReason : notInDatasetReason } };
+        return {
+          id: pictureId,
+          adId,
+          picture: { reason: match === undefined ? invalidCardReason : notInDatasetReason },
+        };
       return {
-        id,
+        id: pictureId,
         adId,
         picture: selectPicture(parseItem(storedItem), {
           now: context.now,

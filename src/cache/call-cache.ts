@@ -138,7 +138,7 @@ export function openCallCache(
   /** Sends a call, caches the response, and adds its ads or pages to the dataset (the stored ads of the API key). */
   async function sendAndStore(call: ApiCall, claim: GrantedClaim): Promise<ServiceResponse> {
     const { request, owner } = call;
-    const { text, ...sentResponse } = await meter.send(call);
+    const { text: responseText, ...sentResponse } = await meter.send(call);
     const arrivedAt = now();
     const reportError = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(reportError);
@@ -152,15 +152,21 @@ export function openCallCache(
       ...(isCacheable && { isCached: true as const }),
     };
     const parseItems =
-      text === undefined
+      responseText === undefined
         ? () => extractItems(request.operation, sentResponse.raw)
-        : createItemParser(request.operation, text);
+        : createItemParser(request.operation, responseText);
     const source = { at: arrivedAt, listedBy: request.operation.name, requestId: sentResponse.receipt.requestId };
     await Promise.all([
       isCacheable ? claim.put({ response, arrivedAt }) : claim.forget(),
       sequenceNumber !== undefined &&
         dataset
-          ?.addItems({ type: getItemType(request), items: parseItems, text, sequenceNumber: sequenceNumber, ...source })
+          ?.addItems({
+            type: getItemType(request),
+            items: parseItems,
+            text: responseText,
+            sequenceNumber: sequenceNumber,
+            ...source,
+          })
           .catch(reportError),
     ]);
     return response;

@@ -75,10 +75,11 @@ const countMonths = (timeMs: number) => new Date(timeMs).getUTCFullYear() * 12 +
  */
 function createDayUnit(columnName: string, times: readonly number[]): CalendarUnit {
   const distances = computeDistances(times.map((time) => time / dayMs));
-  const divisor = computeCommonDivisor(distances);
-  const isWeekly = divisor % 7 === 0 && !/day/i.test(columnName) && (distances.length > 1 || isWeekName(columnName));
+  const commonDivisor = computeCommonDivisor(distances);
+  const isWeekly =
+    commonDivisor % 7 === 0 && !/day/i.test(columnName) && (distances.length > 1 || isWeekName(columnName));
   const days = isWeekly ? 7 : 1;
-  const isUnitCertain = (isWeekly ? isWeekName(columnName) : /day/i.test(columnName)) || divisor === days;
+  const isUnitCertain = (isWeekly ? isWeekName(columnName) : /day/i.test(columnName)) || commonDivisor === days;
   return {
     getNextStart: (timeMs) => timeMs + days * dayMs,
     formatName: formatIsoDay,
@@ -111,9 +112,9 @@ const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
  */
 function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
   const weekMatches = cells.map((cell) => weekPattern.exec(cell));
-  if (!weekMatches.every((week) => week !== null && Number(week[3]) <= 53)) return undefined;
+  if (!weekMatches.every((weekMatch) => weekMatch !== null && Number(weekMatch[3]) <= 53)) return undefined;
   const isWeekColumn =
-    isWeekName(columnName) || weekMatches.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
+    isWeekName(columnName) || weekMatches.some((weekMatch) => weekMatch?.[2] === 'W' || Number(weekMatch?.[3]) > 12);
   if (!isWeekColumn) return undefined;
   const weekLetter = weekMatches[0]?.[2] ?? '';
   // Most cells are valid weeks in both numbering systems, so try the more likely system first. Weeks with the letter

@@ -241,7 +241,7 @@ async function fetchPicturesAndReport(
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
   const folder = resolve(requestedFolder ?? `${target.database}.pictures`);
   const limits = { folder, maxBytes: maxMb * 1e6 };
-  let lastLine: string | undefined;
+  let lastProgressLine: string | undefined;
   const pictureFetch = await openPictureFetch({ hosts: config.mediaHosts, now });
   try {
     const report = await fetchPictures(target, {
@@ -252,10 +252,10 @@ async function fetchPicturesAndReport(
       onProgress(progress) {
         // The first line says which pictures will be fetched. After that, a terminal shows the progress in a single
         // line, which each update overwrites.
-        const line = `\r${formatPicturesProgress(progress)}`;
-        if (lastLine === undefined) printReport('info', formatPicturesPlan(progress, limits));
-        else if (isTerminal && line !== lastLine) writeToStderr(line);
-        lastLine = line;
+        const progressLine = `\r${formatPicturesProgress(progress)}`;
+        if (lastProgressLine === undefined) printReport('info', formatPicturesPlan(progress, limits));
+        else if (isTerminal && progressLine !== lastProgressLine) writeToStderr(progressLine);
+        lastProgressLine = progressLine;
       },
     });
     if (isTerminal) writeToStderr('\n');

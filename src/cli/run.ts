@@ -227,14 +227,14 @@ function reportError(error: unknown): number {
     for (const problem of error.problems) printStatus('error', problem);
     return 2;
   }
-  printStatus('error', formatReason(error as ListenError));
+  printStatus('error', formatErrorReason(error as ListenError));
   return 1;
 }
 
 type ListenError = NodeJS.ErrnoException & { address?: string; hostname?: string; port?: number };
 
 /** Describes an error. If the server cannot listen on its host and port, the text names the setting to change. */
-function formatReason({ code, message, address, hostname, port, syscall }: ListenError): string {
+function formatErrorReason({ code, message, address, hostname, port, syscall }: ListenError): string {
   if (code === 'EADDRINUSE') return `port ${port} of ${address} is in use: choose another one with --port`;
   if (code === 'EACCES' && syscall === 'listen')
     return `port ${port} of ${address} needs more rights: choose a port above 1023 with --port`;

@@ -58,7 +58,7 @@ interface CallBudgetOptions {
  * Creates the credit limit of one tool call. The limits of the connection and of the server, which are in `limits`,
  * apply as well.
  */
-export function openCallBudget({
+export function createCallBudget({
   callLimit,
   limits,
   readPrices: loadPrices,

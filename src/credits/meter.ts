@@ -2,7 +2,7 @@ import type { ApiCall, CallOwner, CreditLimit, SendCall, ServiceResponse } from 
 import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type Budget, getConnectionAccountId, isBudget, reserveCredits, type SpendingLimit } from './budget.ts';
-import { type CallBudget, openCallBudget } from './call-budget.ts';
+import { type CallBudget, createCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
 import type { CreditLedger, FullUsageWindow, FullUsageWindows, Lease } from './ledger.ts';
 import { isPaidOperation } from './prices.ts';
@@ -43,13 +43,13 @@ interface StartedCall {
   reservations: readonly Reservation[];
 }
 
-export type Meter = ReturnType<typeof openMeter>;
+export type Meter = ReturnType<typeof createMeter>;
 
 /**
  * Creates the meter, which sends calls to the service and records their cost. The meter keeps API keys, sign-in
  * connections and tool calls within their credit limits, even if many calls run at once.
  */
-export function openMeter(sendCall: SendCall, options: MeterOptions) {
+export function createMeter(sendCall: SendCall, options: MeterOptions) {
   const { ledger, budget, createCallLedger } = options;
   const callLimits = new WeakMap<CreditLimit, Budget>();
   const readPrices = async (tenantId: string) => (await ledger.readPossiblyOutdated(tenantId)).prices;
@@ -209,7 +209,7 @@ export function openMeter(sendCall: SendCall, options: MeterOptions) {
      * Without `maxCredits`, the limit is 0 credits. API calls are then sent only while the service charges nothing for
      * them.
      */
-    async openCallBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget> {
+    async createCallBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget> {
       const { tenantId } = caller;
       const callLimit: Budget = {
         ledger: createCallLedger(),
@@ -217,14 +217,14 @@ export function openMeter(sendCall: SendCall, options: MeterOptions) {
         budget: maxCredits ?? 0,
         scope: 'tool call',
       };
-      const openedBudget = openCallBudget({
+      const callBudget = createCallBudget({
         callLimit,
         limits: listCallerLimits(caller),
         readPrices: () => readPrices(tenantId),
         trustsFreeOperations: maxCredits === undefined,
       });
-      callLimits.set(openedBudget, callLimit);
-      return openedBudget;
+      callLimits.set(callBudget, callLimit);
+      return callBudget;
     },
     /**
      * Records the estimated cost of a call if the process that sent the call died before the response arrived.

@@ -25,10 +25,10 @@ import {
 } from './ad-list-page.ts';
 import {
   findGatherings,
+  findOrCreateGathering,
   type GatheringPart,
   type GatheringQuestion,
   getQuestionKey,
-  openGathering,
   removeDuplicateParts,
 } from './gatherings.ts';
 import { determineMaxPageSize, fallbackPageSizes } from './page-size.ts';
@@ -76,7 +76,7 @@ export interface GatherContext extends StopSignals {
    * Waits until no other call of the same caller holds the lock called `lockName`. Resolves to a function that releases
    * the lock.
    */
-  acquireLock(name: string): Promise<() => void>;
+  acquireLock(lockName: string): Promise<() => void>;
   /** The time at which the call started, in milliseconds since the Unix epoch. */
   now: number;
   /** Returns the current time in milliseconds since the Unix epoch. This time never goes backwards. */
@@ -168,7 +168,7 @@ async function openCurrentGathering(
   const [newestGathering] = findGatherings(contents, question);
   const shouldStartOver =
     fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
-  const openedGathering = openGathering(question, contents, shouldStartOver, context.clock());
+  const openedGathering = findOrCreateGathering(question, contents, shouldStartOver, context.clock());
   /**
    * True if an earlier call with `fresh` stopped early, and started too long ago (more than `maxFreshAgeMs`) to be
    * continued.

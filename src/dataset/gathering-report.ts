@@ -109,7 +109,7 @@ export function buildStopFields({ reason, error, deadEndReason }: StopInfo, { ex
  * error.
  */
 export interface ErrorContext {
-  explainError(thrown: unknown): { kind: ErrorKind; text: string };
+  explainError(error: unknown): { kind: ErrorKind; text: string };
 }
 
 /** For each reason why a call stopped, an instruction for the caller on how to continue. */

@@ -92,7 +92,12 @@ export interface GatheringPart {
  * Also returns the progress of each part (smaller search). A search without `split` has a single part.
  * @param fresh true to create a new gathering even if an earlier one exists
  */
-export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
+export function findOrCreateGathering(
+  question: GatheringQuestion,
+  contents: DatasetContents,
+  fresh: boolean,
+  now: number,
+) {
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
   // A new gathering must sort after all other gatherings, even after gatherings of processes whose clocks are ahead.
   const sequenceNumber = contents.gatherings.reduce(

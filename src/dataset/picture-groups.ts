@@ -141,10 +141,10 @@ export function findPictureState(
  */
 export function readPerceptualHash(ad: UntypedFields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
-  return isPictureOfAd(picture) ? storedPictureUrl.exec(picture.url)?.[1] : undefined;
+  return isPictureOfAd(picture) ? storedPictureUrlPattern.exec(picture.url)?.[1] : undefined;
 }
 
-const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
+const storedPictureUrlPattern = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
  * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. Removes the oldest records

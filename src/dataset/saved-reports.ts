@@ -95,7 +95,10 @@ const selectTexts = (row: StoredRow) => new Map(Object.entries(row).filter(([, c
  * Checks that a report can be stored, before it is written to a file.
  * @throws AdLibraryError `invalid_request` if the report is too large, or if there are too many reports
  */
-export async function assertReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
+export async function assertCanStoreReport(
+  userRecords: UserRecords,
+  { name, title, sections }: Omit<SavedReport, 'runs'>,
+) {
   if (JSON.stringify({ title, sections }).length > maxReportChars) throw createTooLargeError('report', maxReportChars);
   const storedReports = await userRecords.read('report');
   assertRecordLimit('report', storedReports.size, storedReports.size + Number(!storedReports.has(name)));

@@ -22,7 +22,7 @@ import {
  * Creates the functions that run SQL statements on the datasets of all tenants (API keys). The SQL engine is loaded
  * when the first statement runs, because most sessions run no statement.
  */
-export function openDatasetSql(adRowReaders: AdRowReaders) {
+export function createDatasetSql(adRowReaders: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
   const openPool = () => {
     pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
@@ -50,7 +50,7 @@ export function openDatasetSql(adRowReaders: AdRowReaders) {
 }
 
 /** The functions that run SQL statements on the dataset of one tenant (API key). */
-export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
+export type DatasetSql = ReturnType<ReturnType<typeof createDatasetSql>['forTenant']>;
 
 /**
  * Creates a snapshot of a dataset for SQL. The version of the snapshot changes whenever SQL statements may return

@@ -6,8 +6,8 @@ import type { CallCache } from '../cache/call-cache.ts';
 import type { Meter } from '../credits/meter.ts';
 import { computePriceBounds, computeRequestPriceBounds } from '../credits/prices.ts';
 import { createAdRowReaders } from '../dataset/ad-rows.ts';
-import { openDatasetSql } from '../dataset/snapshot.ts';
-import type { OpenPictures } from '../pictures/pictures.ts';
+import { createDatasetSql } from '../dataset/snapshot.ts';
+import type { PictureService } from '../pictures/pictures.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 import type { FileLinks, TenantExports } from '../storage/exports.ts';
 import type { ServerState } from '../storage/open.ts';
@@ -21,7 +21,7 @@ interface CallerContextOptions {
   keys: AcceptedKeys;
   meter: Meter;
   state: ServerState;
-  pictures(): Promise<OpenPictures>;
+  pictures(): Promise<PictureService>;
   baseUrl: string | undefined;
   version: string;
   /** Returns the current time, in milliseconds since 1970. */
@@ -51,7 +51,7 @@ export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close
 export function createCallerContexts(options: CallerContextOptions) {
   const { createCallerApi, callCache, keys: acceptedKeys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);
-  const datasetSql = openDatasetSql(adRows);
+  const datasetSql = createDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {
     /** Returns the part of the tool context that depends on the caller, e.g. the API client with the caller's key. */
@@ -76,7 +76,7 @@ export function createCallerContexts(options: CallerContextOptions) {
         },
         findCachedTotal: (filters) => callCache.findCachedTotal(tenantId, filters),
         isCached: (request) => callCache.hasCachedResponse(tenantId, request),
-        createCallBudget: (maxCredits) => meter.openCallBudget({ tenantId, connection }, maxCredits),
+        createCallBudget: (maxCredits) => meter.createCallBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
         loadPictures: async () => (await options.pictures()).forTenant(tenantId),
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },

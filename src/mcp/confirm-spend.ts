@@ -67,7 +67,7 @@ const answerTimeoutMs = 50_000;
  * How long the user may take to answer a form, in milliseconds, if the client repeats the call with the answer
  * (protocol revision 2026-07-28).
  */
-const maxAnswerAgeMs = 5 * 60_000;
+const maxAnswerDelayMs = 5 * 60_000;
 
 const formChoices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
 
@@ -115,7 +115,7 @@ export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmO
   }
   const { answered } = formPresenter;
   if (answered === undefined || !(await isValidState(answered.state, spendRequest, options)))
-    throw new FormNeeded(form, writeState(spendRequest, options));
+    throw new FormNeeded(form, createSignedState(spendRequest, options));
   return readConfirmation(spendRequest, answered.answer);
 }
 
@@ -166,16 +166,16 @@ const SpendState = z.object({
   callHash: z.string(),
 });
 
-function writeState(spendRequest: SpendRequest, { now, createId }: ConfirmOptions): string {
+function createSignedState(spendRequest: SpendRequest, { now, createId }: ConfirmOptions): string {
   const { atMost } = spendRequest.price;
-  const state: z.infer<typeof SpendState> = {
+  const stateContent: z.infer<typeof SpendState> = {
     id: createId(),
-    expiresAt: now + maxAnswerAgeMs,
+    expiresAt: now + maxAnswerDelayMs,
     atMost: Number.isFinite(atMost) ? atMost : null,
     callHash: hashCall(spendRequest),
   };
-  const text = Buffer.from(JSON.stringify(state)).toString('base64url');
-  return `${text}.${signState(text, spendRequest.owner.apiKey).toString('base64url')}`;
+  const encodedState = Buffer.from(JSON.stringify(stateContent)).toString('base64url');
+  return `${encodedState}.${signState(encodedState, spendRequest.owner.apiKey).toString('base64url')}`;
 }
 
 const hashCall = ({ tool, input }: SpendRequest): string =>
@@ -187,8 +187,8 @@ const hashCall = ({ tool, input }: SpendRequest): string =>
  * Signs the text that the client sends back with the user's answer. The signing key is the caller's API key, so every
  * replica can check the signature, and the text of another caller is rejected.
  */
-const signState = (stateText: string, apiKey: string): Buffer =>
-  createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${stateText}`).digest();
+const signState = (encodedState: string, apiKey: string): Buffer =>
+  createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${encodedState}`).digest();
 
 /** The maximum length of a signed state (the signed text), in characters. A longer text is not even parsed. */
 const maxStateLength = 1000;
@@ -198,22 +198,22 @@ const maxStateLength = 1000;
  * not used before.
  */
 async function isValidState(
-  state: string,
+  signedState: string,
   spendRequest: SpendRequest,
   { now, useOnce }: ConfirmOptions,
 ): Promise<boolean> {
   const { tenantId, apiKey } = spendRequest.owner;
-  const [text = '', signature = ''] = state.length > maxStateLength ? [] : state.split('.');
-  const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), signState(text, apiKey)];
+  const [encodedState = '', signature = ''] = signedState.length > maxStateLength ? [] : signedState.split('.');
+  const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), signState(encodedState, apiKey)];
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;
-  const { success, data } = SpendState.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
+  const { success, data } = SpendState.safeParse(parseJson(Buffer.from(encodedState, 'base64url').toString()));
   // Validate the text although its signature is valid. The caller knows the API key and can sign any text.
   if (!success) return false;
   const { id, expiresAt, atMost, callHash } = data;
   const isSameCall = callHash === hashCall(spendRequest);
   if (!isSameCall || now > expiresAt || spendRequest.price.atMost > (atMost ?? Infinity)) return false;
-  return useOnce(tenantId, id, maxAnswerAgeMs);
+  return useOnce(tenantId, id, maxAnswerDelayMs);
 }
 
 interface EstimateOptions {

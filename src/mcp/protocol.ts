@@ -90,15 +90,15 @@ const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.l
 export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const removeNullEntries = (object: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
+const removeNullEntries = (parameters: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== null));
 
 /**
  * Replaces empty lists with empty objects, because PHP clients encode an empty object as `[]`. This cannot change a
  * real list, because no request parameter of this server is a list.
  */
-const replaceEmptyLists = (object: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
+const replaceEmptyLists = (parameters: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
 
 interface Schema {
   '~standard': { validate(value: unknown): unknown };

@@ -78,12 +78,12 @@ export async function findExport(exports: TenantExports, { uri, errors: { notFou
 const textTypePattern = /^text\/|jsonl$/;
 
 function countBytesInJson(content: Uint8Array): number {
-  let bytes = content.length;
+  let jsonBytes = content.length;
   for (const byte of content) {
-    if (byte === quotationMark || byte === backslash || (byte >= backspace && byte <= carriageReturn)) bytes++;
-    else if (byte < space) bytes += 5;
+    if (byte === quotationMark || byte === backslash || (byte >= backspace && byte <= carriageReturn)) jsonBytes++;
+    else if (byte < space) jsonBytes += 5;
   }
-  return bytes;
+  return jsonBytes;
 }
 
 const [backspace, carriageReturn, space, quotationMark, backslash] = [0x08, 0x0d, 0x20, 0x22, 0x5c];

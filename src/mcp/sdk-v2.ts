@@ -103,10 +103,10 @@ function findFormPresenter({ envelope, inputResponses, requestState }: ClientReq
   // A client may announce elicitation as `{}`, without the modes `form` and `url`. Such a client supports forms (MCP
   // specification, *Elicitation*, *Capabilities*).
   if (elicitation === undefined || (elicitation.url && !elicitation.form)) return undefined;
-  const state = requestState();
-  const answer = inputResponse(inputResponses, formKey);
-  const isAnswered = typeof state === 'string' && answer.kind === 'elicit';
-  return { timing: 'betweenCalls', ...(isAnswered && { answered: { state, answer } }) };
+  const formState = requestState();
+  const formAnswer = inputResponse(inputResponses, formKey);
+  const isAnswered = typeof formState === 'string' && formAnswer.kind === 'elicit';
+  return { timing: 'betweenCalls', ...(isAnswered && { answered: { state: formState, answer: formAnswer } }) };
 }
 
 interface ClientRequest {

@@ -40,11 +40,11 @@ export async function fetchServedFilters({
     signal: AbortSignal.timeout(requestTimeoutMs),
     onSent: () => {},
   });
-  const text = await response.text();
+  const responseText = await response.text();
   if (response.status >= 500) throw new Error(`It answered ${response.status}.`);
-  if (response.status !== 200 || text.length > maxDescriptionChars) return undefined;
+  if (response.status !== 200 || responseText.length > maxDescriptionChars) return undefined;
   try {
-    const { ads, pages, ...otherFields } = parseSearchFilters(parseJson(text));
+    const { ads, pages, ...otherFields } = parseSearchFilters(parseJson(responseText));
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
     return {
       ...otherFields,

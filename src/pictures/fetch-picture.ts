@@ -169,7 +169,7 @@ interface GuardOptions {
  * `AD_LIBRARY_MEDIA_HOSTS` lists by name. The agent checks an IP address when it connects, so that a host name cannot
  * resolve to a different address after the check.
  */
-export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
+export async function createGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
   // Import the default export, because `undici` is a CommonJS package. No other export works both in the source files
   // and in the bundle.
   const { Agent, buildConnector } = (await import('undici')).default;

@@ -5,10 +5,10 @@ import { TenantCache } from '../storage/tenant-cache.ts';
 import { WorkerPool, WorkerTimeoutError } from '../workers/pool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 import {
+  createGuardedAgent,
   fetchPicture,
   type GuardedAgent,
   type MediaHosts,
-  openGuardedAgent,
   type PictureFormat,
   type ResolveHost,
   readPictureHeader,
@@ -108,9 +108,9 @@ export interface PictureOptions {
  * Fetches and draws pictures for all tenants. `forTenant` returns the functions for one tenant (one API key), and
  * `close` closes the shared resources.
  */
-export type OpenPictures = ReturnType<typeof openPictures>;
+export type PictureService = ReturnType<typeof openPictures>;
 /** The functions that fetch and draw pictures for one tenant (one API key). */
-export type Pictures = ReturnType<OpenPictures['forTenant']>;
+export type Pictures = ReturnType<PictureService['forTenant']>;
 
 /** Texts that explain to a model why a picture could not be decoded. */
 const decodeProblems = {
@@ -139,7 +139,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   const getAgent = () => {
     // Make the time limit for DNS slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
     // the same time as a missing host.
-    agentPromise ??= openGuardedAgent({ hosts, resolveHost: resolve, dnsTimeoutMs: limits.nonPublicFailureMs * 0.9 });
+    agentPromise ??= createGuardedAgent({ hosts, resolveHost: resolve, dnsTimeoutMs: limits.nonPublicFailureMs * 0.9 });
     return agentPromise;
   };
   // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.

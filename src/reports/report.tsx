@@ -151,8 +151,8 @@ function createPageWriter() {
      * Renders an element and appends its HTML as a part of the page. Returns the index with which `rewrite` can replace
      * this part.
      */
-    async write(part: VNode): Promise<number> {
-      const partIndex = appendHtml(renderToString(part));
+    async write(partElement: VNode): Promise<number> {
+      const partIndex = appendHtml(renderToString(partElement));
       await setImmediate();
       return partIndex;
     },
@@ -169,12 +169,12 @@ function createPageWriter() {
      * Replaces the part of the page for which `write` returned this index. If the page would become too large, changes
      * nothing and returns false.
      */
-    rewrite(partIndex: number, part: VNode): boolean {
-      const html = renderToString(part);
-      const newSize = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlParts[partIndex] ?? '');
-      if (newSize > maxBytes) return false;
+    rewrite(partIndex: number, partElement: VNode): boolean {
+      const html = renderToString(partElement);
+      const newPageBytes = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlParts[partIndex] ?? '');
+      if (newPageBytes > maxBytes) return false;
       htmlParts[partIndex] = html;
-      pageBytes = newSize;
+      pageBytes = newPageBytes;
       return true;
     },
     html: () => htmlParts.join(''),

@@ -73,7 +73,7 @@ export interface ClaimRequest {
    * Called if the process that was sending the same call has died. `claimId` identifies the claim of that process, i.e.
    * its right to send the call.
    */
-  onLost(id: string): Promise<void>;
+  onLost(claimId: string): Promise<void>;
 }
 
 /**
@@ -117,7 +117,7 @@ export interface AcceptedKeys {
  * the next page of results.
  */
 export interface CursorMemory {
-  remember(cursor: string, state: CursorState): Promise<void>;
+  remember(cursor: string, cursorState: CursorState): Promise<void>;
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 

@@ -293,11 +293,11 @@ export class MemoryDataset {
    * Returns a snapshot of the dataset, which later changes do not affect. The snapshot includes the labels and picture
    * hashes in `contentRecords`.
    */
-  getContents(records = emptyContentRecords): DatasetContents {
+  getContents(contentRecords = emptyContentRecords): DatasetContents {
     const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
     return {
       version: this.version,
-      ...records,
+      ...contentRecords,
       ads: ads.all(),
       pages: pages.all(),
       gatherings: gathering.all(ads),
@@ -570,8 +570,8 @@ function combineParts(gathering: Gathering, allGatherings: readonly Gathering[])
  * Returns true if `newState` should replace the stored state. If two processes stored the same step at the same time,
  * the state with `ended` takes precedence, so that `gather_ads` does not read a completed search again.
  */
-function isNewerState(state: GatheringState, storedState: GatheringState): boolean {
-  if (state.step !== storedState.step) return state.step > storedState.step;
-  if (state.gatheredAt !== storedState.gatheredAt) return state.gatheredAt > storedState.gatheredAt;
-  return !storedState.ended && !isDeepStrictEqual(state, storedState);
+function isNewerState(newState: GatheringState, storedState: GatheringState): boolean {
+  if (newState.step !== storedState.step) return newState.step > storedState.step;
+  if (newState.gatheredAt !== storedState.gatheredAt) return newState.gatheredAt > storedState.gatheredAt;
+  return !storedState.ended && !isDeepStrictEqual(newState, storedState);
 }

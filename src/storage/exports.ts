@@ -96,7 +96,7 @@ export interface FileLinks {
    * Finds a file by its download link and file name. Returns `ended` if the link is no longer valid, and undefined if
    * the link or the file name is wrong.
    */
-  find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
+  find(link: string, fileName: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
   /**
    * Disables all download links of a tenant, because the service has rejected the tenant's API key.
    * @param mayHaveCalls true if calls with this key may be in progress. The time of the rejection is then stored, so
@@ -482,8 +482,9 @@ export function openStoredExports(
        * Disables all download links of a rejected API key. If `rejectedAt` is set, stores this time under
        * `rejectionKey`, so that a call that is still writing a file disables the link of this file, too.
        */
-      reject: async (at: number | undefined) => {
-        if (at !== undefined) await documents.write<KeyRejection>(rejectionKey, () => ({ at }), linkTtlMs);
+      reject: async (rejectedAt: number | undefined) => {
+        if (rejectedAt !== undefined)
+          await documents.write<KeyRejection>(rejectionKey, () => ({ at: rejectedAt }), linkTtlMs);
         await disableLinks();
       },
     };
@@ -498,8 +499,8 @@ export function openStoredExports(
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
       disable: (tenantId, mayHaveCalls) => {
-        const at = mayHaveCalls ? clock() : undefined;
-        return queue.write(() => forTenant(tenantId).reject(at));
+        const rejectedAt = mayHaveCalls ? clock() : undefined;
+        return queue.write(() => forTenant(tenantId).reject(rejectedAt));
       },
     },
   };

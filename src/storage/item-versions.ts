@@ -270,12 +270,13 @@ const maxSignatureDepth = 8;
  * Returns a copy of the value without the query strings of media URLs, because these query strings are signatures that
  * change with every response. Other URLs keep their query strings, which are part of the ad.
  */
-function removeSignatures(value: unknown, isMediaField: boolean, depth = 0): unknown {
-  if (typeof value === 'string') return isMediaField && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
-  if (typeof value !== 'object' || value === null || depth >= maxSignatureDepth) return value;
-  if (Array.isArray(value)) return value.map((inner) => removeSignatures(inner, isMediaField, depth + 1));
+function removeSignatures(jsonValue: unknown, isMediaField: boolean, depth = 0): unknown {
+  if (typeof jsonValue === 'string')
+    return isMediaField && /^https?:/i.test(jsonValue) ? jsonValue.replace(urlQuery, '') : jsonValue;
+  if (typeof jsonValue !== 'object' || jsonValue === null || depth >= maxSignatureDepth) return jsonValue;
+  if (Array.isArray(jsonValue)) return jsonValue.map((inner) => removeSignatures(inner, isMediaField, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [
+    Object.entries(jsonValue).map(([name, inner]) => [
       name,
       removeSignatures(inner, isMediaField || mediaFieldPattern.test(name), depth + 1),
     ]),

@@ -226,11 +226,11 @@ async function computeMaxCharge(
   const maxAds = watch.maxAds ?? defaultMaxAdsPerCheck;
   const pageSize = Math.min(maxAds, determineMaxPageSize(question, adFilters));
   const budget = await createCallBudget(0);
-  const getMaxPrice = async (items: number) =>
+  const getMaxPrice = async (itemCount: number) =>
     (
       await budget.estimateCost({
         operation: getListOperationName(question),
-        totalItems: items,
+        totalItems: itemCount,
         pageSize,
         isTotalKnown: true,
       })

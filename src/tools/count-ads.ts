@@ -228,9 +228,9 @@ const maxClockDifferenceMs = 60_000;
 
 function findGatheredCount(filters: Filters, { contents, now }: CountContext): AdCount | undefined {
   if (contents === undefined) return;
-  const isRecentAge = (age: number) => age >= -maxClockDifferenceMs && age <= maxGatheringAgeMs;
+  const isRecent = (ageMs: number) => ageMs >= -maxClockDifferenceMs && ageMs <= maxGatheringAgeMs;
   const gathering = findGatherings(contents, { filters }).find(
-    (candidate) => candidate.complete && isRecentAge(now - candidate.gatheredAt),
+    (candidate) => candidate.complete && isRecent(now - candidate.gatheredAt),
   );
   if (gathering === undefined) return;
   const { gatheredAt, adIds, found } = gathering;
@@ -287,8 +287,8 @@ async function estimateCount(
     }),
   );
   const calls = isFree.filter((isFreeSearch) => !isFreeSearch).length;
-  const page = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
-  const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(page);
+  const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
+  const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(countingSearch);
   const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
 }
@@ -403,10 +403,10 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
 /** Explains which ads are not included in any count, and why. Used if the number of these ads is unknown. */
 function explainUncountedAds(
   { single: hasSingleValue, open: hasOtherValues }: SearchFilter,
-  isNoneCounted: boolean,
+  hasValuelessCount: boolean,
 ): string {
   const adsWithOtherValues = hasOtherValues || hasSingleValue ? 'ads with other values' : undefined;
-  const adsWithoutValue = isNoneCounted ? undefined : 'ads without a value';
+  const adsWithoutValue = hasValuelessCount ? undefined : 'ads without a value';
   const uncountedAdsText = [adsWithOtherValues, adsWithoutValue].filter(Boolean).join(' and ');
   const explanation = hasSingleValue
     ? 'The counts overlap or are of different times, so what they leave of the total is not known.'

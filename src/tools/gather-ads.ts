@@ -18,8 +18,8 @@ import {
 } from '../dataset/gathering-report.ts';
 import {
   findBroaderGathering,
+  findOrCreateGathering,
   type GatheringQuestion,
-  openGathering,
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
@@ -147,7 +147,7 @@ const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', wasSent: false });
 
 /** If an ad count is older than this, in milliseconds, the estimate mentions the time of the count. */
-const minStatedAgeMs = dayMs;
+const minMentionedCountAgeMs = dayMs;
 
 type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
 
@@ -164,8 +164,8 @@ async function estimateGathering(
   const parts = await readSearchParts(openedGathering, context);
   const partsWithoutTotal = parts.filter(({ total }) => total === undefined);
   for (const part of partsWithoutTotal) {
-    const ads = await countMatchingAds(part.question, context);
-    part.total = ads === undefined ? undefined : { totalAds: ads, countedAt: context.now };
+    const adCount = await countMatchingAds(part.question, context);
+    part.total = adCount === undefined ? undefined : { totalAds: adCount, countedAt: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, openedGathering.contents, context)) !== undefined;
     // If the service reports no total for one part of a split search, it reports none for the other parts either. Stop
     // searching to save credits.
@@ -187,7 +187,8 @@ async function estimateGathering(
     price ? `Estimate: ${formatEstimate(price, readCount)}` : 'The service does not say how many ads there are.',
     price?.credits === null && (await suggestFirstPage(question, parts, context)),
     isLimitedByMaxAds && formatMaxAdsLimit(maxAds, limitedPrice),
-    context.now - oldestTotalAt > minStatedAgeMs && `The number of ads is as of ${formatMinute(oldestTotalAt)}.`,
+    context.now - oldestTotalAt > minMentionedCountAgeMs &&
+      `The number of ads is as of ${formatMinute(oldestTotalAt)}.`,
     partsWithoutTotal.length > 0 &&
       question.collectionId === undefined &&
       `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
@@ -264,7 +265,7 @@ export async function estimateRemainingAds(
   shouldReadAgain: boolean,
   context: ToolContext,
 ) {
-  const { parts } = openGathering(question, contents, shouldReadAgain, context.now);
+  const { parts } = findOrCreateGathering(question, contents, shouldReadAgain, context.now);
   return estimateParts(question, await readSearchParts({ parts, contents }, context), context);
 }
 

@@ -39,7 +39,7 @@ export async function readFittingPage<View, Heading = object>(
   const { cursors } = context;
   const listing = await readCursor(request, cursors);
   const { limit, serviceCursor } = listing.position;
-  const params = {
+  const pageParams = {
     ...listing.searchParams,
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
@@ -47,7 +47,7 @@ export async function readFittingPage<View, Heading = object>(
   // A cursor of this server contains the page size, if a caller requested one. If the cursor contains no page size,
   // request the default size of the service.
   const hasDefaultSize = limit === undefined && isCursorOfThisServer(request.cursor);
-  const response = await request.fetchPage(params, { hasDefaultSize });
+  const response = await request.fetchPage(pageParams, { hasDefaultSize });
   // The next page will probably have as many items as this page. Therefore, use this number to estimate the price.
   const price = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
   const page = fitPage({ response, listing, views, price }, context);
@@ -141,16 +141,16 @@ function fitPage<View, Heading>(
 
   const buildPage = (items: View[]): ListPage<View, Heading> => {
     const sentCount = sentItems.length;
-    const lastNumber = position.shownCount + items.length;
+    const lastItemNumber = position.shownCount + items.length;
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
     const nextPosition: Partial<PagePosition> | undefined =
-      lastNumber < sentCount ? { shownCount: lastNumber } : nextPagePosition;
+      lastItemNumber < sentCount ? { shownCount: lastItemNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // If the page is cached, its remaining items are free.
-    const nextPrice = nextListing && (lastNumber < sentCount && response.isCached ? freePriceBounds : price);
+    const nextPrice = nextListing && (lastItemNumber < sentCount && response.isCached ? freePriceBounds : price);
     const cursorFields = {
       cursor: nextListing ? buildCursor(nextListing, cursors) : null,
-      hasMore: lastNumber < sentCount || hasMore,
+      hasMore: lastItemNumber < sentCount || hasMore,
     };
     const shownRange = items.length < sentCount ? { firstNumber: position.shownCount + 1, sentCount } : undefined;
     const priceText = nextPrice && formatPrice(nextPrice);
@@ -171,7 +171,7 @@ function fitPage<View, Heading>(
         ...cursorFields,
         ...(totalHits !== undefined && { totalHits }),
         ...(nextPrice && { nextPage: buildPriceView(nextPrice) }),
-        ...(shownRange && { shown: { from: shownRange.firstNumber, to: lastNumber, of: sentCount } }),
+        ...(shownRange && { shown: { from: shownRange.firstNumber, to: lastItemNumber, of: sentCount } }),
         ...sharedFacts,
         ...notes,
       },

@@ -20,7 +20,7 @@ import {
 import { formatLabels, groupLabelsByAd } from '../dataset/labels.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import {
-  assertReportFits,
+  assertCanStoreReport,
   buildStoredRow,
   findRunOfEarlierDay,
   parseReports,
@@ -139,7 +139,7 @@ export const writeReport = defineTool({
       name,
       previousRun,
     } = await readReportInput(input, dataset.userRecords, now);
-    if (name !== undefined) await assertReportFits(dataset.userRecords, { name, title, sections: savedSections });
+    if (name !== undefined) await assertCanStoreReport(dataset.userRecords, { name, title, sections: savedSections });
     const contents = await dataset.readContents();
     const ads = pickAdsOfSections(contents, savedSections);
     const coverageInput = await readCoverageInput(contents, context);

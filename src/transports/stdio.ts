@@ -41,7 +41,7 @@ interface StdioOptions {
  * The limits of a stdio session. An MCP host sends only a few concurrent calls, so a host that exceeds these limits is
  * probably stuck in a loop.
  */
-const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 256 };
+const sessionLimits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 256 };
 
 /**
  * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). The
@@ -57,7 +57,7 @@ const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 2
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
-  const limitedWork = limitWork(catalog, { limits, now: options.now, onCall: options.onCall });
+  const limitedWork = limitWork(catalog, { limits: sessionLimits, now: options.now, onCall: options.onCall });
   // Listen for `error`. Without a listener, the first write after the client has disconnected would end the process.
   const outputClosed = new Promise<void>((resolve) => {
     for (const event of ['close', 'error']) stdout.on(event, () => resolve());
@@ -67,7 +67,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   const inputEndController = new AbortController();
   const session = { ...credentials, inputEnded: inputEndController.signal };
-  const transports = openTransports(limitedWork.catalog, session, send);
+  const transports = createTransports(limitedWork.catalog, session, send);
   const readInput = async () => {
     for await (const line of readLines(stdin)) {
       const parsedLine = parseMessage(line);
@@ -112,22 +112,22 @@ type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
  * the process loads it at the start. The newer SDK is loaded only when a client needs it. After `server/discover`, the
  * client may still switch to an earlier revision (MCP specification, *Lifecycle*).
  */
-function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
+function createTransports(catalog: Catalog, session: Session, send: SendMessage) {
   let chosenTransport: RevisionTransport | undefined;
   let latestTransport: RevisionTransport | undefined;
   const listOpenTransports = () =>
     [...new Set([chosenTransport, latestTransport])].filter((transport) => transport !== undefined);
 
-  const openLatest = async () => {
+  const createLatestTransport = async () => {
     const { bindV2, requestSchemasV2 } = await import('../mcp/sdk-v2.ts');
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
-    const transport = openTransport(send, requestSchemasV2);
+    const transport = createTransport(send, requestSchemasV2);
     const { waitUntilSent } = transport;
     serveStdio(() => bindV2(catalog, { waitUntilSent, ...session }), { transport, legacy: 'reject' });
     return transport;
   };
-  const openEarlier = async () => {
-    const transport = openTransport(send, requestSchemasV1);
+  const createEarlierTransport = async () => {
+    const transport = createTransport(send, requestSchemasV1);
     const { waitUntilSent } = transport;
     await bindV1(catalog, { waitUntilSent, ...session }).connect(transport);
     return transport;
@@ -135,10 +135,10 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
   const chooseTransport = async (message: JSONRPCMessage): Promise<RevisionTransport> => {
     if (chosenTransport) return chosenTransport;
     if (!isLatestRevision(message)) {
-      chosenTransport = await openEarlier();
+      chosenTransport = await createEarlierTransport();
       return chosenTransport;
     }
-    latestTransport ??= await openLatest();
+    latestTransport ??= await createLatestTransport();
     if ('method' in message && 'id' in message && message.method !== 'server/discover')
       chosenTransport = latestTransport;
     return latestTransport;
@@ -162,7 +162,7 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
   };
 }
 
-type RevisionTransport = ReturnType<typeof openTransport>;
+type RevisionTransport = ReturnType<typeof createTransport>;
 
 /** A request to which no response has been sent yet. When the input ends, the session waits for all open requests. */
 interface OpenRequest {
@@ -175,9 +175,9 @@ interface OpenRequest {
  * Creates the transport between the session and one version of the MCP SDK. The transport only writes messages. The
  * session reads the input, passes each message to the transport, and closes the streams.
  */
-function openTransport(write: SendMessage, schemas: RequestSchemas) {
+function createTransport(write: SendMessage, schemas: RequestSchemas) {
   const openRequests = new Map<unknown, OpenRequest>();
-  const openRequest = (id: unknown) => {
+  const addOpenRequest = (id: unknown) => {
     let complete = () => {};
     const completion = new Promise<void>((resolve) => {
       complete = resolve;
@@ -207,7 +207,7 @@ function openTransport(write: SendMessage, schemas: RequestSchemas) {
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
         // Do not count a subscription as an open request, because its response is sent only when the subscription ends.
-        if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') openRequest(message.id);
+        if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') addOpenRequest(message.id);
         const error = findRequestError(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }

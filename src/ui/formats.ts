@@ -55,8 +55,8 @@ export function createFormats(locale: string) {
     formatShortNumber: (number: number): string =>
       Math.abs(number) < 1e15 ? isolateDirection(getShortNumberFormat().format(number)) : 'very many',
     /** Formats a number together with its noun, e.g. `1 ad` or `1,234 ads`. */
-    formatCount: (number: number, noun: string, nouns = `${noun}s`): string =>
-      `${formatNumber(number)} ${number === 1 ? noun : nouns}`,
+    formatCount: (number: number, noun: string, pluralNoun = `${noun}s`): string =>
+      `${formatNumber(number)} ${number === 1 ? noun : pluralNoun}`,
     /** Formats the day of a time, e.g. `10 Aug 2026`. Returns an empty string if the time is invalid. */
     formatDay: (time: number | string): string => formatDate(getDayFormat(), new Date(time).getTime()),
     /** Formats an ISO month, such as `2026-08`, as `Aug 2026`. */

@@ -102,7 +102,7 @@ export function countMedia(ad: UntypedFields) {
   if (video.length + picture.length + cardVideo.length + cardPicture.length === 0)
     return { cardCount, videoCount: null, imageCount: null, videoSeconds };
   const positionsWithVideo = new Set(cardVideo.map(getPosition));
-  const cardImages = cardPicture.filter((asset) => !positionsWithVideo.has(getPosition(asset)));
+  const cardImages = cardPicture.filter((mediaFile) => !positionsWithVideo.has(getPosition(mediaFile)));
   const stillCount = video.length > 0 || cardCount > 0 ? 0 : picture.length;
   return {
     cardCount,
@@ -122,7 +122,7 @@ export function groupMedia(ad: UntypedFields) {
   const mediaByCard: UntypedFields[][] = Array.from({ length: cardCount }, () => []);
   const cardMedia = [...cardPicture, ...cardVideo];
   const findCardIndex = createCardIndexFinder(cardMedia, cardCount);
-  for (const asset of cardMedia) (mediaByCard[findCardIndex(asset)] ?? adMedia).push(asset);
+  for (const mediaFile of cardMedia) (mediaByCard[findCardIndex(mediaFile)] ?? adMedia).push(mediaFile);
   return { adMedia, mediaByCard };
 }
 
@@ -136,10 +136,10 @@ function createCardIndexFinder(mediaFiles: UntypedFields[], cardCount: number): 
   if (positions.length !== cardCount) return ({ nr }) => (isNumber(nr) ? nr : -1);
   if (positions.every(isNumber)) positions.sort((a, b) => a - b);
   const indexByPosition = new Map(positions.map((position, index) => [position, index]));
-  return (asset) => indexByPosition.get(getPosition(asset)) ?? -1;
+  return (mediaFile) => indexByPosition.get(getPosition(mediaFile)) ?? -1;
 }
 
-const getPosition = (asset: UntypedFields) => asset.nr ?? asset.filename ?? asset.url;
+const getPosition = (mediaFile: UntypedFields) => mediaFile.nr ?? mediaFile.filename ?? mediaFile.url;
 
 const formatMediaCount = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
@@ -214,9 +214,9 @@ export function buildCardViews(ad: UntypedFields) {
   const earlierTexts = new Set<string>();
   const texts = cardViews.flatMap((view, index) =>
     listCardTexts(readObjects(ad.cards)[index]).flatMap(([field, text]) => {
-      const name = `${field} ${text}`;
-      if (text === adFields[field] || earlierTexts.has(name)) return [];
-      earlierTexts.add(name);
+      const textKey = `${field} ${text}`;
+      if (text === adFields[field] || earlierTexts.has(textKey)) return [];
+      earlierTexts.add(textKey);
       return { view, field, text };
     }),
   );
@@ -329,9 +329,9 @@ export function createLinkWriter(maxTokens: number, now: number) {
     get omittedCount() {
       return omittedCount;
     },
-    write: (assets: readonly UntypedFields[]): MediaLink[] =>
-      assets.flatMap((asset) => {
-        const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(asset, now);
+    write: (mediaFiles: readonly UntypedFields[]): MediaLink[] =>
+      mediaFiles.flatMap((mediaFile) => {
+        const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(mediaFile, now);
         const tokenCost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
         if (link === undefined || tokenCost > remainingTokens) {
           omittedCount++;
@@ -390,8 +390,8 @@ export function selectPicture(ad: UntypedFields, { card, now }: PictureOptions):
     if (card > cards.length) return { reason: `the ad has only ${formatCount(cards.length, 'card')}` };
     return selectCardPicture(card) ?? { reason: `card ${card} has no picture` };
   }
-  const asset = findUnexpiredPicture(groupMedia(ad).adMedia, now) ?? selectCardPicture(1);
-  if (asset) return asset;
+  const adPicture = findUnexpiredPicture(groupMedia(ad).adMedia, now) ?? selectCardPicture(1);
+  if (adPicture) return adPicture;
   const portrait = findUnexpiredPicture(groupMediaByRole(ad).portrait, now) ?? { reason: 'the ad has no picture' };
   return 'url' in portrait ? { ...portrait, origin: 'portrait' } : portrait;
 }
@@ -405,15 +405,15 @@ function findUnexpiredPicture(mediaFiles: readonly UntypedFields[], now: number)
   const hasVideo = mediaFiles.some(isVideo);
   const candidateUrls = [
     ...mediaFiles
-      .filter((asset) => !isVideo(asset))
+      .filter((mediaFile) => !isVideo(mediaFile))
       .flatMap(({ url, urls }) => selectWebUrls(url, (urls as UntypedFields)?.original)),
     ...mediaFiles.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as UntypedFields)?.preview)),
   ];
-  const unexpiredUrl = candidateUrls.find((address) => !(Number(parseExpiry(address)) <= now));
+  const unexpiredUrl = candidateUrls.find((url) => !(Number(parseExpiry(url)) <= now));
   if (unexpiredUrl !== undefined) return { url: unexpiredUrl, origin: hasVideo ? 'still' : 'picture' };
   const [firstUrl = ''] = candidateUrls;
-  const expired = formatDay(parseExpiry(firstUrl));
-  if (expired !== undefined) return { reason: `its address expired on ${expired}`, expiredUrl: firstUrl };
+  const expiryDay = formatDay(parseExpiry(firstUrl));
+  if (expiryDay !== undefined) return { reason: `its address expired on ${expiryDay}`, expiredUrl: firstUrl };
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }
 

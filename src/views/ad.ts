@@ -199,7 +199,7 @@ const openingChars = 24;
  * text of the first carousel card.
  */
 function addOpeningTexts(view: AdView, ad: UntypedFields): void {
-  const body = readText(ad.body, Math.max(bodyTokens, estimateMinTokens(ad.body)));
+  const body = readText(ad.body, Math.max(bodyTokens, estimateOpeningTokens(ad.body)));
   const needsFirstCard = hasPlaceholder(ad.headline) || hasPlaceholder(ad.body) || (!ad.headline && !ad.body);
   addFields(view, {
     headline: readText(ad.headline, headlineTokens),
@@ -222,7 +222,7 @@ function isTruncated(shownText: string | undefined, originalText: unknown): bool
  * Estimates how many tokens are needed to show the first `openingChars` characters of a text. With this minimum, a few
  * words are visible even in scripts where a single letter takes three tokens.
  */
-const estimateMinTokens = (text: unknown) =>
+const estimateOpeningTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;
 
 /**

@@ -18,8 +18,8 @@ export function formatRounded(number: number): string {
 }
 
 /** Formats a number together with its noun, e.g. `1 ad` or `1,821 ads`. */
-export const formatCount = (number: number, noun: string, nouns = `${noun}s`): string =>
-  `${formatNumber(number)} ${number === 1 ? noun : nouns}`;
+export const formatCount = (number: number, noun: string, pluralNoun = `${noun}s`): string =>
+  `${formatNumber(number)} ${number === 1 ? noun : pluralNoun}`;
 
 /** Computes the median of numbers. If the number of values is even, the median is the mean of the two middle values. */
 export const computeMedian = (values: readonly number[]): number => computePercentile(values, 50);

@@ -59,7 +59,7 @@ export async function computeTypicalLaunches(
   if (question.collectionId !== undefined || selectsAdsByTime(question, adFilters)) return;
   const elapsedMs = gathering.gatheredAt - previousCheck.at;
   if (elapsedMs < minCheckIntervalMs) return;
-  const days = Math.max(1, Math.round(elapsedMs / dayMs));
+  const intervalDays = Math.max(1, Math.round(elapsedMs / dayMs));
   const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
   const newIds = new Set(changes.newIds.map(normalizeAdId));
   const lastDay = getDayNumber(previousCheck.at);
@@ -73,28 +73,31 @@ export async function computeTypicalLaunches(
       earliestDay = Math.min(earliestDay, day);
       if (day >= lastDay) startedCount += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
       else {
-        const intervalIndex = Math.floor((lastDay - 1 - day) / days);
+        const intervalIndex = Math.floor((lastDay - 1 - day) / intervalDays);
         launchesByInterval[intervalIndex] = (launchesByInterval[intervalIndex] ?? 0) + 1;
       }
     }
-  const knownIntervals = Math.floor((lastDay - earliestDay) / days);
-  const intervals = Math.min(knownIntervals, Math.max(intervalCountLimits.most, Math.floor(maxComparedDays / days)));
-  if (intervals < Math.max(intervalCountLimits.least, Math.ceil(minComparedDays / days))) return;
+  const knownIntervals = Math.floor((lastDay - earliestDay) / intervalDays);
+  const intervals = Math.min(
+    knownIntervals,
+    Math.max(intervalCountLimits.most, Math.floor(maxComparedDays / intervalDays)),
+  );
+  if (intervals < Math.max(intervalCountLimits.least, Math.ceil(minComparedDays / intervalDays))) return;
   const sortedCounts = Array.from(
     { length: intervals },
     (_, intervalIndex) => launchesByInterval[intervalIndex] ?? 0,
   ).sort((left, right) => left - right);
   return {
     started: startedCount,
-    weeks: Math.floor((intervals * days) / 7),
-    ...(days !== 7 && { days, intervals }),
+    weeks: Math.floor((intervals * intervalDays) / 7),
+    ...(intervalDays !== 7 && { days: intervalDays, intervals }),
     median: computeMedian(sortedCounts),
     least: sortedCounts[0] ?? 0,
     most: sortedCounts.at(-1) ?? 0,
   };
 }
 
-const getDayNumber = (at: number): number => Math.floor(at / dayMs);
+const getDayNumber = (timeMs: number): number => Math.floor(timeMs / dayMs);
 
 const numberWords: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
 

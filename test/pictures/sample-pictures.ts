@@ -4,7 +4,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
 import { Canvas, type Color } from '../../src/drawing/canvas.ts';
 import { encodeJpeg } from '../../src/drawing/codecs.ts';
-import { type OpenPictures, openPictures, type PictureOptions } from '../../src/pictures/pictures.ts';
+import { openPictures, type PictureOptions, type PictureService } from '../../src/pictures/pictures.ts';
 
 // Creates valid and malicious pictures when a test needs them, so that the repository contains no third-party files.
 
@@ -96,7 +96,7 @@ export const openTestPictures = (
   listed: PictureOptions['hosts']['listed'],
   limits: PictureOptions['limits'] = {},
   options: Partial<PictureOptions> = {},
-): OpenPictures =>
+): PictureService =>
   openPictures({
     hosts: { public: true, listed },
     userAgent: 'ad-library-mcp/test',

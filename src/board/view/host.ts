@@ -59,9 +59,9 @@ export class ToolError extends Error {
   /** False if the server states that the same call would fail again. */
   readonly canRetry: boolean;
 
-  constructor(result: JsonObject) {
-    super(getErrorExplanation(result));
-    this.canRetry = canRetry(result);
+  constructor(toolResult: JsonObject) {
+    super(getErrorExplanation(toolResult));
+    this.canRetry = canRetry(toolResult);
   }
 }
 
@@ -75,11 +75,17 @@ export function connectServer(host: Host) {
    * from the board.
    */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
-  const callTool = async <Response extends object = BoardContext>(name: string, args: object): Promise<Response> => {
+  const callTool = async <Response extends object = BoardContext>(
+    toolName: string,
+    args: object,
+  ): Promise<Response> => {
     const responseTimeout = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error('The host has not answered for two minutes.')), responseTimeoutMs);
     });
-    const result = await Promise.race([host.request('tools/call', { name, arguments: args }), responseTimeout]);
+    const result = await Promise.race([
+      host.request('tools/call', { name: toolName, arguments: args }),
+      responseTimeout,
+    ]);
     if (result.isError === true) throw new ToolError(result);
     return getBoardContext(result) as Response;
   };
@@ -108,14 +114,14 @@ export function connectServer(host: Host) {
 const responseTimeoutMs = 120_000;
 
 /** Reads the board's data from the `_meta` field of a result. Returns an empty object if the host removed the data. */
-const getBoardContext = (result: JsonObject): BoardContext =>
-  ((result._meta as JsonObject | undefined)?.[boardMetaKey] as BoardContext | undefined) ?? {};
+const getBoardContext = (toolResult: JsonObject): BoardContext =>
+  ((toolResult._meta as JsonObject | undefined)?.[boardMetaKey] as BoardContext | undefined) ?? {};
 
 const demoLinePattern = /^DEMO DATA:[^\n]*(?:\n|$)/;
 
 /** Returns the error text of a failed call, without the line about demo data at its start. */
-export const getErrorExplanation = (result: JsonObject): string =>
-  getResultText(result).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
+export const getErrorExplanation = (toolResult: JsonObject): string =>
+  getResultText(toolResult).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
   'The call failed without an explanation.';
 
 /** Returns false if the server states that the same call would fail again. */
@@ -128,8 +134,8 @@ export const canRetry = ({ _meta }: JsonObject): boolean =>
 const maxExplanationLength = 5000;
 
 /** Returns true if a result contains demo data. The board then shows a notice that the ads are fictional. */
-export const isDemoResult = (result: JsonObject): boolean =>
-  getBoardContext(result).isDemo === true || demoLinePattern.test(getResultText(result));
+export const isDemoResult = (toolResult: JsonObject): boolean =>
+  getBoardContext(toolResult).isDemo === true || demoLinePattern.test(getResultText(toolResult));
 
 function getResultText({ content }: JsonObject): string {
   const [block] = Array.isArray(content) ? content : [];
@@ -140,12 +146,12 @@ function getResultText({ content }: JsonObject): string {
  * Returns the board's data from a tool result. Some hosts, such as ChatGPT on the web, remove this data from `_meta`.
  * The function then derives the data from the structured content of the result.
  */
-export function readBoardContext(result: JsonObject): BoardContext {
-  const context = getBoardContext(result);
+export function readBoardContext(toolResult: JsonObject): BoardContext {
+  const context = getBoardContext(toolResult);
   if (context.tool !== undefined) return context;
-  const { gathering, itemType, estimate, read, totalHits } = getStructuredContent(result);
+  const { gathering, itemType, estimate, read, totalHits } = getStructuredContent(toolResult);
   return {
-    ids: listAdItems(result).map(({ id }) => String(id)),
+    ids: listAdItems(toolResult).map(({ id }) => String(id)),
     ...(typeof gathering === 'string' && { gathering }),
     ...(typeof totalHits === 'number' && { totalHits }),
     ...(itemType === 'pages' && { isPages: true }),
@@ -157,8 +163,8 @@ export function readBoardContext(result: JsonObject): BoardContext {
  * Reads the ads from the structured content of a tool result. After a restart, the server may no longer store these
  * ads. The tool result is then their only source.
  */
-export const readAdsInResult = (result: JsonObject): FullAd[] =>
-  listAdItems(result).map((adItem) => {
+export const readAdsInResult = (toolResult: JsonObject): FullAd[] =>
+  listAdItems(toolResult).map((adItem) => {
     // Remove `landingUrl`, because the board may open only URLs that the server has checked.
     const fields = Object.entries({ ...adItem, landingUrl: null });
     const scalarFields = fields.filter(([, value]) => /string|number/.test(typeof value));
@@ -180,8 +186,8 @@ const getStructuredContent = ({ structuredContent }: JsonObject): JsonObject =>
  * Returns the ads in a tool result: the items of a list, or the tiles of a `view_ads` result. Advertiser pages are left
  * out, because the board shows only ads.
  */
-function listAdItems(result: JsonObject): JsonObject[] {
-  const { items, tiles, itemType } = getStructuredContent(result);
+function listAdItems(toolResult: JsonObject): JsonObject[] {
+  const { items, tiles, itemType } = getStructuredContent(toolResult);
   const listedItems = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
   return listedItems.filter((item) => typeof item?.id === 'string');
 }

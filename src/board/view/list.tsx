@@ -23,20 +23,20 @@ export function AdList({ view }: { view: BoardView }) {
   const { cards, mode, selectedIds, ads } = view.state;
   const [batchState, setBatchState] = useState({ cards, count: adsPerBatch });
   const endMarker = useRef<HTMLDivElement>(null);
-  const drawnCount = Math.min(
+  const renderedCount = Math.min(
     cards.length,
     batchState.cards === cards ? batchState.count : Math.min(batchState.count, maxRenderedAdsAfterChange),
   );
   useEffect(() => {
     const endObserver = new IntersectionObserver(
-      ([entry]) => entry?.isIntersecting && setBatchState({ cards, count: drawnCount + adsPerBatch }),
+      ([entry]) => entry?.isIntersecting && setBatchState({ cards, count: renderedCount + adsPerBatch }),
       // Use this document as the root, so that `rootMargin` has an effect. The default root is the window of the host,
       // for which browsers ignore `rootMargin`.
       { root: document, rootMargin: '1200px' },
     );
     if (endMarker.current) endObserver.observe(endMarker.current);
     return () => endObserver.disconnect();
-  }, [cards, drawnCount]);
+  }, [cards, renderedCount]);
   const ItemComponent = mode === 'cards' ? CardItem : RowItem;
   return (
     <>
@@ -45,7 +45,7 @@ export function AdList({ view }: { view: BoardView }) {
       )}
       {cards.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
-          {cards.slice(0, drawnCount).map((cardAds) => {
+          {cards.slice(0, renderedCount).map((cardAds) => {
             const ad = cardAds[0] as BriefAd;
             return (
               <ItemComponent
@@ -69,7 +69,7 @@ export function AdList({ view }: { view: BoardView }) {
           </button>
         </div>
       )}
-      {drawnCount < cards.length && <div id="end" ref={endMarker} />}
+      {renderedCount < cards.length && <div id="end" ref={endMarker} />}
     </>
   );
 }

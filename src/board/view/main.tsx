@@ -80,18 +80,18 @@ function applyHostContext(context: JsonObject): void {
 }
 
 /** Shows the result of the tool call for which the host opened the board. */
-async function showResult(result: JsonObject): Promise<void> {
-  const context = { ...readBoardContext(result), isDemo: isDemoResult(result) };
+async function showResult(toolResult: JsonObject): Promise<void> {
+  const context = { ...readBoardContext(toolResult), isDemo: isDemoResult(toolResult) };
   view.update({ context, problem: undefined });
-  if (result.isError === true) {
-    const canAskToRetry = view.hasCapability('message') && canRetry(result);
+  if (toolResult.isError === true) {
+    const canAskToRetry = view.hasCapability('message') && canRetry(toolResult);
     const retry = canAskToRetry ? () => void askToRetry(view) : undefined;
-    return view.update({ status: '', problem: { text: getErrorExplanation(result), retry } });
+    return view.update({ status: '', problem: { text: getErrorExplanation(toolResult), retry } });
   }
   if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
   if (context.estimate && !context.gathering) return view.update({ status: '' });
   await readWithStatus(() =>
-    context.gathering ? loadGathering(context.gathering) : loadListedAds(result, context.ids ?? []),
+    context.gathering ? loadGathering(context.gathering) : loadListedAds(toolResult, context.ids ?? []),
   );
   const { collectionId } = state.toolArguments;
   if (collectionId === undefined || !state.offeredTools.includes('list_collections')) return;
@@ -120,10 +120,10 @@ async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
  * Loads the ads of a tool result from the server. For an ad that the server no longer stores, the board shows the
  * fields that the tool result contains.
  */
-async function loadListedAds(result: JsonObject, ids: readonly string[]): Promise<void> {
+async function loadListedAds(toolResult: JsonObject, ids: readonly string[]): Promise<void> {
   const loadError = await loadAds(ids).catch((error: unknown) => error);
   const loadedIds = new Set(state.ads.map(({ id }) => id.toLowerCase()));
-  const resultOnlyAds = readAdsInResult(result).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
+  const resultOnlyAds = readAdsInResult(toolResult).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
   if (resultOnlyAds.length === 0 && loadError !== undefined) throw loadError;
   const resultOnlyIds = new Set(resultOnlyAds.map(({ id }) => id.toLowerCase()));
   for (const ad of resultOnlyAds) view.fullAds.set(ad.id, ad);

@@ -89,17 +89,19 @@ interface LazyPictureProps {
 /** The picture of an ad or of one of its carousel cards. The picture is loaded when it becomes visible. */
 export function LazyPicture({ ad, view: { pictureLoader, state }, card }: LazyPictureProps) {
   const pictureId = card === undefined ? ad.id : `${ad.id}#${card}`;
-  const frame = useRef<HTMLDivElement>(null);
+  const frameRef = useRef<HTMLDivElement>(null);
   const [picture, setPicture] = useState(pictureLoader.get(pictureId));
   useEffect(
     () =>
-      frame.current && picture === undefined ? pictureLoader.watch(pictureId, frame.current, setPicture) : undefined,
+      frameRef.current && picture === undefined
+        ? pictureLoader.watch(pictureId, frameRef.current, setPicture)
+        : undefined,
     [pictureId, picture === undefined],
   );
   const src = picture?.src?.startsWith('data:image/jpeg;base64,') ? picture.src : undefined;
   const cardPicture = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
   return (
-    <div class="picture" ref={frame}>
+    <div class="picture" ref={frameRef}>
       <PictureFrame ad={{ ...buildCardAd(ad), picture: cardPicture }} formats={state.formats} />
     </div>
   );

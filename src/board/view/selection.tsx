@@ -70,9 +70,9 @@ const buildTextContent = (text: string) => [{ type: 'text', text }];
  * Sends a message to the conversation as if the user had typed it. The status line of the board then shows whether the
  * host accepted the message.
  */
-async function sendMessage(view: BoardView, text: string, successStatus: string): Promise<boolean> {
+async function sendMessage(view: BoardView, messageText: string, successStatus: string): Promise<boolean> {
   try {
-    const { isError } = await view.host.request('ui/message', { role: 'user', content: buildTextContent(text) });
+    const { isError } = await view.host.request('ui/message', { role: 'user', content: buildTextContent(messageText) });
     if (isError === true) throw new Error('The host refused.');
     view.update({ status: successStatus });
     return true;

@@ -315,7 +315,7 @@ export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
  * A facet (e.g. the country) in which every value belongs to only one ad is shown as a filter only if it has at most
  * this many values. A longer list of single ads would not be a useful filter.
  */
-const maxValuesOfSingleAds = 8;
+const maxValuesWithOneAd = 8;
 
 /**
  * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `ads` is the number of
@@ -324,11 +324,11 @@ const maxValuesOfSingleAds = 8;
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
   const unmetFacets = ads.map((ad) => findUnmetFacets(ad, chosenFacets));
-  return listFacetNames(ads).flatMap((facet) => {
-    const { getValues, formatValue, isSortedByValue } = getFacet(facet);
+  return listFacetNames(ads).flatMap((facetName) => {
+    const { getValues, formatValue, isSortedByValue } = getFacet(facetName);
     const counts = new Map<string, { matchingAds: number; allAds: number }>();
     ads.forEach((ad, index) => {
-      const matchesOtherFacets = unmetFacets[index]?.every((name) => name === facet) === true;
+      const matchesOtherFacets = unmetFacets[index]?.every((name) => name === facetName) === true;
       for (const value of getValues(ad)) {
         const count = counts.get(value) ?? { matchingAds: 0, allAds: 0 };
         if (count.allAds++ === 0) counts.set(value, count);
@@ -338,18 +338,18 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
     // Leave out a facet if all ads have the same value, or if it has many values that each belong to only one ad. Such
     // a facet would not be a useful filter.
     const isFilter = [...counts.values()].some(
-      ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
+      ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesWithOneAd),
     );
-    if (!isFilter && !chosenValues[facet]?.size) return [];
+    if (!isFilter && !chosenValues[facetName]?.size) return [];
     // Sort by the number of all ads with a value, not only of the matching ads. The order then does not depend on the
     // selection, so values keep their place when the user selects one of them.
     const sortedCounts = [...counts].sort(
       isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
     );
     const values = sortedCounts.flatMap(([value, { matchingAds }], rank) => {
-      const isChosen = chosenValues[facet]?.has(value) === true;
+      const isChosen = chosenValues[facetName]?.has(value) === true;
       if (matchingAds === 0 && !isChosen) return [];
-      return { facet, value, text: formatValue(value, formats), ads: matchingAds, rank, isChosen };
+      return { facet: facetName, value, text: formatValue(value, formats), ads: matchingAds, rank, isChosen };
     });
     return values.length > 0 ? [values] : [];
   });

@@ -131,8 +131,8 @@ function findGap(
   const lastFile = files.at(-1);
   if (files.length < 2 || !firstFile || !lastFile) return undefined;
   const steps = files.slice(1).map(({ name, number }, index) => {
-    const previous = files[index];
-    return { name, previousName: previous?.name, step: number - (previous?.number ?? 0) };
+    const previousFile = files[index];
+    return { name, previousName: previousFile?.name, step: number - (previousFile?.number ?? 0) };
   });
   const smallestStep = Math.min(...steps.map(({ step }) => step).filter((step) => step > 0));
   // The number may be the index of the first record in each file, e.g. 0, 25 and 50. All steps between such numbers are
@@ -142,13 +142,13 @@ function findGap(
     lastFile.number <= maxRecordIndex &&
     steps.every(({ step }) => step % smallestStep === 0) &&
     (firstFile.number % smallestStep === 0 || files.length > 2);
-  const isByPage =
+  const isPageNumber =
     !isRecordIndex &&
     (lastFile.number <= maxPageNumber || (smallestStep < 10 && files.some(({ name }) => hasNextPage(name))));
-  if (!isRecordIndex && !isByPage) return undefined;
+  if (!isRecordIndex && !isPageNumber) return undefined;
   const gap = steps.find(({ step }) => step > (isRecordIndex ? smallestStep : 1));
   if (gap) return `a file between ${gap.previousName} and ${gap.name} is missing`;
-  const largestFirstNumber = isByPage ? maxPageNumber : maxRecordIndex;
+  const largestFirstNumber = isPageNumber ? maxPageNumber : maxRecordIndex;
   if (firstFile.number > 1 && firstFile.number <= largestFirstNumber)
     return `a file before ${firstFile.name} is missing`;
   return undefined;

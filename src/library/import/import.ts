@@ -221,7 +221,7 @@ class SourceImporter {
     }
     const writer = await openRecordWriter(this.#target, {
       runNumber: this.#runNumber,
-      question: this.#question,
+      questionName: this.#question,
       reportProblem: (problem) => this.#parser.addValueError(problem),
     });
     for await (const lines of this.#spool.readLines()) {

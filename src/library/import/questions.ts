@@ -18,12 +18,16 @@ import type { JsonObject } from './formats/import-format.ts';
  * Names that differ only in case count as the same search, and the first spelling is kept. Returns `ad` itself if there
  * are no names.
  */
-export function addQuestion(
+export function addQuestionName(
   ad: JsonObject,
   storedAd: JsonObject | undefined,
-  question: string | undefined,
+  questionName: string | undefined,
 ): JsonObject {
-  const questionNames = [...collectTexts(storedAd?.questions), ...collectTexts(ad.questions), question ?? []].flat();
+  const questionNames = [
+    ...collectTexts(storedAd?.questions),
+    ...collectTexts(ad.questions),
+    questionName ?? [],
+  ].flat();
   const questions = questionNames.filter(
     (name, index) => questionNames.findIndex((otherName) => otherName.toLowerCase() === name.toLowerCase()) === index,
   );
@@ -72,7 +76,7 @@ export async function completeQuestion(
         const [json] = row ? recordStore.readJson('ads', [row.number]) : [];
         if (!row || json === undefined) continue;
         const ad = JSON.parse(json) as JsonObject;
-        const goneAd = removeQuestion(ad, { question, lastListedAt: readRunStart(database, row.run), now: now() });
+        const goneAd = removeQuestionName(ad, { question, lastListedAt: readRunStart(database, row.run), now: now() });
         recordStore.putAd(addLanguage(goneAd as Ad), JSON.stringify(goneAd), row.run);
       }
     });
@@ -87,19 +91,17 @@ const readRunStart = (database: Database, runNumber: number | null): number | un
  * Removes the name of a saved search (`question`) from an ad that the search no longer finds. If no other saved search
  * finds the ad, also marks the ad as gone and sets its end date.
  */
-function removeQuestion(
+function removeQuestionName(
   ad: JsonObject,
   { question, lastListedAt, now }: { question: string; lastListedAt: number | undefined; now: number },
 ): JsonObject {
-  const lowerCaseQuestion = question.toLowerCase();
-  const questions = collectTexts(ad.questions).filter(
-    (otherQuestion) => otherQuestion.toLowerCase() !== lowerCaseQuestion,
-  );
+  const lowerCaseName = question.toLowerCase();
+  const questions = collectTexts(ad.questions).filter((otherName) => otherName.toLowerCase() !== lowerCaseName);
   const { questions: _, ...fields } = ad;
-  const adWithoutQuestion = questions.length > 0 ? { ...fields, questions } : fields;
+  const adWithoutName = questions.length > 0 ? { ...fields, questions } : fields;
   // The ad is still running, because another saved search finds it.
-  if (questions.length > 0) return adWithoutQuestion;
-  const goneAd: JsonObject = { ...adWithoutQuestion, goneAt: new Date(now).toISOString(), isActive: false };
+  if (questions.length > 0) return adWithoutName;
+  const goneAd: JsonObject = { ...adWithoutName, goneAt: new Date(now).toISOString(), isActive: false };
   const endDate = parseTime(ad.endDate);
   if (endDate !== undefined && endDate <= now) return goneAd;
   const lastSeenAt = parseTime(ad.lastSeenAt) ?? lastListedAt ?? now;

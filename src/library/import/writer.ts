@@ -9,7 +9,7 @@ import {
   keepMeasuredFields,
 } from './ad-versions.ts';
 import type { ImportFormat, JsonObject } from './formats/import-format.ts';
-import { addQuestion } from './questions.ts';
+import { addQuestionName } from './questions.ts';
 
 /**
  * The outcome of writing a record:
@@ -26,7 +26,7 @@ interface WriterOptions {
   /** The number of the import run, i.e. of one execution of `library import`, which may import several files. */
   runNumber: number;
   /** The name of the saved search that returned the imported records. Undefined if the user named no search. */
-  question?: string | undefined;
+  questionName?: string | undefined;
   /** Reports a problem with a value of the current record to the user. */
   reportProblem(error: Error): void;
 }
@@ -43,7 +43,7 @@ interface WriterDependencies {
  */
 export async function openRecordWriter(
   { recordStore, now }: WriterDependencies,
-  { runNumber, question, reportProblem }: WriterOptions,
+  { runNumber, questionName, reportProblem }: WriterOptions,
 ) {
   const addLanguage = await loadAdLanguageDetector();
   const readStoredRecord = (kind: 'ads' | 'pages', rowNumber: number): JsonObject | undefined => {
@@ -77,7 +77,7 @@ export async function openRecordWriter(
           mergedAd = addHistory(fillFields(newerAd, olderAd), olderAd, now());
         }
       }
-      mergedAd = addQuestion(mergedAd, storedAd, question);
+      mergedAd = addQuestionName(mergedAd, storedAd, questionName);
       const adJson = mergedAd === (ad as JsonObject) ? json : JSON.stringify(mergedAd);
       const rowNumber = recordStore.putAd(addLanguage(mergedAd as Ad), adJson, runNumber);
       return { outcome: isRepeated ? 'repeated' : isOlder ? 'older' : row ? 'updated' : 'new', rowNumber };

@@ -31,7 +31,7 @@ export function countHits(database: Database, search: Search): number {
  * @param previousPosition the `position` of the previous page; without it, the first page is returned
  */
 export function findPage(database: Database, search: Search, limit: number, previousPosition?: PagePosition) {
-  const { column, order, comparison } = selectSortOrder(toStoredSearch(database, search));
+  const { column, order, comparison } = selectSortOrder(toRelativeSearch(database, search));
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   const readRows = (condition: string, conditionValues: number[], maxRows: number) =>
     database.all<{ number: number; value: number | null }>(
@@ -64,7 +64,7 @@ export function findPage(database: Database, search: Search, limit: number, prev
  * Returns the column and the direction by which a search is sorted, and the operator that selects the rows after a
  * position. Without the filter `sort`, the search is sorted by the first measure (a number or date) of the record type.
  */
-function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
+function selectSortOrder({ recordType, filters, asOf }: RelativeSearch) {
   const [defaultMeasure] = recordType.measures;
   const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? defaultMeasure;
   const column = measure ? getMeasureSql(recordType, measure, asOf) : `${recordType.name}.number`;
@@ -97,9 +97,9 @@ type SqlCondition = { sql: string; parameters: (string | number)[] };
  * A search whose time `asOf` is relative to `dateOrigin`, like the dates in the database, so that both can be compared.
  * For demo data, `dateOrigin` is the current day, so that the ads are always recent. For other libraries, it is 0.
  */
-type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
+type RelativeSearch = Search & Pick<Database, 'dateOrigin'>;
 
-const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch => ({
+const toRelativeSearch = ({ dateOrigin }: Database, search: Search): RelativeSearch => ({
   ...search,
   asOf: search.asOf - dateOrigin,
   dateOrigin,
@@ -107,15 +107,15 @@ const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch 
 
 /** Builds the FROM and WHERE clauses of a search, and the values for their placeholders. */
 export function buildSearchSql(database: Database, search: Search) {
-  const storedSearch = toStoredSearch(database, search);
+  const relativeSearch = toRelativeSearch(database, search);
   const { name } = search.recordType;
   const { not, ...filters } = search.filters;
   const { match, conditions: textConditions } = buildTextConditions(search.recordType, filters);
   const conditions = [
     ...textConditions,
-    ...buildColumnConditions({ ...storedSearch, filters }),
+    ...buildColumnConditions({ ...relativeSearch, filters }),
     ...buildTagConditions(search.recordType, filters, match !== undefined),
-    ...buildNotConditions(storedSearch, not),
+    ...buildNotConditions(relativeSearch, not),
   ];
   if (match !== undefined) conditions.push({ sql: `${name}_text MATCH ?`, parameters: [match] });
   return {
@@ -130,7 +130,7 @@ export function buildSearchSql(database: Database, search: Search) {
  * without a value does not match a filter, so it stays in the results. Each key in the list `missing` counts as a
  * separate filter.
  */
-function buildNotConditions(search: StoredSearch, notFilter: FilterValues[string] | undefined): SqlCondition[] {
+function buildNotConditions(search: RelativeSearch, notFilter: FilterValues[string] | undefined): SqlCondition[] {
   const { recordType } = search;
   const { missing = [], ...filters } = (notFilter ?? {}) as FilterValues;
   const filterEntries = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
@@ -151,7 +151,7 @@ function buildNotConditions(search: StoredSearch, notFilter: FilterValues[string
  * Builds the conditions on columns of the record table: bounds of numbers and dates, missing numbers and dates, and
  * whether an ad is active.
  */
-function buildColumnConditions(search: StoredSearch): SqlCondition[] {
+function buildColumnConditions(search: RelativeSearch): SqlCondition[] {
   const { recordType, filters, asOf } = search;
   const boundConditions = recordType.measures.flatMap((measure) => buildBoundConditions(measure, search));
   const missingConditions = recordType.measures
@@ -197,7 +197,7 @@ const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: num
 
 function buildBoundConditions(
   measure: Measure,
-  { recordType, filters, asOf, dateOrigin }: StoredSearch,
+  { recordType, filters, asOf, dateOrigin }: RelativeSearch,
 ): SqlCondition[] {
   const { key, getLowerBound } = measure;
   const buildCondition = (boundSuffix: 'From' | 'To', sql: string): SqlCondition[] => {
@@ -217,7 +217,7 @@ function buildBoundConditions(
  * Builds the conditions for the filters `active` and `missing: ['active']`. They find ads that are active, not active,
  * or in an unknown state. `computeRunningTime` applies the same rules.
  */
-function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): SqlCondition[] {
+function buildActiveConditions({ filters: { active, missing = [] }, asOf }: RelativeSearch): SqlCondition[] {
   const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
   const isActive = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
   const isUnknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';

@@ -293,9 +293,9 @@ const formatHeader = (id: string, baseUrl: string): string =>
  */
 async function readFileId(file: FileHandle): Promise<string> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
-  const lineEnd = buffer.indexOf(10);
-  if (lineEnd === -1 && bytesRead < maxHeaderBytes) return '';
-  const header = parseHeader(buffer.toString('utf8', 0, lineEnd));
+  const lineEndIndex = buffer.indexOf(10);
+  if (lineEndIndex === -1 && bytesRead < maxHeaderBytes) return '';
+  const header = parseHeader(buffer.toString('utf8', 0, lineEndIndex));
   if (header === undefined) throw new Error('line 1 is damaged');
   if (header.format === fileFormatVersion) return header.id;
   throw new Error(`another version of this program wrote it (format ${header.format} instead of ${fileFormatVersion})`);
@@ -328,11 +328,11 @@ export async function deleteStoreFile(path: string): Promise<void> {
 /**
  * Yields the complete lines between two byte positions of a file, without line feeds. Skips an incomplete last line.
  */
-async function* readLines(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+async function* readLines(file: FileHandle, startPosition: number, endPosition: number): AsyncGenerator<Buffer> {
   let lineParts: Buffer[] = [];
   let lineLength = 0;
-  for (let position = start; position < end; ) {
-    const size = Math.min(chunkBytes, end - position);
+  for (let position = startPosition; position < endPosition; ) {
+    const size = Math.min(chunkBytes, endPosition - position);
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(size), 0, size, position);
     if (bytesRead === 0) return;
     position += bytesRead;
@@ -356,8 +356,8 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
 function serializeRecord(record: StoreRecord): string {
   const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
   const metadata = 'key' in record ? getDocumentMetadata(record) : getCollectionMetadata(record);
-  const text = `${JSON.stringify(metadata)}\t${Buffer.concat(bodies).toString('base64')}`;
-  return `${computeChecksum(text)} ${text}\n`;
+  const lineText = `${JSON.stringify(metadata)}\t${Buffer.concat(bodies).toString('base64')}`;
+  return `${computeChecksum(lineText)} ${lineText}\n`;
 }
 
 /**

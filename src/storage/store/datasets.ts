@@ -157,16 +157,16 @@ export class StoreDatasets implements Datasets {
         idsToRead.length > 0 ? await store.readItems(collectionName, idsToRead) : new Map<string, Item>();
       const changes = idsToWrite.flatMap((id): ItemChange[] => {
         const storedItem = storedItems.get(id);
-        const merged = new MemoryDataset();
+        const mergedDataset = new MemoryDataset();
         if (storedItem)
-          for (const record of this.#codec.decode(collectionName, id, storedItem.body)) merged.apply(record);
-        const isChanged = (recordsById.get(id) ?? []).map((record) => merged.apply(record)).includes(true);
+          for (const record of this.#codec.decode(collectionName, id, storedItem.body)) mergedDataset.apply(record);
+        const isChanged = (recordsById.get(id) ?? []).map((record) => mergedDataset.apply(record)).includes(true);
         return isChanged
           ? [
               {
                 id,
                 expectedSequenceNumber: storedItem?.sequenceNumber ?? 0,
-                body: this.#codec.encode(collectionName, id, [...merged.records()]),
+                body: this.#codec.encode(collectionName, id, [...mergedDataset.records()]),
               },
             ]
           : [];
@@ -241,10 +241,10 @@ class RecordCodec {
     const writtenItem = this.#writtenItems.get(storageKey);
     this.#writtenItems.delete(storageKey);
     if (writtenItem?.body.equals(body)) return writtenItem.records;
-    const decrypted = this.#encryption.decrypt(storageKey, body);
-    if (decrypted === undefined) return [];
+    const decryptedBytes = this.#encryption.decrypt(storageKey, body);
+    if (decryptedBytes === undefined) return [];
     try {
-      return parseRecords(inflateRawSync(decrypted, { maxOutputLength: maxItemBytes }));
+      return parseRecords(inflateRawSync(decryptedBytes, { maxOutputLength: maxItemBytes }));
     } catch {
       return [];
     }
@@ -261,8 +261,8 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
   Buffer.concat(
     records.flatMap((record) => {
       if (record.kind === 'gathering') return [Buffer.from(JSON.stringify(record)), lineFeed];
-      const { json, ...head } = record;
-      return [Buffer.from(JSON.stringify(head)), tab, json, lineFeed];
+      const { json, ...metadata } = record;
+      return [Buffer.from(JSON.stringify(metadata)), tab, json, lineFeed];
     }),
   );
 
@@ -272,9 +272,9 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
  */
 function parseRecords(itemBytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
-  for (let start = 0, end = 0; start < itemBytes.length; start = end + 1) {
-    end = itemBytes.indexOf(lineFeed, start);
-    const line = itemBytes.subarray(start, end);
+  for (let lineStart = 0, lineEnd = 0; lineStart < itemBytes.length; lineStart = lineEnd + 1) {
+    lineEnd = itemBytes.indexOf(lineFeed, lineStart);
+    const line = itemBytes.subarray(lineStart, lineEnd);
     const tabIndex = line.indexOf(tab);
     const record = JSON.parse(line.toString('utf8', 0, tabIndex === -1 ? line.length : tabIndex));
     // Copy the JSON bytes, because a view of the buffer would keep the whole buffer in memory.

@@ -95,8 +95,8 @@ export function openLedger(
   return {
     read,
     readPossiblyOutdated: async (accountId) => {
-      const age = documents.getCached(getAccountKey(accountId))?.ageMs ?? Infinity;
-      return age < maxEstimateAgeMs
+      const ageMs = documents.getCached(getAccountKey(accountId))?.ageMs ?? Infinity;
+      return ageMs < maxEstimateAgeMs
         ? getCachedAccount(accountId)
         : read(accountId).catch(() => getCachedAccount(accountId));
     },

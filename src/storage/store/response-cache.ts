@@ -112,18 +112,18 @@ export function openStoredResponseCache(
       signal,
     } = call;
     const { after = Number.NEGATIVE_INFINITY, onLost } = request;
-    const [id, key] = [randomUUID(), getResponseKey(tenantId, name)];
-    leases.open(id);
+    const [claimId, key] = [randomUUID(), getResponseKey(tenantId, name)];
+    leases.open(claimId);
     let isOpen = true;
     const close = () => {
       isOpen = false;
-      leases.close(id);
+      leases.close(claimId);
     };
     const end = async (next = withoutClaim) => {
       if (!isOpen) return;
       close();
       const removeClaim = (doc: StoredCall | undefined) => ({
-        ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttlMs, claimTtlMs) }),
+        ...(doc?.running?.id === claimId && { next: next(doc), ttlMs: Math.max(ttlMs, claimTtlMs) }),
         result: undefined,
       });
       await queue.write(() => documents.update<StoredCall, void>(key, removeClaim));
@@ -147,7 +147,7 @@ export function openStoredResponseCache(
      * ended does not count, although the store may still contain it.
      */
     const isHeldByOtherCall = (heldClaim: StoredClaim) =>
-      heldClaim.id !== id && !leases.isClosed(heldClaim.id, heldClaim);
+      heldClaim.id !== claimId && !leases.isClosed(heldClaim.id, heldClaim);
     const grantedClaim: ClaimResult = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaitedClaimId: string | undefined; ; ) {
@@ -166,7 +166,11 @@ export function openStoredResponseCache(
             };
           if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
           if (awaitedClaimId !== undefined && lost === awaitedClaimId) return { result: { kind: 'lost', id: lost } };
-          const next = { ...(cachedResponse && { cached }), lost, running: { id, owner: leases.owner, at: storeTime } };
+          const next = {
+            ...(cachedResponse && { cached }),
+            lost,
+            running: { id: claimId, owner: leases.owner, at: storeTime },
+          };
           return { next, ttlMs: Math.max(ttlMs, claimTtlMs), result: { kind: 'granted' } };
         });
         if (step.kind === 'cached') {

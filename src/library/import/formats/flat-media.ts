@@ -59,8 +59,8 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
   // If the record has neither videos nor pictures, use the preview images as pictures.
   const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
   return [
-    ...videos.map(({ url, previewUrl: ownPreview }, nr) => {
-      const preview = ownPreview ?? previews[nr]?.url;
+    ...videos.map(({ url, previewUrl: ownPreviewUrl }, nr) => {
+      const preview = ownPreviewUrl ?? previews[nr]?.url;
       return { type: 'VID', url, nr, ...(preview !== undefined && { urls: { preview } }) };
     }),
     ...allPictures.map(({ url }, nr) => ({ type: 'THUMB', url, nr })),

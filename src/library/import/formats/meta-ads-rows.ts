@@ -296,7 +296,7 @@ function addRow(
     });
     // Rows with different texts but equal results are probably copies of the same row, if they have no ad id.
     if (!isContradictory && (differentNames.length === 0 || laterAd.adId === undefined)) {
-      const rows = earlierRows.map((other) => (other === row ? mergeRows(row, laterRow) : other));
+      const rows = earlierRows.map((otherRow) => (otherRow === row ? mergeRows(row, laterRow) : otherRow));
       return { rows, labelColumns: [...labelColumns] };
     }
     if (laterAd.adId === undefined)
@@ -404,7 +404,7 @@ function computeTotal(rows: readonly ResultRow[]): AdResults {
     name: formatPeriod(periodRows[0] as ResultRow),
   }));
   const outerPeriods = periods.filter(
-    ({ period }) => !periods.some((other) => other.period !== period && contains(other.period, period)),
+    ({ period }) => !periods.some((other) => other.period !== period && containsPeriod(other.period, period)),
   );
   for (const [index, { period, total, name }] of outerPeriods.entries())
     for (const other of outerPeriods.slice(index + 1)) {
@@ -417,7 +417,7 @@ function computeTotal(rows: readonly ResultRow[]): AdResults {
   return sumResults(outerPeriods.map(({ total }) => total));
 }
 
-const contains = (outer: Period | undefined, inner: Period | undefined): boolean =>
+const containsPeriod = (outer: Period | undefined, inner: Period | undefined): boolean =>
   outer !== undefined && inner !== undefined && outer.start <= inner.start && inner.end <= outer.end;
 
 /**
@@ -427,7 +427,7 @@ const contains = (outer: Period | undefined, inner: Period | undefined): boolean
 function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
   const rowsByBreakdown = [...groupBy(rows, formatBreakdownValues).values()];
   // Rows with the same breakdown values differ in another column. One of these rows may be the total of the others.
-  const parts = rowsByBreakdown.map((labelledRows) => {
+  const breakdownTotals = rowsByBreakdown.map((labelledRows) => {
     const [firstRow] = labelledRows;
     const isTotal = ({ values }: ResultRow) => Object.keys(values).every(isBreakdownColumn);
     return {
@@ -441,12 +441,14 @@ function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
       ),
     };
   });
-  const total = parts.find(({ breakdown }) => breakdown === '')?.results;
-  const partsByBreakdown = groupBy(
-    parts.filter(({ breakdown }) => breakdown !== ''),
+  const total = breakdownTotals.find(({ breakdown }) => breakdown === '')?.results;
+  const totalsByBreakdown = groupBy(
+    breakdownTotals.filter(({ breakdown }) => breakdown !== ''),
     ({ breakdown }) => breakdown,
   );
-  const sums = [...partsByBreakdown.values()].map((breakdownParts) => breakdownParts.map(({ results }) => results));
+  const sums = [...totalsByBreakdown.values()].map((totalsOfBreakdown) =>
+    totalsOfBreakdown.map(({ results }) => results),
+  );
   if (sums.length < 2) return sumUnlessTotal(total, sums[0] ?? []);
   return total ?? pickHighest(sums.map(sumResults));
 }
@@ -462,10 +464,7 @@ function sumUnlessTotal(unlabelledRow: AdResults | undefined, labelledResults: r
   const isTotal = listResults(unlabelledRow).every(([name, value]) => {
     const sumValue = sumByName.get(name);
     return (
-      typeof value !== 'number' ||
-      typeof sumValue !== 'number' ||
-      name === 'Reach' ||
-      value >= sumValue * roundingTolerance
+      typeof value !== 'number' || typeof sumValue !== 'number' || name === 'Reach' || value >= sumValue * minTotalRatio
     );
   });
   return isTotal ? unlabelledRow : sumResults([unlabelledRow, ...labelledResults]);
@@ -475,7 +474,7 @@ function sumUnlessTotal(unlabelledRow: AdResults | undefined, labelledResults: r
  * The lowest accepted ratio of a total to the sum of its rows. It is below 1, because Ads Manager rounds the amounts of
  * single rows.
  */
-const roundingTolerance = 0.99;
+const minTotalRatio = 0.99;
 
 /** Removes floating-point errors from a sum, e.g. 0.1 + 0.2 becomes 0.3. */
 const roundSum = (sum: number): number => Number(sum.toPrecision(15));
@@ -485,9 +484,9 @@ const roundSum = (sum: number): number => Number(sum.toPrecision(15));
  * a single row unchanged.
  */
 function sumResults(rowResults: readonly AdResults[]): AdResults {
-  const [firstPart] = rowResults;
-  if (!firstPart) return {};
-  if (rowResults.length === 1) return firstPart;
+  const [firstResults] = rowResults;
+  if (!firstResults) return {};
+  if (rowResults.length === 1) return firstResults;
   const sumField = (field: 'adSpend' | 'impressions') => {
     const values = rowResults.flatMap((part) => part[field] ?? []);
     return values.length > 0 ? { [field]: roundSum(values.reduce((total, value) => total + value, 0)) } : {};

@@ -105,9 +105,9 @@ export class JsonTokenizer {
   #readWord(isEndOfText: boolean): JsonToken | undefined {
     wordPattern.lastIndex = this.position;
     wordPattern.exec(this.text);
-    const end = wordPattern.lastIndex;
-    if (end - this.position >= maxWordChars) return this.#endToken('damage', end);
-    return end === this.text.length && !isEndOfText ? undefined : this.#endToken('word', end);
+    const endIndex = wordPattern.lastIndex;
+    if (endIndex - this.position >= maxWordChars) return this.#endToken('damage', endIndex);
+    return endIndex === this.text.length && !isEndOfText ? undefined : this.#endToken('word', endIndex);
   }
 }
 

@@ -46,7 +46,7 @@ export interface JsonReaderOptions {
 }
 
 /** A list or object whose closing bracket the reader has not reached yet. */
-interface Frame {
+interface UnclosedContainer {
   isList: boolean;
   /** The index of the opening bracket in the text. */
   startIndex: number;
@@ -62,7 +62,7 @@ interface Frame {
    * Why the reader has split the list or object, i.e. parses its items one by one: the JSON is damaged, or it is too
    * long to be parsed as a whole. Empty if the list or object is not split.
    */
-  openReason: string;
+  splitReason: string;
   /** True if the list or object turned out to be a record itself. The reader then ignores the remaining items. */
   isRecord: boolean;
   /** True if the reader has already reported a record in this list or object, or a problem with such a record. */
@@ -106,9 +106,9 @@ class JsonReader {
   readonly #options: JsonReaderOptions;
   readonly #tokenizer = new JsonTokenizer();
   /** The lists and objects that contain the current position in the text, from the outermost to the innermost. */
-  #frames: Frame[] = [];
+  #unclosedContainers: UnclosedContainer[] = [];
   /** The number of outer lists and objects that the reader has split, i.e. whose items it parses one by one. */
-  #openedFrameCount = 0;
+  #splitContainerCount = 0;
   #currentUnit: JsonUnit | undefined;
   #isLineStart = true;
   /** True while the reader skips the remainder of an unusable line. */
@@ -128,7 +128,7 @@ class JsonReader {
     const firstKeptIndex = Math.max(0, this.#currentUnit?.startIndex ?? this.#tokenizer.position);
     this.#tokenizer.appendText(chunk, firstKeptIndex);
     if (this.#currentUnit) this.#currentUnit.startIndex -= firstKeptIndex;
-    for (const frame of this.#frames) frame.startIndex -= firstKeptIndex;
+    for (const container of this.#unclosedContainers) container.startIndex -= firstKeptIndex;
   }
 
   /**
@@ -147,7 +147,7 @@ class JsonReader {
   /** Reads the next line or token. Returns false if the reader needs more text to continue. */
   #readLineOrToken(isEndOfText: boolean): boolean {
     if (this.#isSkippingLine) return this.#skipLine();
-    const isBetweenValues = this.#frames.length === 0 && this.#currentUnit === undefined;
+    const isBetweenValues = this.#unclosedContainers.length === 0 && this.#currentUnit === undefined;
     if (isBetweenValues && this.#isLineStart) {
       const lineOutcome = this.#readWholeLine(isEndOfText);
       if (lineOutcome !== 'needsTokens') return lineOutcome === 'done';
@@ -156,19 +156,19 @@ class JsonReader {
     if (token !== undefined) this.#processToken(token);
     const position = token ? this.#tokenizer.position : this.#tokenizer.text.length;
     const isTooLong = position - (this.#currentUnit?.startIndex ?? this.#tokenizer.position) > maxRecordLength;
-    if (isTooLong && this.#currentUnit) this.#handleLongUnit(this.#currentUnit);
-    else if (token === undefined && !isBetweenValues && (isEndOfText || isTooLong)) this.#handleDamage();
+    if (isTooLong && this.#currentUnit) this.#splitOrDiscardUnit(this.#currentUnit);
+    else if (token === undefined && !isBetweenValues && (isEndOfText || isTooLong)) this.#recoverFromDamage();
     else return token !== undefined;
     return true;
   }
 
   #skipLine(): boolean {
     const { text, position, lineNumber: line } = this.#tokenizer;
-    const end = text.indexOf('\n', position);
-    this.#tokenizer.seek(end < 0 ? text.length : end + 1, end < 0 ? line : line + 1);
-    this.#isSkippingLine = end < 0;
+    const newlineIndex = text.indexOf('\n', position);
+    this.#tokenizer.seek(newlineIndex < 0 ? text.length : newlineIndex + 1, newlineIndex < 0 ? line : line + 1);
+    this.#isSkippingLine = newlineIndex < 0;
     this.#isLineStart = true;
-    return end >= 0;
+    return newlineIndex >= 0;
   }
 
   /**
@@ -224,74 +224,75 @@ class JsonReader {
 
   #processToken(token: JsonToken): void {
     const { kind } = token;
-    const frame = this.#frames.at(-1);
+    const container = this.#unclosedContainers.at(-1);
     if (kind === 'newline') {
       this.#isLineStart = true;
       return;
     }
-    if (!this.#isTokenAllowed(kind, frame)) {
+    if (!this.#isTokenAllowed(kind, container)) {
       this.#tokenizer.seek(token.startIndex, this.#tokenizer.lineNumber);
-      this.#handleDamage();
-    } else if (kind === ',') this.#processComma(frame);
-    else if (kind === ':') (frame as Frame).expectedToken = 'value';
-    else if (kind === ']' || kind === '}') this.#endFrame();
-    else if (frame?.expectedToken === 'key' || frame?.expectedToken === 'keyOrEnd') this.#processKey(frame, token);
+      this.#recoverFromDamage();
+    } else if (kind === ',') this.#processComma(container);
+    else if (kind === ':') (container as UnclosedContainer).expectedToken = 'value';
+    else if (kind === ']' || kind === '}') this.#endContainer();
+    else if (container?.expectedToken === 'key' || container?.expectedToken === 'keyOrEnd')
+      this.#processKey(container, token);
     else {
       this.#currentUnit ??= { startIndex: token.startIndex, line: this.#tokenizer.lineNumber, isDiscarded: false };
       if (kind === '[' || kind === '{')
-        this.#frames.push(createFrame(token.startIndex, this.#tokenizer.lineNumber, kind === '[', ''));
+        this.#unclosedContainers.push(createContainer(token.startIndex, this.#tokenizer.lineNumber, kind === '[', ''));
       else this.#endValue();
     }
   }
 
-  #isTokenAllowed(kind: JsonToken['kind'], frame: Frame | undefined): boolean {
+  #isTokenAllowed(kind: JsonToken['kind'], container: UnclosedContainer | undefined): boolean {
     if (kind === 'damage') return false;
     // Between top-level values, accept any token that can start a value. Also accept commas, although JSON does not
     // allow them there.
-    if (!frame) return kind !== ']' && kind !== '}' && kind !== ':';
-    const { expectedToken, isList } = frame;
+    if (!container) return kind !== ']' && kind !== '}' && kind !== ':';
+    const { expectedToken, isList } = container;
     if (kind === ',') return expectedToken === 'commaOrEnd';
     if (kind === ':') return expectedToken === 'colon';
     if (kind === ']' || kind === '}') return isList === (kind === ']') && /End$/.test(expectedToken);
     if (expectedToken === 'key' || expectedToken === 'keyOrEnd') return kind === 'string' || kind === 'word';
     if (expectedToken !== 'value' && expectedToken !== 'valueOrEnd') return false;
-    return this.#frames.length < maxNestingDepth;
+    return this.#unclosedContainers.length < maxNestingDepth;
   }
 
-  #processComma(frame: Frame | undefined): void {
-    if (!frame) return;
-    frame.expectedToken = frame.isList ? 'valueOrEnd' : 'keyOrEnd';
-    frame.index++;
+  #processComma(container: UnclosedContainer | undefined): void {
+    if (!container) return;
+    container.expectedToken = container.isList ? 'valueOrEnd' : 'keyOrEnd';
+    container.index++;
   }
 
-  #processKey(frame: Frame, { startIndex, endIndex }: JsonToken): void {
-    frame.expectedToken = 'colon';
-    if (this.#frames.length > this.#openedFrameCount) return;
+  #processKey(container: UnclosedContainer, { startIndex, endIndex }: JsonToken): void {
+    container.expectedToken = 'colon';
+    if (this.#unclosedContainers.length > this.#splitContainerCount) return;
     const key = parseLiteral(this.#tokenizer.text.slice(startIndex, endIndex), { allowsBareWords: true });
-    frame.key = String(key);
-    if (frame.isReported || !isRecordKey(frame.key)) return;
+    container.key = String(key);
+    if (container.isReported || !isRecordKey(container.key)) return;
     // The key shows that the object is a record itself, and not an object around records. The reader splits only
     // objects that are too long or damaged, so the record is unusable.
-    frame.isRecord = true;
-    this.#addProblem(frame, frame.openReason);
+    container.isRecord = true;
+    this.#addProblem(container, container.splitReason);
   }
 
   /**
    * Requires a comma or a closing bracket as the next token. If the value completes the current unit, parses the unit.
    */
   #endValue(): void {
-    const frame = this.#frames.at(-1);
-    if (frame) frame.expectedToken = 'commaOrEnd';
-    if (this.#currentUnit !== undefined && this.#frames.length === this.#openedFrameCount)
+    const container = this.#unclosedContainers.at(-1);
+    if (container) container.expectedToken = 'commaOrEnd';
+    if (this.#currentUnit !== undefined && this.#unclosedContainers.length === this.#splitContainerCount)
       this.#endUnit(this.#currentUnit);
   }
 
-  #endFrame(): void {
-    const frame = this.#frames.pop() as Frame;
-    if (this.#frames.length < this.#openedFrameCount) {
-      this.#openedFrameCount--;
-      if (!frame.isReported) this.#addProblem(frame, frame.openReason);
-      if (frame.resultPage && !frame.isRecord) this.#options.onResultPageRead?.(frame.resultPage);
+  #endContainer(): void {
+    const container = this.#unclosedContainers.pop() as UnclosedContainer;
+    if (this.#unclosedContainers.length < this.#splitContainerCount) {
+      this.#splitContainerCount--;
+      if (!container.isReported) this.#addProblem(container, container.splitReason);
+      if (container.resultPage && !container.isRecord) this.#options.onResultPageRead?.(container.resultPage);
     }
     this.#endValue();
   }
@@ -305,10 +306,10 @@ class JsonReader {
     if ('value' in parseResult) {
       // If the document spans several lines, report no line number (0) for its records, because the path of a record is
       // more helpful than the line where the document starts.
-      const itemLine = this.#openedFrameCount === 0 && text.includes('\n') ? 0 : unit.line;
+      const itemLine = this.#splitContainerCount === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parseResult.value, { line: unit.line, itemLine, path });
-    } else if (/^[[{]/.test(text) && this.#openedFrameCount < maxWrapperDepth)
-      this.#openUnit(unit, parseResult.problem);
+    } else if (/^[[{]/.test(text) && this.#splitContainerCount < maxWrapperDepth)
+      this.#splitUnit(unit, parseResult.problem);
     else this.#addProblem({ line: unit.line, path }, parseResult.problem);
   }
 
@@ -316,18 +317,18 @@ class JsonReader {
    * Splits a unit that is too long, so that its items become the next units. If the unit cannot be split, reports the
    * problem and discards the text of the unit.
    */
-  #handleLongUnit(unit: JsonUnit): void {
-    const canOpenUnit =
+  #splitOrDiscardUnit(unit: JsonUnit): void {
+    const canSplitUnit =
       !unit.isDiscarded &&
-      this.#frames.length > this.#openedFrameCount &&
-      this.#openedFrameCount < maxWrapperDepth &&
+      this.#unclosedContainers.length > this.#splitContainerCount &&
+      this.#splitContainerCount < maxWrapperDepth &&
       !this.#isInRecord();
-    if (canOpenUnit) {
-      this.#openUnit(unit, tooLongProblem);
+    if (canSplitUnit) {
+      this.#splitUnit(unit, tooLongProblem);
       return;
     }
-    const parentFrame = this.#frames[this.#openedFrameCount - 1];
-    const isItem = parentFrame === undefined || parentFrame.isList;
+    const parentContainer = this.#unclosedContainers[this.#splitContainerCount - 1];
+    const isItem = parentContainer === undefined || parentContainer.isList;
     if (!unit.isDiscarded && isItem) this.#addProblem({ line: unit.line, path: this.#getItemPath() }, tooLongProblem);
     unit.isDiscarded = true;
     unit.startIndex = this.#tokenizer.position;
@@ -335,13 +336,17 @@ class JsonReader {
   }
 
   /** Splits a list or object: goes back to its start, and makes its first item the next unit to parse. */
-  #openUnit(unit: JsonUnit, openReason: string): void {
+  #splitUnit(unit: JsonUnit, reason: string): void {
     const path = this.#getItemPath();
-    this.#frames.length = this.#openedFrameCount;
-    const frame = createFrame(unit.startIndex, unit.line, this.#tokenizer.text[unit.startIndex] === '[', path);
-    const isResultPage = !frame.isList && !this.#findEnclosingPage();
-    this.#frames.push({ ...frame, openReason, ...(isResultPage && { resultPage: createResultPage() }) });
-    this.#openedFrameCount = this.#frames.length;
+    this.#unclosedContainers.length = this.#splitContainerCount;
+    const container = createContainer(unit.startIndex, unit.line, this.#tokenizer.text[unit.startIndex] === '[', path);
+    const isResultPage = !container.isList && !this.#findEnclosingPage();
+    this.#unclosedContainers.push({
+      ...container,
+      splitReason: reason,
+      ...(isResultPage && { resultPage: createResultPage() }),
+    });
+    this.#splitContainerCount = this.#unclosedContainers.length;
     this.#currentUnit = undefined;
     this.#tokenizer.seek(unit.startIndex + 1, unit.line);
   }
@@ -350,22 +355,24 @@ class JsonReader {
    * Continues after text that is not JSON or that ends too early. If possible, splits the current unit, so that its
    * items are parsed one by one. Otherwise reports the problem and looks for the next record.
    */
-  #handleDamage(): void {
+  #recoverFromDamage(): void {
     const unit = this.#currentUnit;
-    const recordFrame = this.#frames.find((frame) => frame.isRecord);
-    const canOpenUnit =
-      this.#frames.length > this.#openedFrameCount && this.#openedFrameCount < maxWrapperDepth && !recordFrame;
-    if (unit && !unit.isDiscarded && canOpenUnit) {
-      this.#openUnit(unit, this.#describeDamage(unit));
+    const recordContainer = this.#unclosedContainers.find((container) => container.isRecord);
+    const canSplitUnit =
+      this.#unclosedContainers.length > this.#splitContainerCount &&
+      this.#splitContainerCount < maxWrapperDepth &&
+      !recordContainer;
+    if (unit && !unit.isDiscarded && canSplitUnit) {
+      this.#splitUnit(unit, this.#describeDamage(unit));
       return;
     }
-    if (!recordFrame) {
+    if (!recordContainer) {
       const damageLocation = { line: unit?.line ?? this.#tokenizer.lineNumber, path: this.#getItemPath() };
       this.#addProblem(damageLocation, unit ? this.#describeDamage(unit) : notJsonProblem);
     }
-    const damagedValue = recordFrame ?? (unit?.isDiscarded ? undefined : unit);
-    this.#frames = [];
-    this.#openedFrameCount = 0;
+    const damagedValue = recordContainer ?? (unit?.isDiscarded ? undefined : unit);
+    this.#unclosedContainers = [];
+    this.#splitContainerCount = 0;
     this.#currentUnit = undefined;
     this.#isAwaitingBracket = true;
     this.#isDamaged = true;
@@ -392,28 +399,28 @@ class JsonReader {
   }
 
   #isInRecord(): boolean {
-    return this.#frames.slice(0, this.#openedFrameCount).some((frame) => frame.isRecord);
+    return this.#unclosedContainers.slice(0, this.#splitContainerCount).some((container) => container.isRecord);
   }
 
   #findEnclosingPage(): ResultPage | undefined {
-    return this.#frames.find(({ resultPage }) => resultPage)?.resultPage;
+    return this.#unclosedContainers.find(({ resultPage }) => resultPage)?.resultPage;
   }
 
   #getItemPath(): string {
-    const parentFrame = this.#frames[this.#openedFrameCount - 1];
-    if (!parentFrame) return '';
-    return parentFrame.isList
-      ? `${parentFrame.path}[${parentFrame.index}]`
-      : joinPath(parentFrame.path, parentFrame.key);
+    const parentContainer = this.#unclosedContainers[this.#splitContainerCount - 1];
+    if (!parentContainer) return '';
+    return parentContainer.isList
+      ? `${parentContainer.path}[${parentContainer.index}]`
+      : joinPath(parentContainer.path, parentContainer.key);
   }
 
   #addProblem({ line, path }: { line: number; path: string }, problem: string): void {
     this.#entries.push({ line, path, problem });
-    this.#markFramesReported();
+    this.#markContainersReported();
   }
 
-  #markFramesReported(): void {
-    for (const frame of this.#frames) frame.isReported = true;
+  #markContainersReported(): void {
+    for (const container of this.#unclosedContainers) container.isReported = true;
   }
 
   /**
@@ -423,10 +430,10 @@ class JsonReader {
    */
   #addRecords(parsedValue: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
     const enclosingPage = this.#findEnclosingPage();
-    const parentFrame = this.#frames[this.#openedFrameCount - 1];
-    if (enclosingPage && parentFrame && !parentFrame.isList) {
-      updateResultPage(enclosingPage, { [parentFrame.key]: parsedValue }, parentFrame.path);
-      if (isRequestKey(parentFrame.key)) return;
+    const parentContainer = this.#unclosedContainers[this.#splitContainerCount - 1];
+    if (enclosingPage && parentContainer && !parentContainer.isList) {
+      updateResultPage(enclosingPage, { [parentContainer.key]: parsedValue }, parentContainer.path);
+      if (isRequestKey(parentContainer.key)) return;
     }
     const { records, areRecordsCertain, resultPages } = findRecords(
       parsedValue,
@@ -442,9 +449,9 @@ class JsonReader {
       records[0]?.path === location.path;
     if (isEmptyPage) return;
     const isRecordList =
-      parentFrame !== undefined && recordListKeys.includes(parentFrame.key) && Array.isArray(parsedValue);
+      parentContainer !== undefined && recordListKeys.includes(parentContainer.key) && Array.isArray(parsedValue);
     // An object around records usually also contains other values, e.g. a page number. Do not report them as problems.
-    if (!areRecordsCertain && parentFrame && !parentFrame.isList && !isRecordList) return;
+    if (!areRecordsCertain && parentContainer && !parentContainer.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
       const isWholeValue = path === location.path;
       const recordLocation = { line: isWholeValue ? location.line : location.itemLine, path };
@@ -452,7 +459,7 @@ class JsonReader {
       if (isObject(record)) this.#entries.push({ ...recordLocation, value: record, ...recordText });
       else this.#entries.push({ ...recordLocation, problem: Array.isArray(record) ? listProblem : notObjectProblem });
     }
-    if (records.length > 0) this.#markFramesReported();
+    if (records.length > 0) this.#markContainersReported();
   }
 
   /**
@@ -471,7 +478,7 @@ class JsonReader {
   }
 }
 
-const createFrame = (startIndex: number, line: number, isList: boolean, path: string): Frame => ({
+const createContainer = (startIndex: number, line: number, isList: boolean, path: string): UnclosedContainer => ({
   ...{ isList, startIndex, line, path, expectedToken: isList ? 'valueOrEnd' : 'keyOrEnd' },
-  ...{ index: 0, key: '', openReason: '', isRecord: false, isReported: false },
+  ...{ index: 0, key: '', splitReason: '', isRecord: false, isReported: false },
 });

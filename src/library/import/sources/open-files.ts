@@ -138,18 +138,18 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
     yield yieldRecords(throwWhenRead(fileStart.message));
     return;
   }
-  const { head, allBytes } = fileStart;
+  const { head: firstBytes, allBytes } = fileStart;
   // Decompress only archives and workbooks here. Other compressed files are decompressed when their text is read.
-  if (head.readUInt16BE(0) === gzipSignature && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
+  if (firstBytes.readUInt16BE(0) === gzipSignature && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
     yield* openFile({ ...file, bytes: decompress(allBytes) }, depth);
     return;
   }
-  const firstEntryName = readFirstEntryName(head);
+  const firstEntryName = readFirstEntryName(firstBytes);
   if (firstEntryName === undefined) {
-    const isOldWorkbook = head.readUInt32BE(0) === oldWorkbookSignature;
+    const isOldWorkbook = firstBytes.readUInt32BE(0) === oldWorkbookSignature;
     if (isOldWorkbook) yield yieldRecords(throwWhenRead(oldWorkbookProblem));
     else if (unreadableFileNamePattern.test(name)) yield yieldRecords(throwWhenRead(unreadableProblem));
-    else yield { ...file, bytes: allBytes, ...(startsLikeJson(head) && { content: 'records' }) };
+    else yield { ...file, bytes: allBytes, ...(startsLikeJson(firstBytes) && { content: 'records' }) };
   } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
     let sheetCount = 1;
     const sheetRows = readWorkbook(allBytes, (count) => {

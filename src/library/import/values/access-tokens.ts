@@ -29,9 +29,9 @@ export function removeAccessTokens(text: string): string {
   if (!tokenNamePattern.test(text)) return text;
   // If another parameter follows the token, keep the separator in front of the token for that parameter. Otherwise,
   // remove this separator, too.
-  const keepSeparator = (_match: string, separatorBefore: string = '', separatorAfter: string = '') =>
+  const selectSeparator = (_match: string, separatorBefore: string = '', separatorAfter: string = '') =>
     separatorAfter === '' ? '' : separatorBefore;
-  return text.replace(tokenParameterPattern, keepSeparator).replace(encodedTokenParameterPattern, keepSeparator);
+  return text.replace(tokenParameterPattern, selectSeparator).replace(encodedTokenParameterPattern, selectSeparator);
 }
 
 /**

@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { withDeadline } from '../../../api/abort.ts';
 import { parseJson } from '../../../api/json.ts';
 import {
+  createGuardedAgent,
   type GuardedAgent,
-  openGuardedAgent,
   readBody,
   requestWithUniformDelay,
   resolveInDns,
@@ -218,7 +218,7 @@ export function createClientRegistry(options: ClientsOptions) {
  * internal hosts for pictures.
  */
 const openPublicAgent = () =>
-  openGuardedAgent({
+  createGuardedAgent({
     hosts: { public: true, listed: [] },
     resolveHost: resolveInDns,
     dnsTimeoutMs: nonPublicHostDelayMs * 0.9,
