@@ -202,6 +202,7 @@ test('the command `library import` either reads every amount of a column correct
 
 test.for<[column: string, values: string[], field: string, expected: unknown[]]>([
   ['reach', ['1.234', '12.000', '999'], 'audienceReach', [1234, 12_000, 999]],
+  ['reach', ['1.000', '200'], 'audienceReach', [1000, 200]],
   ['reach', ['1,234', '12,000'], 'audienceReach', [1234, 12_000]],
   ['reach', ['12K', '1.5M', '2 Mio.'], 'audienceReach', [12_000, 1_500_000, 2_000_000]],
   ['reach', ['12,34,567', '1,00,000'], 'audienceReach', [1_234_567, 100_000]],

@@ -85,6 +85,8 @@ export class NumberColumnParser {
   /** The first value that is invalid with the separator that an earlier value requires. */
   #contradictoryValue: string | undefined;
   #hasAmbiguousPoint = false;
+  /** True if a value has neither a decimal separator nor thousands separators, e.g. `200`. */
+  #hasPlainDigits = false;
 
   constructor(columnName: string, { isCount = false }: NumberOptions = {}) {
     this.#columnName = columnName;
@@ -95,6 +97,7 @@ export class NumberColumnParser {
   observeValue(text: string): void {
     const numberText = splitNumberText(text);
     if (numberText === undefined || scientificPattern.test(text.trim())) return;
+    if (/^\d+$/.test(numberText.digits)) this.#hasPlainDigits = true;
     const valueBySeparator = new Map(
       (['.', ','] as const).flatMap((separator) => {
         const value = parseDigits(separator, numberText);
@@ -126,6 +129,9 @@ export class NumberColumnParser {
     // If all ambiguous numbers have commas, as in `1,234`, read the commas as thousands separators. A decimal comma is
     // unlikely: programs write decimal points, and people write amounts of money with two decimals instead of three.
     if (!this.#hasAmbiguousPoint) this.#possibleSeparators = ['.'];
+    // Programs that write the count 1 as `1.000` write three decimals for all other counts, too. In a column of counts
+    // such as `1.000` and `200`, the point is therefore a thousands separator.
+    else if (this.#isCount && this.#hasPlainDigits) this.#possibleSeparators = [','];
     else {
       const ambiguousNumber = this.#ambiguousNumber;
       const [valueWithPoint, valueWithComma] = (['.', ','] as const).map((separator) =>
