@@ -23,11 +23,11 @@ export async function startChild<ReadyMessage>(file: string, ...args: string[]):
   const filePath = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
   const child = fork(filePath, args, { execArgv: filePath === file ? [] : ['--import', 'tsx'] });
   process.once('exit', () => child.kill());
-  const ready = await new Promise<ReadyMessage>((resolve, reject) => {
+  const readyMessage = await new Promise<ReadyMessage>((resolve, reject) => {
     child.once('message', (message) => resolve(message as ReadyMessage));
     child.once('exit', (code) => reject(new Error(`${file} ended with ${code}.`)));
   });
-  return { readyMessage: ready, process: child };
+  return { readyMessage, process: child };
 }
 
 /**

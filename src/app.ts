@@ -178,9 +178,9 @@ export async function openCallResources(options: AppOptions, apiService: Service
     createMemoryLedger,
     createSingleUserAcceptedKeys,
     createUndiciFetch,
+    createMeter,
     getExportsFolder,
     openCallCache,
-    openMeter,
     openState,
     recordAcceptedKeys,
   } = await import('./call-modules.ts');
@@ -238,7 +238,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
     createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker }),
     keys,
   );
-  const meter = openMeter(httpService, meterOptions);
+  const meter = createMeter(httpService, meterOptions);
   const callCache = openCallCache(meter, { ...cacheOptions, ...callBounds, now, onLost, onError });
   const createCallerApi = createApi(callCache.send, baseUrl);
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();

@@ -6,7 +6,7 @@ export { createApi } from './api/client.ts';
 export { createHttpService, createUndiciFetch } from './api/http.ts';
 export { recordAcceptedKeys } from './cache/accepted-keys.ts';
 export { openCallCache } from './cache/call-cache.ts';
-export { createMeter as openMeter } from './credits/meter.ts';
+export { createMeter } from './credits/meter.ts';
 export { createCallerContexts } from './mcp/caller-context.ts';
 export { getExportsFolder } from './storage/exports.ts';
 export { createMemoryLedger } from './storage/in-memory.ts';

@@ -185,7 +185,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
       const { remaining = receipt.remaining } = await ledger.readPossiblyOutdated(tenantId);
       return { ...response, receipt: { ...receipt, remaining } };
     },
-    readPrices: readPrices,
+    readPrices,
     async readSpending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {
       const account = await ledger.read(tenantId);
       if (connection?.budget === undefined) return buildSpending(account, budget);

@@ -84,13 +84,14 @@ const adUrlKeys = ['adurl', 'addetailurl', 'adlibraryurl'];
  * leads to a LinkedIn ad.
  */
 const sharedUrlKeys = ['link', 'url', 'detailurl', 'addetaillink'];
+const urlKeys = [...adUrlKeys, ...sharedUrlKeys];
 const advertiserUrlKeys = [
   ...addDetailsPrefix('advertiseradvertiserurl', 'advertiserurl'),
   ...['advertiserlink', 'advertiserlinkedinpage', 'companyurl'],
 ];
 const fields: readonly FieldRule[] = [
-  ['adArchiveId', parseAdId, ...adUrlKeys, ...sharedUrlKeys, 'adid', 'id'],
-  ['adSnapshotUrl', parseAdUrl, ...adUrlKeys, ...sharedUrlKeys],
+  ['adArchiveId', parseAdId, ...urlKeys, 'adid', 'id'],
+  ['adSnapshotUrl', parseAdUrl, ...urlKeys],
   ['sourcePageExternalId', parseAdvertiserId, ...advertiserUrlKeys, 'advertiserid'],
   ['advertiserUrl', parseText, ...advertiserUrlKeys],
   [
@@ -209,7 +210,6 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   hasColumnPaths: true,
   matches(record) {
     if (isLinkedInAd(record)) return true;
-    const urlKeys = [...adUrlKeys, ...sharedUrlKeys];
     const url = adUrlKeys.map((key) => record.get(key)).find((value) => value !== undefined);
     if (typeof url === 'string') return /linkedin\.com\/ad-library/.test(url);
     if (!record.hasAny(urlKeys)) return false;
@@ -220,8 +220,9 @@ export const linkedInAdLibraryFormat: ImportFormat = {
 
 /** Returns true if the record, or the object `ad` in the record, contains the URL of a LinkedIn ad. */
 export const isLinkedInAd = (record: SourceRecord): boolean =>
-  [record, unwrapAd(record)].some((candidate) =>
-    [...adUrlKeys, ...sharedUrlKeys].some((key) => adUrlPattern.test(String(candidate.get(key)))),
+  // Without an object `ad`, both records are the same, so the set checks the record only once.
+  [...new Set([record, unwrapAd(record)])].some((candidate) =>
+    urlKeys.some((key) => adUrlPattern.test(String(candidate.get(key)))),
   );
 
 /** Returns the object `ad` of a record, in which SearchApi's responses with a single ad contain the ad. */

@@ -91,10 +91,11 @@ export function combineResultRows(
 ): JsonObject {
   checkCurrency(earlierAd, laterAd);
   const [laterRow] = listRows(laterAd);
-  const replacedRows = listRows(earlierAd).filter(
+  const storedRows = listRows(earlierAd);
+  const replacedRows = storedRows.filter(
     (row) => row.isFromEarlierImport && laterRow && !areSeparate(readPeriod(row), readPeriod(laterRow)),
   );
-  const earlierRows = listRows(earlierAd).filter((row) => !replacedRows.includes(row));
+  const earlierRows = storedRows.filter((row) => !replacedRows.includes(row));
   if (laterRow) reportReplacedRows(replacedRows, laterRow, [earlierAd.currency, laterAd.currency], reportProblem);
   if (earlierRows.length === 0 || !laterRow || !hasResults(laterRow)) return { ...earlierAd, ...laterAd };
   if (earlierRows.every((row) => !hasResults(row))) return { ...earlierAd, ...laterAd };
