@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import { toAdLibraryError } from './abort.ts';
 import {
   type ApiCall,
@@ -52,74 +53,70 @@ const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = m
 export const ParsedAd = z.object({ id: z.string() });
 const ParsedPage = z.object({ pageId: z.string() });
 
-const ParsedAccount = createLenientSchema(Account, ['userId']);
-
-const ParsedCreditStatus = createLenientSchema(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), [
-  'billingUserId',
-]);
+const getCreditStatusSchema = createSchemaLazily(() =>
+  createLenientSchema(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), ['billingUserId']),
+);
 /** The credit balance and the usage limits, from the response to `GET /v1/credits`. */
-export type ParsedCreditStatus = z.infer<typeof ParsedCreditStatus>;
+export type ParsedCreditStatus = z.infer<ReturnType<typeof getCreditStatusSchema>>;
 
-const lenientUser = createLenientSchema(Identity.shape.user, []);
-const lenientApiKey = createLenientSchema(Identity.shape.apiKey, []);
-const ParsedIdentity = createLenientSchema(Identity.extend({ user: lenientUser, apiKey: lenientApiKey }), [
-  'authenticated',
-]);
+const getIdentitySchema = createSchemaLazily(() => {
+  const user = createLenientSchema(Identity.shape.user, []);
+  const apiKey = createLenientSchema(Identity.shape.apiKey, []);
+  return createLenientSchema(Identity.extend({ user, apiKey }), ['authenticated']);
+});
 
-const ParsedCollection = createLenientSchema(Collection, ['id']);
+const getCollectionSchema = createSchemaLazily(() => createLenientSchema(Collection, ['id']));
 
-/** The paging fields of a list. If `hasMore` is missing, `addHasMore` sets it to true if there is a cursor. */
-const pagingFields = {
+/** Creates the schemas of a list's paging fields. If `hasMore` is missing, `addHasMore` sets it to true if there is a cursor. */
+const createPagingFields = () => ({
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
   totalHits: z.number().optional().catch(undefined),
-};
+});
 const addHasMore = <Page extends { cursor: string | null; hasMore?: boolean | undefined }>(page: Page) => ({
   ...page,
   hasMore: page.hasMore ?? page.cursor !== null,
 });
 
 const createPageSchema = <Item extends z.ZodType>(itemSchema: Item) =>
-  z.looseObject({ items: createListSchema(itemSchema), ...pagingFields }).transform(addHasMore);
+  z.looseObject({ items: createListSchema(itemSchema), ...createPagingFields() }).transform(addHasMore);
 
-const AdListResponse = createPageSchema(ParsedAd);
-const PageListResponse = createPageSchema(ParsedPage);
-const CollectionListResponse = z.looseObject({ items: createListSchema(ParsedCollection, maxCollections) });
-
-const optionalCollection = ParsedCollection.optional().catch(undefined);
-const optionalItemType = ItemType.optional().catch(undefined);
 /**
- * The response of `listCollectionItems`. The schema does not check the items, because `parseAds` or `parsePages` later
- * parses them as ads or advertiser pages.
+ * The schema of `listCollectionItems` does not check the items, because `parseAds` or `parsePages` later parses them as
+ * ads or advertiser pages.
  */
-const CollectionItemsResponse = z
-  .looseObject({
-    ...CollectionItemsResult.shape,
-    items: createListSchema(z.looseObject({})),
-    ...pagingFields,
-    collection: optionalCollection,
-    itemType: optionalItemType,
-  })
-  .transform(addHasMore);
-
-const AddCollectionItemResponse = createLenientSchema(
-  AddCollectionItemResult.extend({ collection: ParsedCollection }),
-  ['added'],
+const getCollectionItemsSchema = createSchemaLazily(() =>
+  z
+    .looseObject({
+      ...CollectionItemsResult.shape,
+      items: createListSchema(z.looseObject({})),
+      ...createPagingFields(),
+      collection: getCollectionSchema().optional().catch(undefined),
+      itemType: ItemType.optional().catch(undefined),
+    })
+    .transform(addHasMore),
 );
 
-/** The Zod schema that validates the response of each operation. */
-export const responseSchemas = {
-  whoami: ParsedIdentity,
-  getAccount: ParsedAccount,
-  getCredits: ParsedCreditStatus,
-  listCollections: CollectionListResponse,
-  listCollectionItems: CollectionItemsResponse,
-  addCollectionItem: AddCollectionItemResponse,
-  searchAds: AdListResponse,
-  getAd: ParsedAd,
-  searchPages: PageListResponse,
-  getPage: ParsedPage,
-} satisfies Record<OperationName, z.ZodType>;
+/** For each operation, a function that returns the Zod schema of the response. */
+const responseSchemaGetters = {
+  whoami: getIdentitySchema,
+  getAccount: createSchemaLazily(() => createLenientSchema(Account, ['userId'])),
+  getCredits: getCreditStatusSchema,
+  listCollections: createSchemaLazily(() =>
+    z.looseObject({ items: createListSchema(getCollectionSchema(), maxCollections) }),
+  ),
+  listCollectionItems: getCollectionItemsSchema,
+  addCollectionItem: createSchemaLazily(() =>
+    createLenientSchema(AddCollectionItemResult.extend({ collection: getCollectionSchema() }), ['added']),
+  ),
+  searchAds: createSchemaLazily(() => createPageSchema(ParsedAd)),
+  getAd: () => ParsedAd,
+  searchPages: createSchemaLazily(() => createPageSchema(ParsedPage)),
+  getPage: () => ParsedPage,
+} satisfies Record<OperationName, () => z.ZodType>;
+
+/** Returns the Zod schema that validates the response of an operation. */
+export const getResponseSchema = (operation: OperationName) => responseSchemaGetters[operation]();
 
 /**
  * Returns the field that contains the id of an item, e.g. `pageId`, if the operation returns a list. An item without an
@@ -161,7 +158,7 @@ export function removeItemsWithoutId(
   return { checked, raw: exactBody === plainBody ? checked : keepUsableItems(exactBody), unusable };
 }
 
-type ResponseOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
+type ResponseOf<Name extends OperationName> = z.output<ReturnType<(typeof responseSchemaGetters)[Name]>>;
 
 /** The API client of a caller, with one method for each API operation, e.g. `searchAds`. */
 export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiResponse<Name>> };

@@ -3,7 +3,7 @@ import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
 import { createAbortError, toAdLibraryError } from './abort.ts';
 import type { ApiCall, Receipt, SendCall, ServiceResponse } from './call.ts';
-import { removeItemsWithoutId, responseSchemas } from './client.ts';
+import { getResponseSchema, removeItemsWithoutId } from './client.ts';
 import { AdLibraryError, type BaseUrlProblem, type FailureFacts, getFailureKind } from './errors.ts';
 import { parseJson } from './json.ts';
 import { createLenientSchema, ErrorBody } from './schemas.ts';
@@ -184,7 +184,7 @@ async function parseResponse(
     );
   }
   const { checked, raw, unusable } = removeItemsWithoutId(call.request, plainBody, exactBody);
-  const result = responseSchemas[call.request.operation.name].safeParse(checked);
+  const result = getResponseSchema(call.request.operation.name).safeParse(checked);
   if (result.success) {
     const text = raw === parsedBody ? body : undefined;
     return { value: result.data, raw, receipt: unusable > 0 ? { ...receipt, unusable } : receipt, text };

@@ -86,7 +86,7 @@ const boardAds = defineTool({
     detail: z.enum(['brief', 'full']).optional().describe('full returns every field.'),
     page: pageTokenInput,
   }),
-  output: z.looseObject({}),
+  createOutputSchema: () => z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page: pageToken }, context) {
     // `openDataset` throws an error if the service rejects the API key. Check the page token after this call, so that a
     // wrong key always causes an error.
@@ -338,7 +338,7 @@ const boardPictures = defineTool({
       .describe('Ad ids.'),
     page: pageTokenInput,
   }),
-  output: z.looseObject({}),
+  createOutputSchema: () => z.looseObject({}),
   async run({ ids, page: pageToken }, context) {
     const dataset = await context.openDataset();
     if (!(await isCallFromBoard(pageToken))) return resultForModels;

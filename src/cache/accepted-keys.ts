@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { SendCall, ServiceResponse } from '../api/call.ts';
 import { AdLibraryError, type Failure, type FailureFacts } from '../api/errors.ts';
 import { Identity } from '../api/schemas.ts';
+import { limitEntries } from '../limit-entries.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
@@ -17,7 +18,7 @@ export function recordAcceptedKeys(sendCall: SendCall, acceptedKeys: AcceptedKey
    * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls up to this
    * number were sent before the rejection, so their responses do not mark the key as accepted.
    */
-  const callCountsAtRejection = new LRUCache<string, number>({ max: maxRememberedRejections });
+  const callCountsAtRejection = new LRUCache<string, number>(limitEntries(maxRememberedRejections));
   let sentCallCount = 0;
   return async (call) => {
     const { tenantId } = call.owner;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ServiceRequest } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import { formatRounded } from '../views/numbers.ts';
 import { type CreditAccount, isAffordable } from './ledger.ts';
 import {
@@ -25,33 +26,33 @@ export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: num
   return atLeast === 0 ? `at most ${highestPrice}` : `between ${formatRounded(atLeast)} and ${highestPrice}`;
 }
 
-const UncertainCredits = z
-  .number()
-  .optional()
-  .describe('Credits that may have been charged in addition, for calls whose charge is unknown.');
+const createUncertainCreditsSchema = () =>
+  z.number().optional().describe('Credits that may have been charged in addition, for calls whose charge is unknown.');
 
 /** Schema for the spending of an API key on this server, with the prices that the server has observed. */
-export const Spending = z
-  .looseObject({
-    charged: z.number().describe('Credits charged for calls of this server.'),
-    paidCalls: z.number().describe('Number of paid calls.'),
-    uncertain: UncertainCredits,
-    budget: z.number().optional().describe('Most credits that this server may spend for the key.'),
-    day: z.string().optional().describe('Day of these numbers, if the budget is for one day.'),
-    connection: z
-      .looseObject({
-        budget: z.number().describe('Most credits that this connection may spend.'),
-        charged: z.number().describe('Credits charged to this connection.'),
-        uncertain: UncertainCredits,
-      })
-      .meta({ title: 'Connection' })
-      .optional()
-      .describe('Budget and spending of the signed-in connection.'),
-    prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
-  })
-  .meta({ title: 'Spending' });
+export const getSpendingSchema = createSchemaLazily(() =>
+  z
+    .looseObject({
+      charged: z.number().describe('Credits charged for calls of this server.'),
+      paidCalls: z.number().describe('Number of paid calls.'),
+      uncertain: createUncertainCreditsSchema(),
+      budget: z.number().optional().describe('Most credits that this server may spend for the key.'),
+      day: z.string().optional().describe('Day of these numbers, if the budget is for one day.'),
+      connection: z
+        .looseObject({
+          budget: z.number().describe('Most credits that this connection may spend.'),
+          charged: z.number().describe('Credits charged to this connection.'),
+          uncertain: createUncertainCreditsSchema(),
+        })
+        .meta({ title: 'Connection' })
+        .optional()
+        .describe('Budget and spending of the signed-in connection.'),
+      prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
+    })
+    .meta({ title: 'Spending' }),
+);
 /** The spending of an API key on this server. The type of `prices` is more precise than in the schema `Spending`. */
-export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
+export type Spending = z.infer<ReturnType<typeof getSpendingSchema>> & { prices: Record<string, SizeCharge[]> };
 
 /**
  * Summarizes the spending and the budget of an API key. For a signed-in caller, adds the spending and the budget of the

@@ -6,6 +6,7 @@ import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
+import { limitEntries } from '../limit-entries.ts';
 import type { ReadPrices } from './budget.ts';
 import type { FullUsageWindow, FullUsageWindows } from './ledger.ts';
 import { computeRequestPriceBounds } from './prices.ts';
@@ -37,7 +38,7 @@ const maxPausedTenants = 10_000;
  */
 export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
   const pausedTenants = new LRUCache<string, true>({
-    max: maxPausedTenants,
+    ...limitEntries(maxPausedTenants),
     ttl: pauseAfterTimeoutMs,
     ttlResolution: 0,
     perf: { now },

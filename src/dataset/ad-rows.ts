@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { limitEntries } from '../limit-entries.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { countMedia, hasPlaceholder, readCardField, readCardLink } from '../views/ad-media.ts';
@@ -135,7 +136,7 @@ const decoder = new TextDecoder();
  * because a lookup requires the hash of the ad text or the stored object itself.
  */
 const createSharedCaches = () => ({
-  languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
+  languages: new LRUCache<string, { language: string | null }>(limitEntries(maxCachedLanguages)),
   parsedAdsByJson: new WeakMap<Uint8Array, ParsedAd>(),
 });
 type SharedCaches = ReturnType<typeof createSharedCaches>;

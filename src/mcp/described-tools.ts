@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { canCostCredits } from '../api/operations.ts';
 import { allTools } from '../board/board.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
-import { NoticeView } from '../views/account.ts';
+import { createNoticeSchema } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 
 const ReceiptView = z
@@ -19,7 +19,7 @@ const ReceiptView = z
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
 /** Fields that the server adds to the data of every tool result. */
-const commonResultFields = { receipt: ReceiptView.describe('What the call cost.'), notice: NoticeView };
+const commonResultFields = { receipt: ReceiptView.describe('What the call cost.'), notice: createNoticeSchema() };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
@@ -38,14 +38,14 @@ export function describeTool({
   buildBoardData: ___,
   buildExampleArguments: ____,
   input,
-  output,
+  createOutputSchema,
   ...tool
 }: Tool) {
   return {
     ...tool,
     description: formatDescription(tool),
     inputSchema: { ...toJsonSchema(input), additionalProperties: false },
-    outputSchema: toJsonSchema(output.extend(commonResultFields)),
+    outputSchema: toJsonSchema(createOutputSchema().extend(commonResultFields)),
   };
 }
 

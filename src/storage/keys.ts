@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { limitEntries } from '../limit-entries.ts';
 import type { AcceptedKeys } from './call-state.ts';
 import { longTermTtlMs, type StoreAccess } from './store/access.ts';
 
@@ -15,7 +16,7 @@ const maxAcceptedKeys = 10_000;
  */
 export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKeys {
   const acceptedTenantIds = new LRUCache<string, true>({
-    max: maxAcceptedKeys,
+    ...limitEntries(maxAcceptedKeys),
     ttl: acceptedKeyTtlMs,
     ttlResolution: 0,
     perf: { now: monotonicNow },

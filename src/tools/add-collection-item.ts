@@ -1,7 +1,12 @@
 import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
-import { buildCollectionView, CollectionView, formatCollection } from '../views/account.ts';
+import {
+  buildCollectionView,
+  type CollectionView,
+  formatCollection,
+  getCollectionViewSchema,
+} from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-text.ts';
 import { adIdRule, collectionId, isShortId, itemType, shortIdRule } from './arguments.ts';
@@ -49,15 +54,16 @@ export const addCollectionItem = defineTool({
       ({ itemType, itemId, itemIds = [] }) => itemType === 'pages' || [itemId ?? [], itemIds].flat().every(isUuid),
       { path: ['itemId'], error: adIdRule },
     ),
-  output: z.looseObject({
-    collection: CollectionView.optional(),
-    itemType: z.string().describe('ads or pages.'),
-    itemId: z.string().optional().describe('Id of the item.'),
-    added: z.boolean().optional().describe('false if the item was already in the collection.'),
-    items: z.array(SavedItemView).optional().describe('Outcome for each id of itemIds.'),
-    stopped: z.string().optional().describe('Why the remaining items were not tried, as in gather_ads.'),
-    note: z.string().optional().describe('Why it is unknown whether this call added the item.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      collection: getCollectionViewSchema().optional(),
+      itemType: z.string().describe('ads or pages.'),
+      itemId: z.string().optional().describe('Id of the item.'),
+      added: z.boolean().optional().describe('false if the item was already in the collection.'),
+      items: z.array(SavedItemView).optional().describe('Outcome for each id of itemIds.'),
+      stopped: z.string().optional().describe('Why the remaining items were not tried, as in gather_ads.'),
+      note: z.string().optional().describe('Why it is unknown whether this call added the item.'),
+    }),
   async run({ collectionId, itemType, itemId, itemIds = [] }, context) {
     const outcome = await addItems(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);
     const [savedItem] = outcome.items;

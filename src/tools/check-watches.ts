@@ -97,12 +97,13 @@ export const checkWatches = defineTool({
     maxCredits: z.number().min(0).optional().describe('Most credits for the whole call. 0 returns an estimate.'),
     fresh: fresh.describe('true reads again, even if the question was read minutes ago.'),
   }),
-  output: z.looseObject({
-    watches: z.array(WatchCheckView).describe('One entry for each checked watch.'),
-    stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
-    estimate: z.looseObject({}).optional().describe('Estimate as in gather_ads, with maxCredits 0.'),
-    note: z.string().optional().describe('Why the results of the checks were not stored.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      watches: z.array(WatchCheckView).describe('One entry for each checked watch.'),
+      stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
+      estimate: z.looseObject({}).optional().describe('Estimate as in gather_ads, with maxCredits 0.'),
+      note: z.string().optional().describe('Why the results of the checks were not stored.'),
+    }),
   async run({ names, maxCredits, fresh = false }, context) {
     const { userRecords } = await context.openDataset();
     const allWatches = parseWatches(await userRecords.read('watch'));

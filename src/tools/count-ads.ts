@@ -89,20 +89,21 @@ export const countAds = defineTool({
     maxCredits: z.number().min(0).optional().describe('Most credits to spend. Default 50. 0 returns an estimate.'),
     fresh: fresh.describe('true ignores earlier answers and pays again.'),
   }),
-  output: z.looseObject({
-    ...CountFields.shape,
-    counts: z
-      .array(PartCountView)
-      .describe('One entry for each part, in the order of split. With by, one for each existing value.'),
-    none: z.number().optional().describe('With by: number of ads without a value.'),
-    rest: z.number().optional().describe('With by: number of ads with other values.'),
-    restHoldsNone: z.boolean().optional().describe('true if rest includes the ads without a value.'),
-    leftOut: z.string().optional().describe('With by: which ads no count includes, and why.'),
-    estimate: CountEstimate.optional().describe('Estimate, with maxCredits 0.'),
-    stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
-    ...errorFieldSchemas,
-    next: z.string().optional().describe('How to continue.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      ...CountFields.shape,
+      counts: z
+        .array(PartCountView)
+        .describe('One entry for each part, in the order of split. With by, one for each existing value.'),
+      none: z.number().optional().describe('With by: number of ads without a value.'),
+      rest: z.number().optional().describe('With by: number of ads with other values.'),
+      restHoldsNone: z.boolean().optional().describe('true if rest includes the ads without a value.'),
+      leftOut: z.string().optional().describe('With by: which ads no count includes, and why.'),
+      estimate: CountEstimate.optional().describe('Estimate, with maxCredits 0.'),
+      stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
+      ...errorFieldSchemas,
+      next: z.string().optional().describe('How to continue.'),
+    }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
     checkSelectionArguments([filters, ...split], { split: split[0], by });
     const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);

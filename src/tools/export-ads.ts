@@ -69,18 +69,19 @@ export const exportAds = defineTool({
     format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('Default csv.'),
     name: fileName,
   }),
-  output: z.looseObject({
-    uri: z.string().describe('URI of the file as an MCP resource, for an hour.'),
-    file: z.string().optional().describe('Path of the file.'),
-    link: z.string().optional().describe('URL of the file, for an hour.'),
-    rows: z.number().describe('Number of rows of all sheets.'),
-    bytes: z.number().describe('Size of the file in bytes.'),
-    ...FirstRows.shape,
-    sheets: z.array(SheetView).optional().describe('One entry for each sheet of sheets.'),
-    coverage: FileCoverageView,
-    methods: z.string().describe('URI of the note on how the ads were gathered, as an MCP resource.'),
-    cut: z.number().optional().describe('Number of cells that were shortened, because Excel limits their length.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      uri: z.string().describe('URI of the file as an MCP resource, for an hour.'),
+      file: z.string().optional().describe('Path of the file.'),
+      link: z.string().optional().describe('URL of the file, for an hour.'),
+      rows: z.number().describe('Number of rows of all sheets.'),
+      bytes: z.number().describe('Size of the file in bytes.'),
+      ...FirstRows.shape,
+      sheets: z.array(SheetView).optional().describe('One entry for each sheet of sheets.'),
+      coverage: FileCoverageView,
+      methods: z.string().describe('URI of the note on how the ads were gathered, as an MCP resource.'),
+      cut: z.number().optional().describe('Number of cells that were shortened, because Excel limits their length.'),
+    }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: requestedName }, context) {
     checkSelectionArguments([], { sql, sheets });
     const { signal, now, version } = context;

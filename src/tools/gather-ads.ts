@@ -59,7 +59,7 @@ export const gatherAds = defineTool({
       .describe('Most credits to spend. 0 returns an estimate and makes at most one paid search for each part.'),
     fresh: fresh.describe('true reads everything again and reports changes.'),
   }),
-  output: GatherOutput,
+  createOutputSchema: () => GatherOutput,
   async run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
     checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
     checkSelectionArguments([], { collectionId, filters });

@@ -1,4 +1,4 @@
-import { AccountView, buildAccountView, formatAccount } from '../views/account.ts';
+import { buildAccountView, formatAccount, getAccountViewSchema } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -10,7 +10,7 @@ export const getAccount = defineTool({
   buildExampleArguments: () => ({}),
   operations: ['getAccount'],
   input: noArguments,
-  output: AccountView,
+  createOutputSchema: getAccountViewSchema,
   async run(_, { api }) {
     const { raw } = await api.getAccount();
     return { data: buildAccountView(raw) };

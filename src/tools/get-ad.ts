@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdView, buildAdView, formatAd } from '../views/ad.ts';
+import { buildAdView, formatAd, getAdViewSchema } from '../views/ad.ts';
 import type { DetailLevel } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
 import { getItemTokens } from './pager.ts';
@@ -14,10 +14,11 @@ export const getAd = defineTool({
   buildExampleArguments: ({ adIds: [adId] }) => ({ adId }),
   operations: ['getAd'],
   input: z.strictObject({ adId, detail, fresh, seen }),
-  output: z.looseObject({
-    ad: AdView.describe('The ad.'),
-    seenIn: z.string().optional().describe('With seen true: the tool whose list showed this version of the ad.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      ad: getAdViewSchema().describe('The ad.'),
+      seenIn: z.string().optional().describe('With seen true: the tool whose list showed this version of the ad.'),
+    }),
   async run({ adId, detail = 'standard' as DetailLevel, fresh, seen }, { api, getToolName, ...context }) {
     const { now } = context;
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, acceptsListedAd: seen });

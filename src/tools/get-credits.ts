@@ -1,6 +1,6 @@
 import { ignoreUnavailableStorage } from '../api/errors.ts';
-import { formatSpending, Spending } from '../credits/credit-text.ts';
-import { buildCreditsView, CreditsView, formatCredits } from '../views/account.ts';
+import { formatSpending, getSpendingSchema, type Spending } from '../credits/credit-text.ts';
+import { buildCreditsView, formatCredits, getCreditsViewSchema } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -13,11 +13,14 @@ export const getCredits = defineTool({
   buildExampleArguments: () => ({}),
   operations: ['getCredits'],
   input: noArguments,
-  output: CreditsView.extend({
-    thisServer: Spending.optional().describe(
-      'Spending and prices that this server has seen for the key. Missing while its shared state cannot be reached.',
-    ),
-  }),
+  createOutputSchema: () =>
+    getCreditsViewSchema().extend({
+      thisServer: getSpendingSchema()
+        .optional()
+        .describe(
+          'Spending and prices that this server has seen for the key. Missing while its shared state cannot be reached.',
+        ),
+    }),
   async run(_, { api, readSpending, getToolName }) {
     const { raw } = await api.getCredits();
     const spendingOfKey = await readSpending().catch(ignoreUnavailableStorage);

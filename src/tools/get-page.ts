@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { DetailLevel } from '../views/full-view.ts';
-import { buildPageView, formatPage, PageView } from '../views/page.ts';
+import { buildPageView, formatPage, getPageViewSchema } from '../views/page.ts';
 import { detail, fresh } from './arguments.ts';
 import { getItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
@@ -14,7 +14,7 @@ export const getPage = defineTool({
   buildExampleArguments: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad.'), detail, fresh }),
-  output: z.looseObject({ page: PageView.describe('The advertiser page.') }),
+  createOutputSchema: () => z.looseObject({ page: getPageViewSchema().describe('The advertiser page.') }),
   async run({ pageId, detail = 'standard' as DetailLevel, fresh }, { api, ...context }) {
     const { raw } = await api.getPage({ path: { pageId }, fresh });
     return { data: { page: buildPageView(raw as object, { detail, budget: getItemTokens(context) }) } };

@@ -63,13 +63,14 @@ export const labelAds = defineTool({
     sql: z.string().optional().describe('Instead of labels: a SELECT of id, label and value.'),
     remove: z.boolean().optional().describe('true removes these labels.'),
   }),
-  output: z.looseObject({
-    labelled: z.number().describe('Number of labels that were written or removed.'),
-    ads: z.number().describe('Number of ads whose labels changed.'),
-    unknown: z.array(z.string()).describe('Ids that are not in the dataset.'),
-    moreUnknown: z.number().optional().describe('Number of further ids that are not in the dataset.'),
-    note: z.string().optional().describe('Note on how long the labels are stored.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      labelled: z.number().describe('Number of labels that were written or removed.'),
+      ads: z.number().describe('Number of ads whose labels changed.'),
+      unknown: z.array(z.string()).describe('Ids that are not in the dataset.'),
+      moreUnknown: z.number().optional().describe('Number of further ids that are not in the dataset.'),
+      note: z.string().optional().describe('Note on how long the labels are stored.'),
+    }),
   async run({ labels, sql, remove = false }, context) {
     if ((labels === undefined) === (sql === undefined)) throw createInvalidRequestError('Pass either labels or sql.');
     const dataset = await context.openDataset();

@@ -1,15 +1,21 @@
 import * as z from 'zod';
-import { buildCollectionView, CollectionView, formatCollection } from '../views/account.ts';
-import { type AdView, ListedAd } from '../views/ad.ts';
+import { createSchemaLazily } from '../lazy-schema.ts';
+import {
+  buildCollectionView,
+  type CollectionView,
+  formatCollection,
+  getCollectionViewSchema,
+} from '../views/account.ts';
+import { type AdView, type getAdViewSchema, getListedAdSchema } from '../views/ad.ts';
 import { moveMismatchesToOtherTypes } from '../views/full-view.ts';
-import { PageView } from '../views/page.ts';
+import { getPageViewSchema, type PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
 import {
   buildListBoardData,
   createAdViews,
   createPageViews,
+  createPagingFields,
   type ItemViews,
-  pagingFields,
   readFittingPage,
 } from './pager.ts';
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
@@ -18,14 +24,20 @@ import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
  * The schema of a collection item, which is an ad or an advertiser page. The schema has the fields of both. A field
  * that occurs in both is described as a field of an ad.
  */
-const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<
-  Partial<typeof AdView.shape & typeof PageView.shape>
->;
+const getAdOrPageSchema = createSchemaLazily(
+  () =>
+    getPageViewSchema()
+      .extend(getListedAdSchema().shape)
+      .partial()
+      .meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<Partial<AdViewShape & PageViewShape>>,
+);
+type AdViewShape = ReturnType<typeof getAdViewSchema>['shape'];
+type PageViewShape = ReturnType<typeof getPageViewSchema>['shape'];
 
 function getItemViews(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
   const views = itemType === 'ads' ? createAdViews(detail, context) : createPageViews(detail, context);
   return detail === 'full'
-    ? { ...views, viewItem: (item) => moveMismatchesToOtherTypes(views.viewItem(item), AdOrPage) as AdView }
+    ? { ...views, viewItem: (item) => moveMismatchesToOtherTypes(views.viewItem(item), getAdOrPageSchema()) as AdView }
     : views;
 }
 
@@ -39,12 +51,13 @@ export const listCollectionItems = defineTool({
   showsBoard: true,
   buildBoardData: buildListBoardData,
   input: z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh }),
-  output: z.looseObject({
-    collection: CollectionView.optional(),
-    itemType: z.string().describe('ads or pages.'),
-    items: z.array(AdOrPage).describe('Items as in search_ads or search_pages, depending on itemType.'),
-    ...pagingFields,
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      collection: getCollectionViewSchema().optional(),
+      itemType: z.string().describe('ads or pages.'),
+      items: z.array(getAdOrPageSchema()).describe('Items as in search_ads or search_pages, depending on itemType.'),
+      ...createPagingFields(),
+    }),
   run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh }, context) =>
     readFittingPage<AdView | PageView, { itemType: string; collection?: CollectionView }>(
       {

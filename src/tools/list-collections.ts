@@ -1,8 +1,13 @@
 import * as z from 'zod';
-import { buildCollectionView, CollectionView, formatCollectionList } from '../views/account.ts';
+import {
+  buildCollectionView,
+  type CollectionView,
+  formatCollectionList,
+  getCollectionViewSchema,
+} from '../views/account.ts';
 import { cursor } from './arguments.ts';
 import { createCursorMismatchError } from './cursors.ts';
-import { type ItemViews, pagingFields, readFittingPage } from './pager.ts';
+import { createPagingFields, type ItemViews, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 const views: ItemViews<CollectionView> = { viewItem: buildCollectionView, formatList: formatCollectionList };
@@ -31,7 +36,8 @@ export const listCollections = defineTool({
       .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
   input: z.strictObject({ cursor }),
-  output: z.looseObject({ items: z.array(CollectionView).describe('The collections.'), ...pagingFields }),
+  createOutputSchema: () =>
+    z.looseObject({ items: z.array(getCollectionViewSchema()).describe('The collections.'), ...createPagingFields() }),
   run: ({ cursor }, context) =>
     readFittingPage(
       {

@@ -60,11 +60,12 @@ export const listWatches = defineTool({
   buildExampleArguments: () => ({}),
   operations: [],
   input: noArguments,
-  output: z.looseObject({
-    watches: z.array(WatchView).describe('All watches.'),
-    reports: z.array(ReportView).describe('All stored reports.'),
-    note: MemoryNoteView,
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      watches: z.array(WatchView).describe('All watches.'),
+      reports: z.array(ReportView).describe('All stored reports.'),
+      note: MemoryNoteView,
+    }),
   async run(_, { openDataset, resultTokens }) {
     const { userRecords } = await openDataset();
     const watches = parseWatches(await userRecords.read('watch'));

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { formatPrice } from '../credits/credit-text.ts';
 import { freePriceBounds, type PriceBounds } from '../credits/prices.ts';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import { type AdTextCache, type AdView, buildAdView, formatAdList } from '../views/ad.ts';
 import { formatDay } from '../views/dates.ts';
 import { type DetailLevel, dataTokensPerTextToken } from '../views/full-view.ts';
@@ -74,24 +75,27 @@ export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'pr
 }
 
 /** The schema of the price of the next page. The fields have the same names as in the estimates of `gather_ads`. */
-const NextPagePriceView = z
-  .looseObject({
-    credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
-    atLeast: z.number().optional().describe('Least credits. Missing if credits is known.'),
-    atMost: z.number().optional().describe('Most credits. Missing if credits is known.'),
-  })
-  .meta({ title: 'Price' });
+const getNextPagePriceSchema = createSchemaLazily(() =>
+  z
+    .looseObject({
+      credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
+      atLeast: z.number().optional().describe('Least credits. Missing if credits is known.'),
+      atMost: z.number().optional().describe('Most credits. Missing if credits is known.'),
+    })
+    .meta({ title: 'Price' }),
+);
 
-const buildPriceView = (price: PriceBounds): z.infer<typeof NextPagePriceView> =>
+const buildPriceView = (price: PriceBounds): z.infer<ReturnType<typeof getNextPagePriceSchema>> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /**
  * The schema of the day on which the service responded. Ages in a list of ads, such as "3 days ago", are relative to
  * that day.
  */
-export const responseDaySchema = z.string().describe('Day of this answer. Days ago are counted from this day.');
+export const createResponseDaySchema = () =>
+  z.string().describe('Day of this answer. Days ago are counted from this day.');
 
-export const pagingFields = {
+export const createPagingFields = () => ({
   cursor: z.string().nullable().describe('Cursor of the next page. null at the end.'),
   hasMore: z.boolean().describe('true if there is a next page.'),
   totalHits: z.number().optional().describe('Number of all matching items.'),
@@ -104,12 +108,12 @@ export const pagingFields = {
     .meta({ title: 'Shown' })
     .optional()
     .describe('Which items are shown, if the page was cut to fit.'),
-  nextPage: NextPagePriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
-  asOf: responseDaySchema.optional(),
+  nextPage: getNextPagePriceSchema().optional().describe('Price of the next page. Missing if free or unknown.'),
+  asOf: createResponseDaySchema().optional(),
   appUrlPattern: z.string().optional().describe('URL of an item in the app of the service. <id> stands for the id.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
-};
-type Paging = z.infer<z.ZodObject<typeof pagingFields>>;
+});
+type Paging = z.infer<z.ZodObject<ReturnType<typeof createPagingFields>>>;
 
 interface ListPage<View, Heading> {
   data: Paging & { items: View[] } & Heading;

@@ -50,14 +50,15 @@ export const queryAds = defineTool({
     cell: z.int().min(1).max(20_000).optional().describe('Most characters of a cell. Default 160.'),
     chart: z.enum(chartKinds).optional().describe('Draws the first column against the number columns after it.'),
   }),
-  output: z.looseObject({
-    columns: z.array(z.string()).describe('Names of the columns.'),
-    rows: z.array(RowView).describe('Rows. Each row lists its cells in the order of columns.'),
-    rowCount: z.number().nullable().describe('Number of rows of the complete result. null above 100,000.'),
-    truncated: z.boolean().describe('true if rows were left out.'),
-    coverage: CoverageView.describe('Which ads the answer is based on, and what is missing.'),
-    chart: z.string().optional().describe('Why no chart was drawn.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      columns: z.array(z.string()).describe('Names of the columns.'),
+      rows: z.array(RowView).describe('Rows. Each row lists its cells in the order of columns.'),
+      rowCount: z.number().nullable().describe('Number of rows of the complete result. null above 100,000.'),
+      truncated: z.boolean().describe('true if rows were left out.'),
+      coverage: CoverageView.describe('Which ads the answer is based on, and what is missing.'),
+      chart: z.string().optional().describe('Why no chart was drawn.'),
+    }),
   async run({ sql, limit = 50, cell = 160, chart }, context) {
     const { resultTokens, resultBytes, signal, isDemo } = context;
     const contents = await (await context.openDataset()).readContents();

@@ -1,7 +1,13 @@
 import * as z from 'zod';
-import { ListedAd } from '../views/ad.ts';
+import { getListedAdSchema } from '../views/ad.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
-import { buildListBoardData, createAdViews, pagingFields, readFittingPage, responseDaySchema } from './pager.ts';
+import {
+  buildListBoardData,
+  createAdViews,
+  createPagingFields,
+  createResponseDaySchema,
+  readFittingPage,
+} from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const searchAds = defineTool({
@@ -18,11 +24,12 @@ export const searchAds = defineTool({
   showsBoard: true,
   buildBoardData: buildListBoardData,
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
-  output: z.looseObject({
-    items: z.array(ListedAd).describe('The matching ads.'),
-    ...pagingFields,
-    asOf: responseDaySchema,
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      items: z.array(getListedAdSchema()).describe('The matching ads.'),
+      ...createPagingFields(),
+      asOf: createResponseDaySchema(),
+    }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     readFittingPage(
       {

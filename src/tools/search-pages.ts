@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { PageView } from '../views/page.ts';
+import { getPageViewSchema } from '../views/page.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
-import { createPageViews, pagingFields, readFittingPage } from './pager.ts';
+import { createPageViews, createPagingFields, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const searchPages = defineTool({
@@ -13,7 +13,11 @@ export const searchPages = defineTool({
   buildExampleArguments: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
-  output: z.looseObject({ items: z.array(PageView).describe('The matching advertiser pages.'), ...pagingFields }),
+  createOutputSchema: () =>
+    z.looseObject({
+      items: z.array(getPageViewSchema()).describe('The matching advertiser pages.'),
+      ...createPagingFields(),
+    }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     readFittingPage(
       {

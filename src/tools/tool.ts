@@ -83,7 +83,7 @@ interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject>
    * The schema of the result. All objects in the schema allow unknown fields, so that clients still accept the result
    * if the service adds a field.
    */
-  output: Output;
+  createOutputSchema(): Output;
 }
 
 /**

@@ -17,7 +17,7 @@ export const unwatchAds = defineTool({
     name: z.string().optional().describe('Name of the watch.'),
     report: z.string().optional().describe('Name of a stored report, instead of name.'),
   }),
-  output: z.looseObject({ removed: z.boolean().describe('true after the removal.') }),
+  createOutputSchema: () => z.looseObject({ removed: z.boolean().describe('true after the removal.') }),
   async run({ name, report }, { openDataset }) {
     if ((name === undefined) === (report === undefined)) throw createInvalidRequestError('Pass either name or report.');
     const { userRecords } = await openDataset();

@@ -33,7 +33,8 @@ export const watchAds = defineTool({
     maxAds: z.int().min(1).max(10_000).optional().describe('Most ads that a check reads. Default 1000.'),
     maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),
-  output: z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
+  createOutputSchema: () =>
+    z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
   async run({ name: requestedName, maxAds, maxCredits, ...question }, { openDataset, resultTokens }) {
     const { filters, split, collectionId } = question;
     const { userRecords } = await openDataset();

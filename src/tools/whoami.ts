@@ -1,4 +1,4 @@
-import { buildIdentityView, formatIdentity, IdentityView } from '../views/account.ts';
+import { buildIdentityView, formatIdentity, getIdentityViewSchema } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -10,7 +10,7 @@ export const whoami = defineTool({
   buildExampleArguments: () => ({}),
   operations: ['whoami'],
   input: noArguments,
-  output: IdentityView,
+  createOutputSchema: getIdentityViewSchema,
   async run(_, { api }) {
     const { raw } = await api.whoami();
     return { data: buildIdentityView(raw) };

@@ -121,15 +121,16 @@ export const writeReport = defineTool({
   operations: [],
   isHeavy: true,
   input: ReportInput,
-  output: z.looseObject({
-    uri: z.string().describe('URI of the file as an MCP resource, for a day.'),
-    file: z.string().optional().describe('Path of the file.'),
-    link: z.string().optional().describe('URL of the file, for a day.'),
-    bytes: z.number().describe('Size of the file in bytes.'),
-    sections: z.array(ReportSectionView).describe('One entry for each section.'),
-    coverage: FileCoverageView,
-    note: z.string().optional().describe('Note on how long the report is stored.'),
-  }),
+  createOutputSchema: () =>
+    z.looseObject({
+      uri: z.string().describe('URI of the file as an MCP resource, for a day.'),
+      file: z.string().optional().describe('Path of the file.'),
+      link: z.string().optional().describe('URL of the file, for a day.'),
+      bytes: z.number().describe('Size of the file in bytes.'),
+      sections: z.array(ReportSectionView).describe('One entry for each section.'),
+      coverage: FileCoverageView,
+      note: z.string().optional().describe('Note on how long the report is stored.'),
+    }),
   async run(input, context) {
     const { now, version, isDemo } = context;
     const dataset = await context.openDataset();

@@ -1,83 +1,90 @@
 import * as z from 'zod';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import { formatDay } from './dates.ts';
 import { type ApiField, buildFieldSchemas, type DataOf } from './fields.ts';
-import { buildFullView, moveMismatchesToOtherTypes, otherTypesSchema } from './full-view.ts';
+import { buildFullView, getOtherTypesSchema, moveMismatchesToOtherTypes } from './full-view.ts';
 import { formatFramedList, type ListFrame } from './lists.ts';
 import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, isNumber, isObject, readId, selectViewFields, type UntypedFields } from './view.ts';
 
 /** Schema of the notice that the server adds to every result in demo mode. */
-export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
+export const createNoticeSchema = () => z.string().optional().describe('Note that the data are demo data.');
 
 /**
  * The fields that all schemas in this file share. `otherTypes` contains the fields from the service that have an
  * unexpected type. `notice` is the note that the server adds in demo mode.
  */
-const commonFields = { otherTypes: otherTypesSchema, notice: NoticeView };
+const createCommonFields = () => ({ otherTypes: getOtherTypesSchema(), notice: createNoticeSchema() });
 
 /**
  * Schema of an account, as `get_account` returns it. All schemas in this file keep the field names and values of the
  * API. Fields with null values are left out of the results.
  */
-export const AccountView = z.looseObject({
-  userId: z.string().optional().describe('Id of the user.'),
-  billingUserId: z.string().optional().describe('Id of the user who pays.'),
-  planId: z.string().optional().describe('Plan of the account.'),
-  isTeamMember: z.boolean().optional().describe('true for a member of a team.'),
-  subscriptionStatus: z.string().optional().describe('Status of the subscription.'),
-  ...commonFields,
-});
+export const getAccountViewSchema = createSchemaLazily(() =>
+  z.looseObject({
+    userId: z.string().optional().describe('Id of the user.'),
+    billingUserId: z.string().optional().describe('Id of the user who pays.'),
+    planId: z.string().optional().describe('Plan of the account.'),
+    isTeamMember: z.boolean().optional().describe('true for a member of a team.'),
+    subscriptionStatus: z.string().optional().describe('Status of the subscription.'),
+    ...createCommonFields(),
+  }),
+);
 
 /** Schema of the user and the account to which an API key belongs, as `whoami` returns them. */
-export const IdentityView = z.looseObject({
-  authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
-  authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
-  user: z
-    .looseObject({
-      ...AccountView.shape,
-      name: z.string().optional().describe('Name of the user.'),
-      emailAddress: z.string().optional().describe('Email address of the user.'),
-    })
-    .meta({ title: 'User', description: 'User that the API key belongs to.' })
-    .optional(),
-  apiKey: z
-    .looseObject({
-      id: z.string().optional().describe('Id of the key, which is not secret.'),
-      name: z.string().optional().describe('Name of the key.'),
-      keyPrefix: z.string().optional().describe('First characters of the key.'),
-    })
-    .meta({ title: 'Key', description: 'API key of the caller.' })
-    .optional(),
-  oauthClientId: z.string().optional().describe('OAuth client of the caller. Missing for an API key.'),
-  ...commonFields,
-});
+export const getIdentityViewSchema = createSchemaLazily(() =>
+  z.looseObject({
+    authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
+    authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
+    user: z
+      .looseObject({
+        ...getAccountViewSchema().shape,
+        name: z.string().optional().describe('Name of the user.'),
+        emailAddress: z.string().optional().describe('Email address of the user.'),
+      })
+      .meta({ title: 'User', description: 'User that the API key belongs to.' })
+      .optional(),
+    apiKey: z
+      .looseObject({
+        id: z.string().optional().describe('Id of the key, which is not secret.'),
+        name: z.string().optional().describe('Name of the key.'),
+        keyPrefix: z.string().optional().describe('First characters of the key.'),
+      })
+      .meta({ title: 'Key', description: 'API key of the caller.' })
+      .optional(),
+    oauthClientId: z.string().optional().describe('OAuth client of the caller. Missing for an API key.'),
+    ...createCommonFields(),
+  }),
+);
 
 /** Schema of the credit balance, the billing period and the usage limits, as `get_credits` returns them. */
-export const CreditsView = z.looseObject({
-  credits: z.number().optional().describe('Credits left in the billing period.'),
-  creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
-  periodStart: z.number().optional().describe('Start of the billing period, as Unix time in seconds.'),
-  periodEnd: z.number().optional().describe('End of the billing period, as Unix time in seconds.'),
-  periodStartsOn: z.string().optional().describe('Day on which the billing period starts.'),
-  periodEndsOn: z.string().optional().describe('Day on which the billing period ends.'),
-  usageLimit: z
-    .looseObject({
-      isLimitReached: z.boolean().optional().describe('true if the service refuses paid calls for now.'),
-      limitType: z.string().optional().describe('Limit that is reached: none, hourly or daily.'),
-      hourlyCredits: z.number().optional().describe('Credits used in the hourly window.'),
-      hourlyLimit: z.number().optional().describe('Most credits of the hourly window.'),
-      dailyCredits: z.number().optional().describe('Credits used in the daily window.'),
-      dailyLimit: z.number().optional().describe('Most credits of the daily window.'),
-    })
-    .meta({ title: 'UsageLimit', description: 'Usage limits of the service.' })
-    .optional(),
-  hourlyLeft: z.number().optional().describe('Credits left in the hourly window.'),
-  dailyLeft: z.number().optional().describe('Credits left in the daily window.'),
-  planId: AccountView.shape.planId,
-  billingUserId: AccountView.shape.billingUserId,
-  ...commonFields,
-});
+export const getCreditsViewSchema = createSchemaLazily(() =>
+  z.looseObject({
+    credits: z.number().optional().describe('Credits left in the billing period.'),
+    creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
+    periodStart: z.number().optional().describe('Start of the billing period, as Unix time in seconds.'),
+    periodEnd: z.number().optional().describe('End of the billing period, as Unix time in seconds.'),
+    periodStartsOn: z.string().optional().describe('Day on which the billing period starts.'),
+    periodEndsOn: z.string().optional().describe('Day on which the billing period ends.'),
+    usageLimit: z
+      .looseObject({
+        isLimitReached: z.boolean().optional().describe('true if the service refuses paid calls for now.'),
+        limitType: z.string().optional().describe('Limit that is reached: none, hourly or daily.'),
+        hourlyCredits: z.number().optional().describe('Credits used in the hourly window.'),
+        hourlyLimit: z.number().optional().describe('Most credits of the hourly window.'),
+        dailyCredits: z.number().optional().describe('Credits used in the daily window.'),
+        dailyLimit: z.number().optional().describe('Most credits of the daily window.'),
+      })
+      .meta({ title: 'UsageLimit', description: 'Usage limits of the service.' })
+      .optional(),
+    hourlyLeft: z.number().optional().describe('Credits left in the hourly window.'),
+    dailyLeft: z.number().optional().describe('Credits left in the daily window.'),
+    planId: getAccountViewSchema().shape.planId,
+    billingUserId: getAccountViewSchema().shape.billingUserId,
+    ...createCommonFields(),
+  }),
+);
 
 /** The maximum size of an account, an identity or a credit status in a result, in tokens. */
 const maxViewTokens = 1500;
@@ -87,20 +94,20 @@ const maxViewTokens = 1500;
  * `otherTypes`.
  */
 export const buildAccountView = (account: unknown): UntypedFields =>
-  moveMismatchesToOtherTypes(buildFullView(account, maxViewTokens), AccountView);
+  moveMismatchesToOtherTypes(buildFullView(account, maxViewTokens), getAccountViewSchema());
 /**
  * Converts an identity from the API to the form in which results show it. Moves fields with an unexpected type to
  * `otherTypes`.
  */
 export const buildIdentityView = (identity: unknown): UntypedFields =>
-  moveMismatchesToOtherTypes(buildFullView(identity, maxViewTokens), IdentityView);
+  moveMismatchesToOtherTypes(buildFullView(identity, maxViewTokens), getIdentityViewSchema());
 
 /**
  * Converts a credit status from the API to the form in which results show it. Adds the first and the last day of the
  * billing period, and the remaining credits of the hourly and the daily limit.
  */
 export function buildCreditsView(creditStatus: unknown): UntypedFields {
-  const view = moveMismatchesToOtherTypes(buildFullView(creditStatus, maxViewTokens), CreditsView);
+  const view = moveMismatchesToOtherTypes(buildFullView(creditStatus, maxViewTokens), getCreditsViewSchema());
   const lastDay = formatDay(toMilliseconds(view.periodEnd));
   const firstDay = formatDay(toMilliseconds(view.periodStart));
   const usageLimit = isObject(view.usageLimit) ? view.usageLimit : {};
@@ -221,10 +228,12 @@ const collectionFields = {
 const briefFields = selectViewFields(collectionFields, 'brief');
 
 /** Schema of a collection (a saved list of ads or pages), as results contain it. */
-export const CollectionView = z
-  .looseObject({ id: z.string().describe('Id of the collection.'), ...buildFieldSchemas(collectionFields) })
-  .meta({ title: 'Collection', description: 'A collection of ads or pages.' });
-export type CollectionView = DataOf<typeof CollectionView>;
+export const getCollectionViewSchema = createSchemaLazily(() =>
+  z
+    .looseObject({ id: z.string().describe('Id of the collection.'), ...buildFieldSchemas(collectionFields) })
+    .meta({ title: 'Collection', description: 'A collection of ads or pages.' }),
+);
+export type CollectionView = DataOf<ReturnType<typeof getCollectionViewSchema>>;
 
 /**
  * Converts a collection from the API to the form in which results show it. Selects the fields in `collectionFields` and

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import { formatDay } from './dates.ts';
 import type { DataOf } from './fields.ts';
 import { formatCount } from './numbers.ts';
@@ -154,32 +155,36 @@ function formatLengths(videos: UntypedFields[]): string {
 }
 
 /** Schema of a link to an image or a video, with the day on which its URL expires. */
-export const MediaLink = z
-  .looseObject({
-    type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
-    url: z.string().optional().describe('URL. Missing once it has expired.'),
-    expired: z.string().optional().describe('Day on which the URL expired.'),
-    expires: z.string().optional().describe('Day on which the URL will expire.'),
-  })
-  .meta({ title: 'Media' });
-export type MediaLink = DataOf<typeof MediaLink>;
+export const getMediaLinkSchema = createSchemaLazily(() =>
+  z
+    .looseObject({
+      type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
+      url: z.string().optional().describe('URL. Missing once it has expired.'),
+      expired: z.string().optional().describe('Day on which the URL expired.'),
+      expires: z.string().optional().describe('Day on which the URL will expire.'),
+    })
+    .meta({ title: 'Media' }),
+);
+export type MediaLink = DataOf<ReturnType<typeof getMediaLinkSchema>>;
 
 /** Schema of a carousel card of an ad, as results contain it. */
-export const CardView = z
-  .looseObject({
-    card: z.number().describe('Number of the card, from 1.'),
-    title: z
-      .string()
-      .optional()
-      .describe('Title of the card. A text that the ad or an earlier card also has is left out.'),
-    body: z.string().optional().describe('Text of the card.'),
-    linkDescription: z.string().optional().describe('Description below the title.'),
-    ctaType: z.string().optional().describe('Button of the card, such as SHOP_NOW.'),
-    landingUrl: z.string().optional().describe('Landing page without tracking parameters.'),
-    media: z.array(MediaLink).optional().describe('Images and videos of the card.'),
-  })
-  .meta({ title: 'Card' });
-export type CardView = DataOf<typeof CardView>;
+export const getCardViewSchema = createSchemaLazily(() =>
+  z
+    .looseObject({
+      card: z.number().describe('Number of the card, from 1.'),
+      title: z
+        .string()
+        .optional()
+        .describe('Title of the card. A text that the ad or an earlier card also has is left out.'),
+      body: z.string().optional().describe('Text of the card.'),
+      linkDescription: z.string().optional().describe('Description below the title.'),
+      ctaType: z.string().optional().describe('Button of the card, such as SHOP_NOW.'),
+      landingUrl: z.string().optional().describe('Landing page without tracking parameters.'),
+      media: z.array(getMediaLinkSchema()).optional().describe('Images and videos of the card.'),
+    })
+    .meta({ title: 'Card' }),
+);
+export type CardView = DataOf<ReturnType<typeof getCardViewSchema>>;
 
 type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 

@@ -1,25 +1,28 @@
 import * as z from 'zod';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import {
   buildCardViews,
-  CardView,
+  type CardView,
   createLinkWriter,
   describeCreative,
   describeFirstCard,
+  getCardViewSchema,
+  getMediaLinkSchema,
   groupMedia,
   hasPlaceholder,
-  MediaLink,
+  type MediaLink,
 } from './ad-media.ts';
 import { countDaysBetween, formatDay } from './dates.ts';
-import { computeRunningTime, RunningTimeView } from './days-running.ts';
+import { computeRunningTime, getRunningTimeSchema } from './days-running.ts';
 import { adFields, buildFieldSchemas, type DataOf, notInListsNote, onlyInFullNote } from './fields.ts';
 import {
   buildFullItem,
   type DetailLevel,
   formatFullItems,
   formatFullView,
+  getOtherTypesSchema,
   maxFullViewTokens,
   moveMismatchesToOtherTypes,
-  otherTypesSchema,
 } from './full-view.ts';
 import { groupBy } from './group-by.ts';
 import { findLandingDomain } from './landing.ts';
@@ -54,43 +57,52 @@ import {
  * Schema of an ad in a list. Fields from the API keep their names and values, but long texts are shortened. This server
  * computes all other fields.
  */
-export const ListedAd = z
-  .looseObject({
-    id: z.string().describe('Id of the ad.'),
-    pageId: z.string().optional().describe('Id of the advertiser page.'),
-    pageName: z.string().optional().describe('Name of the advertiser.'),
-    ...RunningTimeView.shape,
-    lastSeen: z.string().optional().describe('Day of lastSeenAt. Only in lists.'),
-    languages: z.array(z.string()).optional().describe(`Languages of the ad. ${onlyInFullNote}`),
-    bodyHash: z.number().optional().describe('Hash of the whole body, if body is shortened.'),
-    firstCard: z.string().optional().describe('Text of the first carousel card, if the ad itself has no text.'),
-    creative: z.string().optional().describe('Number and length of the media in words, such as 2 cards.'),
-    landingDomain: z.string().optional().describe('Domain that the link of the ad opens.'),
-    displayUrl: z.string().optional().describe('Address shown in the ad, if it differs from landingDomain.'),
-    otherTypes: otherTypesSchema,
-    ...buildFieldSchemas(adFields),
-    headline: z.string().optional().describe(adFields.headline.meaning),
-    body: z.string().optional().describe(`${adFields.body.meaning} Shortened in lists.`),
-  })
-  .meta({ title: 'Ad' });
+export const getListedAdSchema = createSchemaLazily(() =>
+  z
+    .looseObject({
+      id: z.string().describe('Id of the ad.'),
+      pageId: z.string().optional().describe('Id of the advertiser page.'),
+      pageName: z.string().optional().describe('Name of the advertiser.'),
+      ...getRunningTimeSchema().shape,
+      lastSeen: z.string().optional().describe('Day of lastSeenAt. Only in lists.'),
+      languages: z.array(z.string()).optional().describe(`Languages of the ad. ${onlyInFullNote}`),
+      bodyHash: z.number().optional().describe('Hash of the whole body, if body is shortened.'),
+      firstCard: z.string().optional().describe('Text of the first carousel card, if the ad itself has no text.'),
+      creative: z.string().optional().describe('Number and length of the media in words, such as 2 cards.'),
+      landingDomain: z.string().optional().describe('Domain that the link of the ad opens.'),
+      displayUrl: z.string().optional().describe('Address shown in the ad, if it differs from landingDomain.'),
+      otherTypes: getOtherTypesSchema(),
+      ...buildFieldSchemas(adFields),
+      headline: z.string().optional().describe(adFields.headline.meaning),
+      body: z.string().optional().describe(`${adFields.body.meaning} Shortened in lists.`),
+    })
+    .meta({ title: 'Ad' }),
+);
 
 /**
  * Schema of an ad in a result. It adds the fields that a result with a single ad contains, but a list does not, e.g.
  * `cardViews`.
  */
-export const AdView = ListedAd.extend({
-  adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInListsNote}`),
-  cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInListsNote}`),
-  moreCards: z.number().optional().describe('Number of further cards, which are left out.'),
-  mediaLinks: z.array(MediaLink).optional().describe(`Media of the ad that belong to no card. ${notInListsNote}`),
-  moreMedia: z.number().optional().describe('Number of further media, which are left out.'),
-  landingUrl: z.string().optional().describe(`Landing page without tracking parameters. ${notInListsNote}`),
-  onlyInFull: z
-    .array(z.string())
-    .optional()
-    .describe('Names of the fields that the ad has and only detail full shows.'),
-}).meta({ title: 'Ad' });
-export type AdView = DataOf<typeof AdView>;
+export const getAdViewSchema = createSchemaLazily(() =>
+  getListedAdSchema()
+    .extend({
+      adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInListsNote}`),
+      cardViews: z.array(getCardViewSchema()).optional().describe(`Carousel cards. ${notInListsNote}`),
+      moreCards: z.number().optional().describe('Number of further cards, which are left out.'),
+      mediaLinks: z
+        .array(getMediaLinkSchema())
+        .optional()
+        .describe(`Media of the ad that belong to no card. ${notInListsNote}`),
+      moreMedia: z.number().optional().describe('Number of further media, which are left out.'),
+      landingUrl: z.string().optional().describe(`Landing page without tracking parameters. ${notInListsNote}`),
+      onlyInFull: z
+        .array(z.string())
+        .optional()
+        .describe('Names of the fields that the ad has and only detail full shows.'),
+    })
+    .meta({ title: 'Ad' }),
+);
+export type AdView = DataOf<ReturnType<typeof getAdViewSchema>>;
 
 const briefFields = selectViewFields(adFields, 'brief');
 const standardFields = selectViewFields(adFields, 'standard');
@@ -176,7 +188,7 @@ function buildFullAdView(ad: UntypedFields, now: number, maxTextTokens: number):
   addLandingDomains(view, ad);
   const fullItem = buildFullItem(ad, maxTextTokens - reservedComputedFieldTokens);
   const pageId = isNumber(fullItem.pageId) ? { pageId: String(fullItem.pageId) } : {};
-  return moveMismatchesToOtherTypes({ ...view, ...fullItem, ...pageId, id }, AdView);
+  return moveMismatchesToOtherTypes({ ...view, ...fullItem, ...pageId, id }, getAdViewSchema());
 }
 
 const getPage = (ad: UntypedFields): UntypedFields => (isObject(ad.page) ? ad.page : {});

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import { type AdDates, countDays, parseTime } from './dates.ts';
 import type { DataOf } from './fields.ts';
 
@@ -9,19 +10,21 @@ import type { DataOf } from './fields.ts';
  * An ad without an end date counts as running if it was seen in the last two days. After that, its state is unknown,
  * because the service does not check every ad daily.
  */
-export const RunningTimeView = z.looseObject({
-  daysRunning: z
-    .number()
-    .optional()
-    .describe('Days from the start of the ad to its end, or else to the day it was last seen. 0 on the first day.'),
-  stillRunning: z.boolean().optional().describe('Whether the ad is still running. Missing if unknown.'),
-  daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
-});
+export const getRunningTimeSchema = createSchemaLazily(() =>
+  z.looseObject({
+    daysRunning: z
+      .number()
+      .optional()
+      .describe('Days from the start of the ad to its end, or else to the day it was last seen. 0 on the first day.'),
+    stillRunning: z.boolean().optional().describe('Whether the ad is still running. Missing if unknown.'),
+    daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
+  }),
+);
 /**
  * The time for which an ad has been running, and whether it is still running, e.g. `{ daysRunning: 92, stillRunning:
  * true }`.
  */
-export type RunningTime = DataOf<typeof RunningTimeView>;
+export type RunningTime = DataOf<ReturnType<typeof getRunningTimeSchema>>;
 
 /** The number of calendar days for which an ad without an end date still counts as running after it was last seen. */
 export const maxDaysSinceSeen = 2;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import type { DataOf } from './fields.ts';
 import { disableMarkup, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
@@ -45,10 +46,9 @@ export const buildFullItem = (apiObject: unknown, maxTokens: number): UntypedFie
  * Schema of `otherTypes`, an object with the fields whose type differs from the API document. If one of them were in
  * its usual place, a client that validates results would reject the whole paid result.
  */
-export const otherTypesSchema = z
-  .looseObject({})
-  .optional()
-  .describe('Fields whose values have another type than this schema states.');
+export const getOtherTypesSchema = createSchemaLazily(() =>
+  z.looseObject({}).optional().describe('Fields whose values have another type than this schema states.'),
+);
 
 /** Moves all fields that do not match the schema to the object `otherTypes`, so that the result remains valid. */
 export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { createSchemaLazily } from '../lazy-schema.ts';
 import { formatDay } from './dates.ts';
 import { buildFieldSchemas, type DataOf, pageFields } from './fields.ts';
 import {
@@ -6,9 +7,9 @@ import {
   type DetailLevel,
   formatFullItems,
   formatFullView,
+  getOtherTypesSchema,
   maxFullViewTokens,
   moveMismatchesToOtherTypes,
-  otherTypesSchema,
 } from './full-view.ts';
 import { countryPattern, formatDuplicates, formatFramedList, type ListFrame } from './lists.ts';
 import { formatCount } from './numbers.ts';
@@ -24,15 +25,17 @@ import {
 } from './view.ts';
 
 /** Schema of an advertiser page, as results contain it. */
-export const PageView = z
-  .looseObject({
-    pageId: z.string().describe('Id of the page.'),
-    thumbnailKinds: z.string().optional().describe('Kinds of the newest ads, such as 4 videos, 1 image.'),
-    otherTypes: otherTypesSchema,
-    ...buildFieldSchemas(pageFields),
-  })
-  .meta({ title: 'Page' });
-export type PageView = DataOf<typeof PageView>;
+export const getPageViewSchema = createSchemaLazily(() =>
+  z
+    .looseObject({
+      pageId: z.string().describe('Id of the page.'),
+      thumbnailKinds: z.string().optional().describe('Kinds of the newest ads, such as 4 videos, 1 image.'),
+      otherTypes: getOtherTypesSchema(),
+      ...buildFieldSchemas(pageFields),
+    })
+    .meta({ title: 'Page' }),
+);
+export type PageView = DataOf<ReturnType<typeof getPageViewSchema>>;
 
 const briefFields = selectViewFields(pageFields, 'brief');
 const standardFields = selectViewFields(pageFields, 'standard');
@@ -46,7 +49,8 @@ export function buildPageView(page: object, options: { detail: DetailLevel; budg
   const { detail, budget = maxFullViewTokens } = options;
   const apiFields = page as UntypedFields;
   const pageId = readId(apiFields.pageId);
-  if (detail === 'full') return moveMismatchesToOtherTypes({ ...buildFullItem(apiFields, budget), pageId }, PageView);
+  if (detail === 'full')
+    return moveMismatchesToOtherTypes({ ...buildFullItem(apiFields, budget), pageId }, getPageViewSchema());
   const view: PageView = { pageId };
   copyFields(view, apiFields, detail === 'brief' ? briefFields : standardFields);
   addFields(view, { thumbnailKinds: describeThumbnails(apiFields.thumbnails) });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { findAppUrlPattern } from '../../src/views/lists.ts';
-import { buildPageView, formatPage, formatPageList, PageView } from '../../src/views/page.ts';
+import { buildPageView, formatPage, formatPageList, getPageViewSchema } from '../../src/views/page.ts';
 import { somePage } from './sample-ads.ts';
 
 describe('The view of an advertiser page', () => {
   test('an advertiser page in a list shows how many thumbnails of each kind it has', () => {
     const view = buildPageView(somePage, { detail: 'brief' });
-    expect(PageView.parse(view)).toEqual(view);
+    expect(getPageViewSchema().parse(view)).toEqual(view);
     expect(formatPageList({ items: [view], totalHits: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
       /^1 of 50 pages shown, 900 found in all\..*, shows 1 video, 1 image, .*\n\nThe rest of this page with cursor:\nnext-one$/s,
     );

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as account from '../../src/views/account.ts';
-import { AdView, buildAdView, formatAd, formatAdList } from '../../src/views/ad.ts';
+import { type AdView, buildAdView, formatAd, formatAdList, getAdViewSchema } from '../../src/views/ad.ts';
 import type { DetailLevel } from '../../src/views/full-view.ts';
-import { buildPageView, formatPage, formatPageList, PageView } from '../../src/views/page.ts';
+import { buildPageView, formatPage, formatPageList, getPageViewSchema } from '../../src/views/page.ts';
 import { quoteUnlessConstant, quoteUnlessWord } from '../../src/views/safe-text.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
@@ -52,7 +52,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
     { ...everyFact, currency: 'EUR' },
     (ad, detail) => {
       const [view, other] = [ad, everyFact].map((one) => buildAdView(one, { detail, now })) as [AdView, AdView];
-      expect(AdView.shape.id.safeParse(view.id).success).toBe(true);
+      expect(getAdViewSchema().shape.id.safeParse(view.id).success).toBe(true);
       return [formatAd(view, detail), formatAdList({ items: [view, other, view], asOf: '2026-11-20', detail })];
     },
   ],
@@ -60,7 +60,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
     somePage,
     (page, detail) => {
       const view = buildPageView(page, { detail });
-      expect(PageView.safeParse(view).success).toBe(true);
+      expect(getPageViewSchema().safeParse(view).success).toBe(true);
       return [formatPage(view, detail), formatPageList({ items: [view, view], detail })];
     },
   ],
@@ -68,7 +68,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
     { name: '', type: '', defaultType: '', isDefault: true, adCount: 1, id: '' },
     (sent) => {
       const collection = account.buildCollectionView(sent);
-      expect(account.CollectionView.safeParse(collection).success).toBe(true);
+      expect(account.getCollectionViewSchema().safeParse(collection).success).toBe(true);
       return [
         account.formatCollectionList({ items: [collection] }),
         `Collection ${account.formatCollection(collection)}`,

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
+import { limitEntries } from '../../limit-entries.ts';
 import { loadLanguageDetector } from '../../views/language.ts';
 import {
   collectTexts,
@@ -64,14 +65,13 @@ export function createRecordStore(database: Database, externalRecords?: External
 
   /**
    * Caches the countries of advertiser pages by page id. Most ads add no country to their page and then need no query.
-   * The first write creates the cache, because it allocates memory for all its entries and most processes only read.
    */
-  let countriesByPage: LRUCache<string, Set<string>> | undefined;
-  database.afterRollback(() => countriesByPage?.clear());
+  const countriesByPage = new LRUCache<string, Set<string>>(limitEntries(5000));
+  database.afterRollback(() => countriesByPage.clear());
 
   /** Inserts an advertiser page, or replaces the page with the same id. Returns the row number of the page. */
   function putPage(page: Page, json = JSON.stringify(page), runNumber: number | null = null): number {
-    countriesByPage?.delete(page.pageId);
+    countriesByPage.delete(page.pageId);
     return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, runNumber);
   }
 
@@ -81,7 +81,6 @@ export function createRecordStore(database: Database, externalRecords?: External
    */
   function updatePageFromAd(ad: Ad, pageId: string, runNumber: number | null): void {
     const countries = collectTexts(ad.countries);
-    countriesByPage ??= new LRUCache({ max: 5000 });
     const knownCountries = countriesByPage.get(pageId);
     if (knownCountries && countries.every((country) => knownCountries.has(country))) return;
     const rowNumber = findRowNumber('pages', pageId);
@@ -152,19 +151,15 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
  * countries.
  */
 function createTagWriter(database: Database, itemType: ItemType) {
-  /**
-   * Cached row numbers of tag values. The first write creates the cache, because it allocates memory for all its
-   * entries and most processes only read.
-   */
-  let cachedTagRowNumbers: LRUCache<string, number> | undefined;
-  database.afterRollback(() => cachedTagRowNumbers?.clear());
+  /** Cached row numbers of tag values. */
+  const cachedTagRowNumbers = new LRUCache<string, number>(limitEntries(20_000));
+  database.afterRollback(() => cachedTagRowNumbers.clear());
 
   /** Returns the row number of a tag value, e.g. of the country `DE`. Stores a new value first. */
   function getTagRowNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
     const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
     const insertValueSql = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
-    cachedTagRowNumbers ??= new LRUCache({ max: 20_000 });
     const tagNumber =
       cachedTagRowNumbers.get(cacheKey) ??
       database.get<{ number: number }>(selectNumberSql, [key, value])?.number ??

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createAbortError } from '../../api/abort.ts';
 import type { ServiceResponse } from '../../api/call.ts';
-import { responseSchemas } from '../../api/client.ts';
+import { getResponseSchema } from '../../api/client.ts';
 import { isDeeperThan } from '../../api/json.ts';
 import type { OperationName } from '../../api/operations.ts';
 import type {
@@ -82,7 +82,7 @@ export function openStoredResponseCache(
     const ageMs = storeTime - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(ageMs) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
-    const parsedValue = responseSchemas[operation].safeParse(answer.raw);
+    const parsedValue = getResponseSchema(operation).safeParse(answer.raw);
     return parsedValue.success
       ? { response: { ...answer, value: parsedValue.data }, arrivedAt: now() - ageMs }
       : undefined;
