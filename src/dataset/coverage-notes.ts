@@ -121,16 +121,16 @@ function describeListingOrder(listingOrder: ListingOrder | undefined) {
       orderPhrase: ', in no order that the fields show',
       missingAdsSentence: 'The missing ads may differ from these.',
     };
-  const { field, isDescending, minValue, maxValue, hasListedAllValues } = listingOrder;
+  const { field, isDescending, minValue, maxValue, lastValue, hasListedAllValues } = listingOrder;
   const range =
     minValue === maxValue ? String(minValue) : `${formatOrderValue(minValue)} to ${formatOrderValue(maxValue)}`;
-  const lastValue = formatOrderValue(isDescending ? minValue : maxValue);
+  const lastValueText = formatOrderValue(lastValue);
   const dateOrder = dateOrderTexts[field];
   const orderName =
     dateOrder?.names[isDescending ? 0 : 1] ?? `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`;
   const missingAdsSentence = dateOrder
-    ? `The missing ads ${dateOrder.verb} ${lastValue} or ${isDescending ? 'earlier' : 'later'}, or have no date.`
-    : `The missing ads have ${isDescending ? 'at most' : 'at least'} ${lastValue}, or no ${field}.`;
+    ? `The missing ads ${dateOrder.verb} ${lastValueText} or ${isDescending ? 'earlier' : 'later'}, or have no date.`
+    : `The missing ads have ${isDescending ? 'at most' : 'at least'} ${lastValueText}, or no ${field}.`;
   return {
     orderPhrase: `, ${orderName}: ${range}`,
     missingAdsSentence: hasListedAllValues ? `The missing ads have no ${field}.` : missingAdsSentence,

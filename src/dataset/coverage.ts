@@ -330,20 +330,42 @@ function describeIncompleteGathering(
 
 /**
  * Combines the orders in which the service listed the ads of several parts (smaller searches) of a split search.
- * Returns undefined unless all parts were listed in the same order.
+ * Returns undefined unless all parts were listed in the same order. The part whose list ended first determines
+ * `lastValue`, because its missing ads can have any later value.
  */
 function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
   const [firstListingOrder, ...otherListingOrders] = listingOrders;
   if (firstListingOrder === undefined) return undefined;
-  let { minValue, maxValue, hasListedAllValues } = firstListingOrder;
+  const { field, isDescending } = firstListingOrder;
+  let combinedOrder = firstListingOrder;
   for (const order of otherListingOrders) {
-    if (order?.field !== firstListingOrder.field || order.isDescending !== firstListingOrder.isDescending)
-      return undefined;
-    if (order.minValue < minValue) minValue = order.minValue;
-    if (order.maxValue > maxValue) maxValue = order.maxValue;
-    hasListedAllValues &&= order.hasListedAllValues;
+    if (order?.field !== field || order.isDescending !== isDescending) return undefined;
+    const { minValue, maxValue } = combinedOrder;
+    combinedOrder = {
+      ...combinedOrder,
+      minValue: order.minValue < minValue ? order.minValue : minValue,
+      maxValue: order.maxValue > maxValue ? order.maxValue : maxValue,
+      ...selectEarlierEnd(combinedOrder, order),
+    };
   }
-  return { ...firstListingOrder, minValue, maxValue, hasListedAllValues };
+  return combinedOrder;
+}
+
+/**
+ * Returns the end of the list that ended first. A list that contains all ads with a value ends after every other list.
+ */
+function selectEarlierEnd(
+  left: ListingOrder,
+  right: ListingOrder,
+): Pick<ListingOrder, 'lastValue' | 'hasListedAllValues'> {
+  const isLeftEarlier =
+    left.hasListedAllValues === right.hasListedAllValues
+      ? left.isDescending
+        ? left.lastValue > right.lastValue
+        : left.lastValue < right.lastValue
+      : right.hasListedAllValues;
+  const { lastValue, hasListedAllValues } = isLeftEarlier ? left : right;
+  return { lastValue, hasListedAllValues };
 }
 
 const maxMissingParts = 3;

@@ -10,6 +10,8 @@ export interface ListingOrder {
   /** The lowest and the highest value in the list. Dates are ISO days such as `2026-05-11`. */
   minValue: string | number;
   maxValue: string | number;
+  /** The value at which the list ends. Ads that are missing from the list have this value or come after it. */
+  lastValue: string | number;
   /**
    * True if the list ends with ads that have no value. The service lists such ads last, so all ads with a value are
    * then in the list.
@@ -137,10 +139,10 @@ const hasRequestedDirection = ({ isDescending }: SortedListing, requestedDirecti
   isDescending === undefined || requestedDirection === undefined || isDescending === (requestedDirection !== 'asc');
 
 function buildListingOrder({ field, values, isDescending = true, hasListedAllValues }: SortedListing): ListingOrder {
-  const [minValue, maxValue] = findRange(values).map((value) =>
+  const [minValue = '', maxValue = ''] = findRange(values).map((value) =>
     dateFields.has(field) ? formatIsoTime(value).slice(0, 10) : value,
   );
-  return { field, isDescending, minValue: minValue ?? '', maxValue: maxValue ?? '', hasListedAllValues };
+  return { field, isDescending, minValue, maxValue, lastValue: isDescending ? minValue : maxValue, hasListedAllValues };
 }
 
 /** Counts how often a value is larger than the previous value, and how often a value is smaller. */

@@ -130,6 +130,14 @@ test("a user can search and sort ads on the library's list page and go to the ne
   expect(new Set([...listAdIds(firstPage), ...listAdIds(secondPage)]).size).toBe(70);
 });
 
+test("the library's list page shows the default order if the requested sort order does not exist", async () => {
+  const listAds = async (path: string) => [...(await library.get(path)).text.matchAll(/\/ads\/[\w-]+/g)].flat();
+  const adsInDefaultOrder = await listAds('/');
+  expect(adsInDefaultOrder).not.toEqual([]);
+  for (const sort of ['toString', '__proto__', 'constructor', 'price'])
+    expect(await listAds(`/?sort=${sort}`)).toEqual(adsInDefaultOrder);
+});
+
 test("the library's list page shows an error message if the search is invalid", async () => {
   for (const query of ['query=%21%21', 'startedAtFrom=soon', 'displayFormat=%20&cursor=x'])
     expect((await library.get(`/?${query}`)).text).toContain('role="alert"');

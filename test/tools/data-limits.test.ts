@@ -172,6 +172,35 @@ describe('Notes on searches that gather_ads read only in part', () => {
     );
   });
 
+  test('the dates of missing ads reach to the end of every part of a split search that was read only in part', async ({
+    upstream,
+    server,
+  }) => {
+    const service = serveAds(upstream, 0);
+    const ads = createAds(90);
+    const readCounts: Record<string, number> = { DE: 40, FR: 20 };
+    const selectNewestFirst = (country: unknown) =>
+      ads.filter((_, index) => index % 2 === ['DE', 'FR'].indexOf(String(country))).toReversed();
+    service.selectAds = ({ country }) => selectNewestFirst(country);
+    // The service returns the same page again and again, so that each part ends early.
+    service.modifyResponse = (responseBody, { filters: { country } }) => ({
+      ...responseBody,
+      items: selectNewestFirst(country).slice(0, readCounts[String(country)]),
+      cursor: 'same',
+      hasMore: true,
+    });
+    const lastDay = String(selectNewestFirst('FR')[19]?.startedAt).slice(0, 10);
+    for (const split of [
+      [{ country: 'DE' }, { country: 'FR' }],
+      [{ country: 'FR' }, { country: 'DE' }],
+    ]) {
+      await server.call('gather_ads', { split, maxCredits: 100 });
+      const result = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+      const notes = (readCoverage(result).partial ?? []).map(({ note }) => note);
+      expect(notes.at(-1)).toContain(`The missing ads are from ${lastDay} or earlier, or have no date.`);
+    }
+  });
+
   test('an empty SQL result does not begin with missing ads if an earlier run has read the search completely', async ({
     upstream,
     start,

@@ -80,7 +80,7 @@ export function renderListPage(searchParams: URLSearchParams, context: PageConte
   const filters = {
     ...textFilters,
     ...(active && { active: active === 'true' }),
-    ...(sort in sortOrders[itemType] && { sort }),
+    ...(Object.hasOwn(sortOrders[itemType], sort) && { sort }),
   };
   const listProps = { query, context };
   return renderDocument(
