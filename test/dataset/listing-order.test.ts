@@ -41,6 +41,7 @@ test('the sort field of an ad list is detected although one value is out of orde
     isDescending: false,
     minValue: 0,
     maxValue: 900,
+    lastValue: 900,
     hasListedAllValues: false,
   });
 });
@@ -59,6 +60,7 @@ test('the requested sort order is reported although all values are equal or most
     isDescending: true,
     minValue: '2026-11-20',
     maxValue: '2026-11-20',
+    lastValue: '2026-11-20',
     hasListedAllValues: false,
   });
   expect(findListingOrder(equalDays)).toBeUndefined();
