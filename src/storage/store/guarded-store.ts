@@ -141,7 +141,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
           const now = performance.now();
           const remainingMs = maxSilenceMs - (now - Math.max(startedAt, this.#lastReplyAt));
           if (remainingMs > 0 && now - startedAt < maxBusyMs) checkAfterDelay(remainingMs);
-          else reject(new Error(`no answer within ${maxSilenceMs} ms`));
+          else reject(new Error(`no answer within ${remainingMs > 0 ? maxBusyMs : maxSilenceMs} ms`));
         });
       };
       checkAfterDelay(maxSilenceMs);
