@@ -46,8 +46,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/bundle-workers.ts'],
     projects: [
-      // The test files in this project share one process and its loaded modules, because loading the modules takes
-      // longer than running most test files.
+      // The test files in this Vitest project share one process and its loaded modules, because loading the modules
+      // takes longer than running most test files.
       {
         extends: true,
         test: { name: 'shared process', include: ['test/**/*.test.ts'], exclude: memoryMeasuringFiles, isolate: false },

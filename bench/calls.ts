@@ -92,8 +92,8 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const formatMs = (timeMs: number) => `${timeMs.toFixed(2)} ms`;
 
 /**
- * Measures direct calls, the SDK server and our server in turn, so that all three run under the same machine load. Adds
- * the median times to the table of results.
+ * Measures calls to the ad service itself (direct calls), to the SDK server and to our server. The calls alternate, so
+ * that all of them run under the same machine load. Adds the median times to the table of results.
  */
 async function compareServers(
   transport: string,

@@ -188,7 +188,7 @@ function parseRunOutput(
 }
 
 /**
- * Compares the measurement of a run with the statements about the host in `src/mcp/hosts.json` and `catalog.ts`.
+ * Compares what a test run measured with the statements about the host in `src/mcp/hosts.json` and `catalog.ts`.
  * Returns one message for each difference.
  */
 function findProblems(host: HostUnderTest, measurement: HostMeasurement, missingTools: readonly string[]): string[] {

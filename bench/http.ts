@@ -101,7 +101,7 @@ function createTarget(
   };
 }
 
-/** Creates empty measurements for a server that has not received any calls yet. */
+/** Creates the measurements of a server that has not received any calls yet: counts of 0 and empty lists. */
 function createEmptyMeasurements() {
   return {
     answeredCount: 0,

@@ -3,7 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
-/** The message that this process sends when the service is ready: its port, and a description of its page of ads. */
+/**
+ * The message that this process sends when the service is ready: its port, a text that says where its ads come from,
+ * the number of ads, and the size of the page in bytes.
+ */
 export interface PageOfAdsInfo {
   port: number;
   source: string;

@@ -28,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 const durationMs = 1000 * Number(values.seconds);
-/** The maximum time that a store may add to the median response time of cached calls, in milliseconds. */
+/** The maximum time that a shared store may add to the median response time of cached calls, in milliseconds. */
 const maxAddedMs: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsPerKey = 10_000;
 
@@ -62,7 +62,7 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
 
 /**
  * Counts the calls to the shared store that a paid search with a credit budget makes. The number is the same for every
- * store, so the calls to a store in memory are counted.
+ * store, so this function counts the calls to a store in memory.
  */
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);

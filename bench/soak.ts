@@ -25,8 +25,8 @@ const { values } = parseArgs({
 const callerCount = 32;
 const turnCount = 5;
 /**
- * The number of turns (equal parts of the run) after which all caches are full. From then on, memory must not grow any
- * more.
+ * The number of turns (equal parts of the run) after which all caches are full. After these turns, memory use must stay
+ * nearly constant.
  */
 const warmUpTurnCount = 3;
 /**

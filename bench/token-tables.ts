@@ -7,8 +7,8 @@ import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
 
 const vocabularySize = 199_998;
 /**
- * The share of a script's letter pairs that are common. The most frequent pairs count as common until they reach this
- * share. Each block of 128 Unicode characters is treated as one script.
+ * The share of all letter pairs in the words of a script that the common pairs make up. The most frequent pairs count
+ * as common until they reach this share together. Each block of 128 Unicode characters is treated as one script.
  */
 const commonPairShare = 0.88;
 

@@ -103,8 +103,8 @@ const replaceModulesByValues: Plugin = {
 };
 
 /**
- * An esbuild plugin for joining chunks. It does not bundle dynamic imports and chunks that were already joined, so that
- * these files are still loaded separately.
+ * An esbuild plugin for joining chunks. It leaves dynamically imported chunks and already joined chunks out of the
+ * joined file, so that they are still loaded separately.
  */
 const keepImportsOfOtherGroups: Plugin = {
   name: 'keep-imports-of-other-groups',
@@ -197,7 +197,8 @@ execFileSync(process.execPath, [compilerPath, ...compilerOptions], { cwd: root, 
 copyFileSync(join(typesFolder, 'embed.d.ts'), new URL('embed.d.ts', buildFolder));
 rmSync(typesFolder, { recursive: true });
 
-// The chunk folder is complete now, so the entry files can refer to it.
+// The final name of the chunk folder contains a hash of its files. The folder is complete now, so write this name into
+// the entry files.
 const buildName = computeBuildName(chunkFolder);
 for (const entryFile of ['main.js', 'embed.js']) {
   const entryPath = new URL(entryFile, buildFolder);

@@ -117,7 +117,7 @@ async function postCall(port: string): Promise<string> {
 }
 
 const buildArguments = nodeImage === undefined ? [] : ['--build-arg', `NODE_IMAGE=${nodeImage}`];
-// The default image format of podman does not support health checks.
+// The default image format of podman does not support health checks, so use the format of docker.
 const formatOptions = engine === 'podman' ? ['--format', 'docker'] : [];
 const buildOptions = process.env.IMAGE_BUILD_OPTIONS?.split(' ') ?? [];
 runEngine(['build', ...formatOptions, ...buildOptions, ...buildArguments, '--tag', image, '.']);

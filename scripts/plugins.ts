@@ -8,7 +8,10 @@ const readProjectFile = (path: string) => readFileSync(new URL(path, root));
 /** The name of the plugin in every host. Its MCP server has the same name. */
 const pluginName = 'ad-library';
 
-/** The fields of `manifest.json` that are copied into plugins. `npm run docs` copies them from `package.json`. */
+/**
+ * The fields of `manifest.json` that are copied into plugins. `npm run docs` writes these fields into `manifest.json`,
+ * with the values from `package.json`.
+ */
 interface Manifest {
   version: string;
   description: string;

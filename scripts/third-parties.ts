@@ -22,7 +22,8 @@ function readLicense(folder: URL): string {
   const licenseUrl = file === undefined ? (licenseFiles[name] ?? standardLicenseFiles[license]) : new URL(file, folder);
   if (license === undefined || licenseUrl === undefined)
     throw new Error(`${name} states no licence, so it cannot be bundled.`);
-  // Some packages contain code that was compiled from another project and has a different license.
+  // Some packages contain code that was compiled from another project and has a different license. Include this
+  // license, too.
   const licenseUrls = [licenseUrl, new URL('codec/LICENSE.codec.md', folder)].filter((url) => existsSync(url));
   return `${name} ${version} (${license})\n\n${licenseUrls.map((url) => readFileSync(url, 'utf8').trim()).join('\n\n')}\n`;
 }

@@ -44,8 +44,8 @@ export interface AppOptions {
   /** Looks up the IP addresses of a host before a picture is fetched from this host. By default, uses DNS. */
   resolve?: ResolveHost | undefined;
   /**
-   * Stores which API keys the service has accepted recently. The default suits a single-user server, which has only one
-   * key.
+   * Stores which API keys the service has accepted recently. The default is for a server with a single user, who has
+   * only one key.
    */
   keys?: AcceptedKeys | undefined;
   /** The state that all replicas of this server share, e.g. in Redis. Undefined for a single process. */
@@ -142,7 +142,9 @@ export async function openApp(options: AppOptions) {
       (await getCallResources()).extendSpendingRetention(connection),
     findLinked: async (link: string, fileName: string) => (await getCallResources()).findLinked(link, fileName),
     pictures: service.servedPictures?.respond,
-    /** Makes long calls return the data that they have read so far, because the process is about to exit. */
+    /**
+     * Makes long tool calls stop early and return the data that they have read so far. Used before the process exits.
+     */
     drain: () => drainController.abort(),
     /**
      * Ends all calls. Waits up to `drainMs` milliseconds for paid requests that were already sent, because the service
@@ -158,7 +160,7 @@ export async function openApp(options: AppOptions) {
 
 /**
  * The time limit in milliseconds for the request that asks the service to which account an API key belongs. A paid
- * response may have to wait this long before it is stored.
+ * response is stored under this account, so it may have to wait this long before it is stored.
  */
 const maxWhoamiMs = 5000;
 
@@ -206,8 +208,8 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const keys: AcceptedKeys = {
     ...acceptedKeys,
     remove: async (tenantId) => {
-      // Find out whether calls with the rejected key may still be in progress. Every call first checks its key, so this
-      // is possible only if the service has accepted the key recently.
+      // Find out whether calls with the rejected key may still be in progress. Every call first checks its key, so such
+      // calls exist only if the service has accepted the key recently.
       const wasAccepted = await acceptedKeys.has(tenantId);
       await acceptedKeys.remove(tenantId);
       await state.exports.links?.disable(tenantId, wasAccepted);
@@ -262,8 +264,8 @@ export async function openCallResources(options: AppOptions, apiService: Service
     close: async (drainMs) => {
       await callCache.close(drainMs);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
-      // Close the network last, because closing a dataset (stored ads) of unknown owner sends one more request, which
-      // asks for the owner.
+      // Close the network last, because closing a dataset (stored ads) whose owner is unknown sends one more request,
+      // which asks for the owner.
       await network.close();
     },
   };

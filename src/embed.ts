@@ -12,11 +12,14 @@ export interface Transport {
   onmessage?: ((message: never) => void) | undefined;
 }
 
-/** A server that runs inside another program. The program provides the transports, e.g. an in-process transport. */
+/**
+ * A server that runs inside another program. The program provides the transports (connections to MCP clients), e.g. an
+ * in-process transport.
+ */
 export interface EmbeddedServer {
   /**
-   * Serves an MCP client until its transport closes. Several clients can be connected. Supports protocol revisions up
-   * to 2025-11-25.
+   * Serves an MCP client until its transport closes. Several clients can be connected. Supports MCP protocol revisions
+   * up to 2025-11-25.
    */
   connect(transport: Transport): Promise<void>;
   /** Aborts the calls in progress and releases all resources. */

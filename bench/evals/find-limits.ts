@@ -6,9 +6,9 @@ import { type Demo, openDemo } from './demo.ts';
  */
 export interface LimitResult {
   question: string;
-  /** The answer from the query results alone. It does not mention the limit of the data. */
+  /** The answer from the query results alone. It does not mention that the data is incomplete. */
   figures: string;
-  /** The sentence in the results that states the limit of the data. Undefined if no result states it. */
+  /** The sentence in the results that says how the data is incomplete. Undefined if no result says so. */
   limit: string | undefined;
   tools: string[];
   calls: number;
@@ -33,7 +33,7 @@ interface Session {
 
 interface LimitedQuestion {
   question: string;
-  /** Matches the sentence in the results that states the limit of the data. */
+  /** Matches the sentence in the results that says how the data is incomplete. */
   limitPattern: RegExp;
   ask(session: Session): Promise<string>;
 }
@@ -128,8 +128,8 @@ const questions: readonly LimitedQuestion[] = [
 ];
 
 /**
- * Answers all questions in one session. For each question, finds the sentence in the results that states the limit of
- * the data.
+ * Answers all questions in one session. For each question, finds the sentence in the results that says how the data is
+ * incomplete.
  */
 export async function findLimits(): Promise<LimitResult[]> {
   const demo = await openDemo();

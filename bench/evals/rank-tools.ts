@@ -35,8 +35,8 @@ export interface RankedQuestion extends Question {
 }
 
 /**
- * The number of tools that the model receives for a question, if its host searches for tools instead of listing all of
- * them.
+ * The maximum number of tools that a model receives for a question, if its host searches for tools instead of listing
+ * all of them.
  */
 export const maxShownTools = 5;
 
@@ -95,7 +95,8 @@ export async function rankQuestions(
   const otherServers: OtherServer[] = readJson('other-servers.json');
   const { tools } = await client.listTools();
   const ourTools = tools.filter(({ name }) => !name.startsWith('board_'));
-  // Put our tools last, so that a tool of another server with the same score ranks above ours.
+  // Put our tools last. If a tool of another server has the same score as one of our tools, the other tool then ranks
+  // higher.
   const allTools = [
     ...otherServers.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
     ...ourTools.map(({ name, title = '', description = '' }) => ({

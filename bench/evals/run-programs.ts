@@ -8,8 +8,8 @@ import type { Ad } from '../../src/api/schemas.ts';
 import { type Demo, openDemo, type RawDemoData } from './demo.ts';
 
 /**
- * The outcome of one example program, together with the correct answer. The program calls tools through generated
- * types.
+ * The outcome of one example program, together with the correct answer. The program calls tools, and its calls are
+ * checked against generated types.
  */
 export interface ProgramResult {
   question: string;

@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
  * them.
  */
 
-/** A JSON value whose form depends on the protocol. */
+/** A JSON value of a request or a reply. Its fields depend on the protocol of the language model. */
 // biome-ignore lint/suspicious/noExplicitAny: each protocol has its own types, and the bench reads a few fields of each.
 type Json = any;
 
@@ -69,7 +69,7 @@ export async function startScriptedModel(steps: readonly ScriptStep[]) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    /** The names of tools that the script wanted to call but that the host did not offer to its model. */
+    /** The names of the tools that the script should have called, but that the host did not offer to its model. */
     missingTools: script.missingTools,
     close: () => server.closeAllConnections(),
   };
@@ -99,7 +99,8 @@ async function readJson(request: IncomingMessage): Promise<Json> {
 
 /**
  * Creates a script that chooses the model's reply to each request. Some hosts send the same request twice, so a
- * repeated request gets the same reply. Some hosts also request a title for the conversation.
+ * repeated request gets the same reply. Some hosts also request a title for the conversation. Such a request offers at
+ * most three tools and gets a fixed reply.
  */
 function createScript(steps: readonly ScriptStep[]) {
   const missingTools: string[] = [];

@@ -73,8 +73,8 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
 const titledSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
 /**
- * The data formats of settings in the MCP registry. The keys are the placeholders that the command's help shows for
- * values.
+ * The data formats of settings in the MCP registry. The keys are the placeholders for values in the command's help,
+ * e.g. `folder`.
  */
 const registryFormats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 
@@ -89,7 +89,8 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
     repository: repositoryHost && { url: repositoryUrl, source: repositoryHost },
     version,
     _meta: {
-      // The registry has no separate fields for these values. Paths are relative to the repository.
+      // The registry has no separate fields for this information, such as keywords and screenshots. All paths are
+      // relative to the repository.
       'io.modelcontextprotocol.registry/publisher-provided': {
         keywords: publisher.keywords,
         categories: ['marketing', 'research'],

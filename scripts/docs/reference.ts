@@ -62,8 +62,8 @@ function selectFirstSentences(description: string): string {
 }
 
 /**
- * Formats the table of settings. The command reads its settings from the same records, so the documentation cannot
- * differ from the program.
+ * Formats the table of settings. The command reads the same list of settings, so the documentation cannot differ from
+ * the program.
  */
 function formatSettingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
@@ -120,7 +120,7 @@ const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
 
 /**
  * Formats the short table that shows which form of results the server sends to each host by default. Hosts with the
- * same form share a row. The server reads the same records, so the table always matches its behavior.
+ * same form share a row. The server reads the same list of hosts, so the table always matches its behavior.
  */
 function formatHostForms(): string {
   const titlesByForm = new Map<string, string[]>();
@@ -139,7 +139,7 @@ export const insertHostForms = (page: string): string => replaceMarked(page, 'ho
 
 /**
  * Formats the table that shows which form of results the setting `auto` selects for each host. The server reads the
- * same records, so the table always matches its behavior.
+ * same list of hosts, so the table always matches its behavior.
  */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
@@ -184,7 +184,8 @@ export const createVsCodeLink = (includesKey: boolean): string => {
     inputs: [keyInput],
   };
   const installUrl = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(includesKey ? serverWithKey : server))}`;
-  // GitHub and similar sites remove links that do not use http or https.
+  // GitHub and similar sites remove links that do not use http or https, so use a page that redirects to the `vscode:`
+  // URL.
   return `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(installUrl)}`;
 };
 

@@ -57,7 +57,7 @@ export interface CreditLimit {
   readonly maxCredits: number;
 }
 
-/** The state of a call in progress. The credit meter and the HTTP client update it. */
+/** How far a call has progressed. The credit meter and the HTTP client update these fields during the call. */
 export interface CallProgress {
   /**
    * True once the request has left this process. From then on, the service may perform the request and charge for it.
@@ -126,7 +126,7 @@ export interface ServiceResponse {
   receipt: Receipt;
   /**
    * The sequence number of the response. Later responses have higher numbers, even if the clocks of two replicas
-   * differ.
+   * (processes of this server) differ.
    */
   sequenceNumber?: number;
   /** True if the cache now contains the response, so that all items of its page can be shown without another call. */
@@ -185,8 +185,8 @@ export function createRequestWithoutArguments(operation: Operation): ServiceRequ
 export interface CachedResponseName {
   fingerprint: string;
   /**
-   * The group of responses that the cache removes together with this response. For example, the lists of a collection
-   * form a group, which is removed when the collection changes.
+   * The name of a group of responses. The cache removes all responses of a group together. For example, the lists of a
+   * collection form a group, which is removed when the collection changes.
    */
   group?: string | undefined;
 }

@@ -67,7 +67,10 @@ const getIdentitySchema = createSchemaLazily(() => {
 
 const getCollectionSchema = createSchemaLazily(() => createLenientSchema(Collection, ['id']));
 
-/** Creates the schemas of a list's paging fields. If `hasMore` is missing, `addHasMore` sets it to true if there is a cursor. */
+/**
+ * Creates the schemas of the paging fields of a list. If the response lacks `hasMore`, `addHasMore` adds this field. Its
+ * value is then true if the response has a cursor.
+ */
 const createPagingFields = () => ({
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
@@ -119,8 +122,8 @@ const responseSchemaGetters = {
 export const getResponseSchema = (operation: OperationName) => responseSchemaGetters[operation]();
 
 /**
- * Returns the field that contains the id of an item, e.g. `pageId`, if the operation returns a list. An item without an
- * id cannot be displayed, opened or stored.
+ * Returns the name of the field that contains the id of an item, e.g. `pageId`. Returns undefined if the operation does
+ * not return a list. An item without an id cannot be displayed, opened or stored.
  */
 function getIdField({ operation: { name, isList }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
   if (name === 'listCollections') return 'id';
@@ -172,7 +175,10 @@ export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> 
 /** A caller of the API, with callbacks for the outcomes of its calls. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
-  /** True if no paid request may be sent. With this option, tools find out whether a tool call would cost credits. */
+  /**
+   * True if no paid request may be sent. The server uses this option to find out whether a tool call would cost
+   * credits.
+   */
   storedOnly?: boolean;
   /** Called with the receipt (the cost) of each response. A tool adds up the receipts to report its total cost. */
   onReceipt?: (receipt: Receipt) => void;

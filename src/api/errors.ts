@@ -25,7 +25,10 @@ export type ErrorKind = (typeof errorKinds)[number];
  * them.
  */
 export interface FailureFacts {
-  /** A description of the problem by this server. Undefined if `kind` describes the problem completely. */
+  /**
+   * A description of the problem, written by this server and not by the service. Undefined if `kind` describes the
+   * problem completely.
+   */
   problem?: string | undefined;
   status?: number | undefined;
   // The next four fields are copied from the service's error response, i.e. from `error.code`, `error.message`,
@@ -35,8 +38,8 @@ export interface FailureFacts {
   requestId?: string | undefined;
   details?: unknown;
   /**
-   * True if the response has no error body as the API document defines it, so that it may come from another server,
-   * e.g. from a proxy.
+   * True if the response lacks the error body that the API document defines. The response may then come from another
+   * server, e.g. from a proxy.
    */
   isUndocumented?: true;
   /** The number of credits that the service charged although the call failed. */
@@ -53,8 +56,8 @@ export interface FailureFacts {
   changesData?: boolean | undefined;
   /**
    * The part of this server's storage that failed, if any. Requests of the call may already have been sent and charged.
-   * `slot` and `lock` mean that another call or process holds a lock that this call needs. `folder` means that no file
-   * can be written to the folder for exports.
+   * `data`: stored data cannot be read or written. `full`: the storage has no space left. `slot` and `lock`: another
+   * call or process holds a lock that this call needs. `folder`: no file can be written to the folder for exports.
    */
   storage?: 'data' | 'folder' | 'full' | 'lock' | 'slot' | undefined;
 }

@@ -53,7 +53,7 @@ const maxFirstDelayMs = 300;
 
 /**
  * Creates a function that sends a call to the service and parses the response. Throws an `AdLibraryError` for every
- * response except a documented 200.
+ * response except a 200 whose body matches the API document.
  *
  * A failed call is retried within its time limit if this is safe: the request was never sent, a gateway rejected it
  * (502, 503, 504), or repeating it costs nothing. A paid call is retried only if it was not sent, or after a 503
@@ -87,7 +87,7 @@ export function createHttpService(options: ServiceOptions): SendCall {
 }
 
 /**
- * Returns a copy of the error, which also states that the service may have performed an earlier attempt of the call.
+ * Returns a copy of the error with a flag that says that the service may have performed an earlier attempt of the call.
  */
 const markAsRepeated = (error: unknown): unknown =>
   error instanceof AdLibraryError
@@ -140,8 +140,9 @@ async function sendRequest(
 }
 
 /**
- * Returns the error to throw for a failed request. If no request was sent, a network error also states this. After an
- * abort, any error that is not an `AdLibraryError` is replaced by the error for aborted calls.
+ * Returns the error to throw for a failed request. If a network error occurred before the request was sent, the
+ * returned error says so (`wasSent: false`). After an abort, any error that is not an `AdLibraryError` is replaced by
+ * the error for aborted calls.
  */
 function refineError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
@@ -154,7 +155,7 @@ function refineError(error: unknown, { signal, wasSent }: { signal: AbortSignal;
 
 /**
  * Parses a response and masks the API key in the parsed data.
- * @throws AdLibraryError for every response except a documented 200
+ * @throws AdLibraryError for every response except a 200 whose body matches the API document
  */
 async function parseResponse(
   call: ApiCall,

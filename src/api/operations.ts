@@ -11,10 +11,7 @@ export interface Operation extends OperationRules {
   path: string;
 }
 
-/**
- * The rules of an operation: whether it costs credits, whether it changes data, and how often a failed call may be
- * retried.
- */
+/** The rules of an API operation, e.g. whether it costs credits, and how often a failed call may be retried. */
 interface OperationRules {
   /**
    * True if the operation requires credits and a subscription, and counts toward the hourly and daily limits on credits

@@ -260,8 +260,8 @@ function listChanges(storedItem: StoredItem): BoardChange[] {
 }
 
 /**
- * Returns the fields that have the same names and meanings in the API and on the board. The brief view of an ad
- * contains only the fields marked `brief`, and the full view contains all of these fields.
+ * Returns the fields that have the same names and meanings in the API and on the board. With `detail` set to `brief`,
+ * returns only the fields that are marked `brief`. Otherwise, returns all of these fields.
  */
 const pickApiFields = (ad: UntypedFields, detail: Detail) =>
   Object.fromEntries(

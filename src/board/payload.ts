@@ -90,7 +90,8 @@ export interface BoardAdsResult<Ad extends BriefAd = BriefAd> {
 
 /**
  * The gathering whose ads the board shows. A gathering is the stored result of the tool `gather_ads`: all ads that
- * match a search.
+ * match a search. `found` is the number of matching ads, or null if it is unknown. `read` is the number of ads that the
+ * server has read.
  */
 export interface BoardGathering {
   id: string;
@@ -130,7 +131,10 @@ export interface BoardContext {
   /** True if the listed items are advertiser pages, which the board cannot show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** The price of the next page of results, if known. While the cache contains the page, `atLeast` is 0. */
+  /**
+   * The price of the next page of results, if known. While the cache contains the page, `atLeast` is 0, because a
+   * cached page costs nothing.
+   */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;

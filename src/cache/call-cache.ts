@@ -33,8 +33,8 @@ interface CallCacheOptions extends InFlightOptions {
   /** Returns the current time in milliseconds since 1970. Used to measure the age of cached responses. */
   now: () => number;
   /**
-   * Called if the ads or pages of a response could not be added to the dataset (the stored ads). The caller still gets
-   * the response.
+   * Called if the ads or pages of a response could not be added to the dataset (the stored ads). The caller of the API
+   * operation still gets the response.
    */
   onError(error: unknown): void;
 }
@@ -219,8 +219,8 @@ export function openCallCache(
   }
 
   /**
-   * Sends a call that changes a collection, and deletes the cached lists of the collection. Later callers do not share
-   * reads of the collection that are already in progress. They therefore see the change.
+   * Sends a call that changes a collection, and deletes the cached lists of the collection. Later callers that read the
+   * collection do not share a call that is already in progress, because its response may lack the change.
    */
   async function sendCollectionChange(call: ApiCall): Promise<ServiceResponse> {
     forgetReadsOfCollection(call);

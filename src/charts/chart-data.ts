@@ -36,7 +36,8 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
 };
 
 /**
- * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns the problem as text.
+ * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns only `problem`, a text that
+ * says why.
  * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; the month, week or day
  * that had not ended at this time is marked as unfinished
  */
@@ -115,8 +116,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
     /**
-     * A list that contains only the title of the number column, e.g. `spend`. Undefined unless the series are named
-     * after values of the second column. Such names, e.g. `Germany`, do not say what the numbers measure.
+     * The title of the number column, e.g. `spend`, as a list with one element. Undefined unless the series are named
+     * after values of the second column, e.g. `Germany`, because such names do not say what the numbers measure.
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
@@ -199,8 +200,8 @@ function pivotSeries(
 
 /**
  * Adds points for months, weeks or days without a row. Their value is 0 in series of counts, and null (a gap) in other
- * series. If this would result in more than `maxPointCount` points, adds none. Gaps can be left out, so the points are
- * then returned unchanged. Zeros cannot be left out, so the result is then undefined.
+ * series. If there would be more than `maxPointCount` points, adds none: returns `points` unchanged if only gaps are
+ * left out, and undefined if zeros would be left out, because a chart of counts would be wrong without its zeros.
  */
 function fillGaps(
   points: readonly ChartPoint[],

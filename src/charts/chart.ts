@@ -54,7 +54,7 @@ export interface ChartOptions {
 /**
  * Builds a chart from rows. The first column is the axis, and each number column after it is a series. With three
  * columns, the second column can instead name the series to which the number in the third column belongs. If the rows
- * cannot be drawn, returns the problem and its solution.
+ * cannot be drawn, returns only `problem`, a text that names the problem and a solution.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
   const chartData = readChartData(kind, table, options.readAt);

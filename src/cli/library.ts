@@ -273,7 +273,7 @@ function toReadableError(error: NodeJS.ErrnoException): Error {
   return error;
 }
 
-/** Serves the local library until a stop signal arrives. Returns the exit code. */
+/** Serves the local library (a database of imported ads) until a stop signal arrives. Returns the exit code. */
 async function serveUntilStopped(
   { config, log, writeToStderr, printStatus, now, stopRequested, drainMs }: LibraryCommandOptions,
   databaseOptions: DatabaseOptions,

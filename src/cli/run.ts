@@ -45,8 +45,8 @@ function writeToStderr(line: string): void {
 }
 
 /**
- * True if the user has chosen JSON logs, so that messages outside of the log are JSON as well. Read this setting first,
- * because such messages may occur before the other settings are read.
+ * True if the user has chosen JSON logs. Status messages, which are not part of the log, are then JSON as well. Read
+ * this setting first, because status messages may occur before the other settings are read.
  */
 const isJsonLog = readLogFormat(process.env, process.argv.slice(2)) === 'json';
 const jsonLog = createLog('debug', writeToStderr, { format: 'json', now: Date.now });

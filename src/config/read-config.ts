@@ -87,8 +87,8 @@ export function readLogFormat(environment: NodeJS.ProcessEnv, argv: readonly str
 }
 
 /**
- * Returns the settings that a stdio server needs but that are not set: the API key, the base URL of the API, or both.
- * Each entry contains the variable and the setting's label in the host's settings form.
+ * Describes the settings that a stdio server needs but that are not set: the API key, the base URL of the API, or both.
+ * Each text contains the environment variable and the label of the setting in the settings form of the host.
  */
 export function findMissingSettings(config: Config): string[] {
   if (config.demo) return [];

@@ -156,8 +156,8 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
 
 /**
  * Computes an upper bound for the cost of a page, in credits. A page costs at most as much as several smaller pages
- * with the same items, and at most as much as a larger page. If all earlier pages were free, the cost of a larger page
- * has no upper bound.
+ * that together contain the same items, and at most as much as a larger page. If all earlier pages were free, the cost
+ * of a larger page has no upper bound.
  */
 function computeMaxPageCost({ bySize, unsized }: PriceTable, pageSize: number): number {
   const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
@@ -174,7 +174,8 @@ const candidateGroupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /**
  * Computes the lowest and the highest cost of a page under all pricing rules that match the charges so far. Returns an
- * empty tuple if no rule matches, or if all earlier full pages were smaller and free.
+ * empty tuple if no rule matches, or if all earlier full pages were smaller and free, because free small pages do not
+ * show what a larger page costs.
  */
 function computeRulePriceBounds(priceTable: PriceTable, pageSize: number): [low?: number, high?: number] {
   const fullPages = listFullPageCharges(priceTable);
@@ -190,8 +191,8 @@ interface FullPageCharge {
 }
 
 /**
- * Lists the charges of full pages. Returns an empty list if there is only one full page, because every pricing rule
- * matches a single charge.
+ * Lists the charges of full pages. Returns an empty list if there is only one full page, because a single charge
+ * matches every kind of pricing rule.
  */
 function listFullPageCharges({ bySize }: PriceTable): FullPageCharge[] {
   const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
@@ -224,8 +225,8 @@ const computeRulePrice = ({ credits, perItems }: PriceRule, itemCount: number): 
 const isNearlyEqual = (credits: number, otherCredits: number) => Math.abs(credits - otherCredits) < 1e-6;
 
 /**
- * Removes one page size from a price table that has too many. Keeps the page size with the highest charge, because this
- * charge is the upper bound for the cost of other page sizes.
+ * Removes one page size, with its charges, from a price table that has too many page sizes. Keeps the page size with
+ * the highest charge, because this charge is the upper bound for the cost of other page sizes.
  */
 function evictPageSize({ bySize }: PriceTable): void {
   const highestCharge = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));

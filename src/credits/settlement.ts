@@ -66,7 +66,7 @@ type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
  * Computes how many credits a finished call adds to one credit account.
  *
  * If the charge is unknown, it is estimated from earlier charges of the operation. Without earlier charges, the call
- * counts as having used all remaining credits of the budget, or no credits if there is no budget.
+ * counts as having used all remaining credits of the budget. If there is no budget either, it counts as free.
  */
 export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },

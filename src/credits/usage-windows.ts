@@ -50,7 +50,7 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     if (pausedTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], timeoutMs: waitLimitMs }, async (signal) => {
       try {
-        // The owner omits the sign-in connection of the caller, so that this free request does not count toward the
+        // `owner` omits the sign-in connection of the caller, so that this free request does not count toward the
         // budget of the connection.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };
         return (await send(call)).value as ParsedCreditStatus;
@@ -123,7 +123,8 @@ export function trackUsageWindows(
       const usageWindow = await windows.get(tenantId);
       if (usageWindow === undefined || !(await isCallOverLimit(usageWindow, call))) return usageWindow;
       if (now() - usageWindow.checkedAt < recheckAfterMs) throw createUsageLimitError(usageWindow.usageLimit);
-      // Store the time of the check before sending the request, so that concurrent calls do not send further requests.
+      // Store the time of this check before requesting `GET /v1/credits`, so that concurrent calls do not request it
+      // again.
       await windows.set(tenantId, { ...usageWindow, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);

@@ -68,8 +68,8 @@ type ChartedField = (typeof chartedFields)[number];
 
 /**
  * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null for a date more
- * than one day after the ad was read, because such a date must be wrong. It would count as the last day on which the
- * search was observed, so all other ads would seem to have ended.
+ * than one day after the ad was read (`readAt`), because such a date must be wrong. It would count as the last day on
+ * which the search was observed, so all other ads would seem to have ended.
  */
 function readLastSeenTime({ lastSeenAt }: UntypedFields, readAt: number): number | null {
   const lastSeenTime = parseTime(lastSeenAt);
@@ -477,8 +477,8 @@ const buildApiColumns = (ad: UntypedFields, id: string) =>
   Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readApiCells(ad));
 
 /**
- * Returns the name of the ad's advertiser page. Removes spaces around the name, so that an advertiser is not counted as
- * two different advertisers.
+ * Returns the name of the ad's advertiser page. Removes spaces around the name. Otherwise, an advertiser whose name has
+ * extra spaces in some ads would be counted as two advertisers.
  */
 function readPageName(ad: UntypedFields): string | null {
   const page = isObject(ad.page) ? ad.page : {};

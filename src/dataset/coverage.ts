@@ -228,9 +228,9 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
 }
 
 /**
- * Selects the advertisers whose missing field values are reported: the advertisers in the rows, and the advertisers
- * that the SQL statement names. A named advertiser may have no rows because a condition removed exactly its ads that
- * lack a field.
+ * Selects the advertisers whose missing field values are reported: the advertisers in the rows of the result, and the
+ * advertisers that the SQL statement names. A named advertiser may have no rows because a condition removed exactly its
+ * ads that lack a field.
  */
 const selectFieldGapAdvertisers = (
   { namedAdvertisers }: ReadFields,

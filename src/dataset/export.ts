@@ -161,8 +161,8 @@ async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, 
 const byteOrderMark = '\ufeff';
 
 /**
- * Formats a row as a line of CSV (RFC 4180). Quotes each text that contains a character that some spreadsheet
- * application uses as a list separator, e.g. `;`.
+ * Formats a row as a line of CSV (RFC 4180). Quotes each text that contains a quotation mark, a line break, or a list
+ * separator of some spreadsheet application, e.g. `;`.
  */
 async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEventLoop): Promise<string> {
   const formulaPattern = row.some((cell) => typeof cell === 'string' && functionCallPattern.test(cell))
@@ -200,8 +200,8 @@ async function formatCsvText(
 }
 
 /**
- * The approximate number of characters of a long text that are escaped at a time. Escaping them takes only a few
- * milliseconds, so that other calls do not have to wait.
+ * The approximate number of characters of a long text in which formulas and quotation marks are escaped at a time.
+ * Escaping them takes only a few milliseconds, so that other calls do not have to wait.
  */
 const charsPerEscapedPart = 32_768;
 /**
@@ -211,8 +211,8 @@ const charsPerEscapedPart = 32_768;
 const maxCharsWithoutYield = 1000;
 
 /**
- * Splits a long text before list separators such as `;`. Never splits a match of `formulaPattern`, because a match
- * starts with a list separator and contains no further list separator.
+ * Splits a long text before list separators such as `;`. Never splits an embedded formula start such as `;=`, because
+ * it begins with a list separator and contains no further one.
  */
 function* splitAtSeparators(text: string): Generator<string> {
   const separatorPattern = /[;|\t\r\n]/g;

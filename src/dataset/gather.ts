@@ -77,7 +77,7 @@ export interface GatherContext extends StopSignals {
    * the lock.
    */
   acquireLock(lockName: string): Promise<() => void>;
-  /** The time at which the call started, in milliseconds since the Unix epoch. */
+  /** The current time, fixed at the start of the call, in milliseconds since the Unix epoch. */
   now: number;
   /** Returns the current time in milliseconds since the Unix epoch. This time never goes backwards. */
   clock(): number;
@@ -121,7 +121,10 @@ export interface GatherOutcome {
    * this earlier call was too long ago to be continued.
    */
   hasStartedOver: boolean;
-  /** Records that the caller has received the result, so that the next call with `fresh` reads all ads again. */
+  /**
+   * Records that the caller has received the result, so that the next call with `fresh` reads all ads again instead of
+   * continuing.
+   */
   markResultReturned(): Promise<void>;
 }
 
@@ -220,7 +223,7 @@ const minRemainingTimeFactor = 1.5;
 const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
 
 /**
- * The state of one part (smaller search) of a split search while this call reads the part. A search without `split`
+ * The progress of reading one part (smaller search) of a split search during this call. A search without `split`
  * consists of a single part.
  */
 interface PartProgress extends GatheringPart {

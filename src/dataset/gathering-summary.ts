@@ -130,7 +130,8 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   const lastSeenDays = summarizeLastSeenDays(selectAdsByActivity(null));
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // If the state of every ad is known, omit this text, because it would only repeat the number of running ads.
+  // If it is known of every ad whether the ad is still running, omit this text, because it would only repeat the number
+  // of running ads.
   const runningWhenLastReadText =
     unknownCount > 0 && runningWhenLastReadCount > 0
       ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`

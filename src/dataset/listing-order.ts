@@ -68,19 +68,19 @@ export const readOrderValues = (ad: UntypedFields, readAt: number): OrderValues 
   });
 
 /**
- * The minimum share of ads with a value for a field. If fewer ads have a value, the list does not count as sorted by
- * this field.
+ * The minimum share (0 to 1) of ads with a value for a field. If fewer ads have a value, the list does not count as
+ * sorted by this field.
  */
 const minShareWithValue = 0.8;
 /**
- * The maximum share of neighboring ads that may be out of order in a sorted list, because values can change after an ad
- * was listed.
+ * The maximum share (0 to 1) of neighboring ads that may be out of order in a sorted list, because values can change
+ * after an ad was listed.
  */
 const maxInversionShare = 0.01;
 /**
- * The minimum result of `measureOrderEvidence` for a list to count as sorted. Randomly ordered ads reach this result
- * with a probability of at most 1 in 1,000. Short lists, and lists with mostly equal values, are often sorted by
- * chance.
+ * The minimum result of `measureOrderEvidence` (the logarithm of the number of possible orders) for a list to count as
+ * sorted. Randomly ordered ads reach this result with a probability of at most 1 in 1,000. Short lists, and lists with
+ * mostly equal values, are often sorted by chance.
  */
 const minOrderEvidence = Math.log(1000);
 

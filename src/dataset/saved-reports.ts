@@ -38,7 +38,10 @@ type StoredRun = z.infer<typeof StoredRun>;
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(StoredSection),
-  /** The last run of the report, followed by the last run of an earlier day, whose figures are compared. */
+  /**
+   * The last run of the report, followed by the last run of an earlier day. A report compares its figures with the
+   * figures of an earlier day.
+   */
   runs: z.array(StoredRun),
 });
 

@@ -252,7 +252,10 @@ function toListCell(textList: unknown): string | null {
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
-/** Creates a function that converts the fields of an API object to table cells. Fields without a column are skipped. */
+/**
+ * Creates a function that converts the fields of an API object to table cells. Fields without a table column are
+ * skipped.
+ */
 export function createCellReader<Fields extends Record<string, ApiField>>(
   fields: Fields,
 ): (apiObject: object) => ApiCells<Fields> {

@@ -8,8 +8,9 @@ import { type Row, toIdCell, toTextCell } from './tables.ts';
  */
 
 /**
- * Returns who paid for an ad and who benefits from it. If no entry in `beneficiaryPayers` is current, uses the first
- * entry. `bylines` is the disclaimer of a political ad and names the payer.
+ * Returns who paid for an ad and who benefits from it. Uses the current entry in `beneficiaryPayers`, or the first
+ * entry if none is current. `bylines` is the disclaimer of a political ad, and is used if no other field names the
+ * payer.
  */
 export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: UntypedFields) {
   const payerEntries = readObjects(beneficiaryPayers);

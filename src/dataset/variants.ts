@@ -13,7 +13,7 @@ import { computeFnv1a, sanitize } from '../views/safe-text.ts';
  * the caller must rebuild the index of its page.
  */
 export class VariantIndex {
-  /** For each variant id, the shingles (sequences of three characters) of the earliest ad in the variant. */
+  /** The hashes of the shingles (sequences of three characters) in the earliest ad of each variant, by variant id. */
   readonly #earliestShingles = new Map<string, Uint32Array>();
   /** Variant ids by MinHash band, a hash of a sample of the shingles. Similar texts probably have a band in common. */
   readonly #variantIdsByBand = new Map<number, string[]>();
@@ -65,8 +65,8 @@ export class VariantIndex {
  */
 const minSimilarity = 0.6;
 /**
- * The number of MinHash bands. Two texts that share 60 % of their shingles have a common band with a probability of 98
- * %. For two texts that share 30 %, the probability is 35 %.
+ * The number of MinHash bands, each of which combines `rowsPerBand` hashes. Two texts that share 60 % of their shingles
+ * have a common band with a probability of 98 %. For two texts that share 30 %, the probability is 35 %.
  */
 const bandCount = 16;
 const rowsPerBand = 3;

@@ -214,7 +214,7 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
     const crossingAtBottom = topX + (rowBottom - topY) * slope;
     const [leftX, rightX] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
-    // In this row, the edge only partly covers the pixels between these columns.
+    // In this row, the coverage changes only at the pixels that the edge crosses and at the next pixel to their right.
     const firstColumn = Math.max(0, Math.floor(leftX));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(rightX) + 1));
     let [previousArea, areaSoFar] = [0, computeAreaRightOfEdge(firstColumn, leftX, rightX)];

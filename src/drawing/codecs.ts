@@ -69,14 +69,20 @@ export const decodeJpeg = createDecoder(async () => {
   return (bytes) => decode(bytes, { preserveOrientation: true });
 });
 
-/** Decodes a PNG. The WebAssembly module is loaded with the first picture, because most processes decode none. */
+/**
+ * Decodes a PNG picture. The WebAssembly module is loaded for the first such picture, because most processes never
+ * decode one.
+ */
 export const decodePng = createDecoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
   await init(await readFile(locatePackagedFile(packagedFiles.pngDecoder)));
   return decode;
 });
 
-/** Decodes a WebP. The WebAssembly module is loaded with the first picture, because most processes decode none. */
+/**
+ * Decodes a WebP picture. The WebAssembly module is loaded for the first such picture, because most processes never
+ * decode one.
+ */
 export const decodeWebp = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/webp/decode.js');
   await init(await loadModuleOptions('webpDecoder'));

@@ -25,8 +25,8 @@ const getInterPath = (subset: string, weight = 400) => `@fontsource/inter/files/
 const getNotoPath = (name: string, subset: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${subset}-400-normal.woff`;
 /**
- * Lists the most useful files of a large font, e.g. a Chinese one. Such a font is split into numbered files, and the
- * files with the highest numbers contain the most common letters.
+ * Returns the paths of the most useful files of a large font, e.g. of a Chinese font. Such a font is split into
+ * numbered files, and the files with the highest numbers contain the most common letters.
  */
 const listFontFiles = (name: string, firstNumber: number, lastNumber = 119) =>
   Array.from({ length: lastNumber - firstNumber + 1 }, (_, index) => getNotoPath(name, lastNumber - index));
@@ -34,7 +34,9 @@ const listFontFiles = (name: string, firstNumber: number, lastNumber = 119) =>
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
 const japaneseFonts = listFontFiles('jp', 104);
-/** Font files by script. To draw a letter, the files of the first pattern that matches the letter are searched. */
+/**
+ * Font files by script. To draw a letter, the server searches the files of the first pattern that matches the letter.
+ */
 const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japaneseFonts],
   [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chineseFonts, ...japaneseFonts]],

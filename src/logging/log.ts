@@ -107,8 +107,8 @@ export interface CallEvent {
 }
 
 /**
- * The tool name under which the log and the metrics contain the sign-in page's checks of API keys. They treat such a
- * check like a tool call, although no tool has this name.
+ * The tool name under which the log and the metrics record that the sign-in page has checked an API key. Such a check
+ * is recorded like a tool call, although no tool has this name.
  */
 export const signInToolName = 'sign_in';
 

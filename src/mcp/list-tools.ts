@@ -186,8 +186,8 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
 }
 
 /**
- * Formats the allowed values of a filter key. If these values include the names of all list keys, the phrase `any list
- * key` replaces the names. Likewise, `any name before From/To` replaces the names of all ranges.
+ * Formats the allowed values of a filter key. If these values include all other filter keys that take a list, the
+ * phrase `any list key` replaces these keys. Likewise, `any name before From/To` replaces the names of all ranges.
  */
 function formatAllowedValues(
   { key, values, open }: SearchFilter,

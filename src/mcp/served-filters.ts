@@ -78,8 +78,8 @@ const fetchWithNodeHttp: Fetch = async (url, { headers, signal }) => {
 };
 
 /**
- * Returns true for a single word of at most 40 characters, e.g. `startedAtFrom`. From another server, a model may read
- * only such words, because a single word cannot contain an instruction.
+ * Returns true for a single word of at most 40 characters, e.g. `startedAtFrom`. The model may read single words from
+ * another server, but no sentences, because a sentence could be an instruction to the model.
  */
 const isSingleWord = (word: string): boolean =>
   word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);

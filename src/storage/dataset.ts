@@ -66,8 +66,8 @@ export type DatasetCaller = Pick<CallOwner, 'tenantId' | 'apiKey'>;
 interface ItemBatch extends ItemSource {
   type: ItemType;
   /**
-   * Parses and returns the ads or pages. Called only when a tool reads the dataset, so that paid calls need not wait
-   * for the parsing.
+   * Parses and returns the ads or pages. A dataset in memory usually calls this function only when a tool reads the
+   * dataset, so that paid calls need not wait for the parsing.
    */
   items(): readonly unknown[];
   /** The text of the API response. Set if the text is stored until its items are parsed. */

@@ -208,7 +208,10 @@ class FolderDatasets implements Datasets {
   }
 }
 
-/** How long the folder remembers which account an API key belongs to, in milliseconds. */
+/**
+ * How long the folder remembers which account an API key belongs to, in milliseconds. The stored account is used while
+ * the service is unreachable.
+ */
 const accountTtlMs = 400 * dayMs;
 /** The kinds of errors that mean that the service is unreachable. */
 const unreachableKinds: readonly ErrorKind[] = ['network', 'timeout', 'unavailable'];

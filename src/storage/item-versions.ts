@@ -62,8 +62,8 @@ export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
   JSON.parse(toBuffer(json).toString()) as JsonObject;
 
 /**
- * Wraps bytes in a `Buffer` without copying them, because `Buffer` decodes non-ASCII text a third faster than
- * `TextDecoder`.
+ * Wraps bytes in a `Buffer` without copying them. The bytes are decoded as a `Buffer`, because `Buffer` decodes
+ * non-ASCII text a third faster than `TextDecoder`.
  */
 const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
@@ -194,8 +194,8 @@ export const hasSameContent = (left: VersionJson, right: VersionJson): boolean =
 export const readVersionCounters = (version: VersionJson): CounterValues => summarizeVersion(version).counts;
 
 /**
- * Caches the content hash and the counters of each version, keyed by the JSON bytes of the version. Without this cache,
- * each read of a large dataset would parse all versions again.
+ * Caches the hash of the content and the counters of each version. The key is the object with the JSON bytes of the
+ * version. Without this cache, each read of a large dataset would parse all versions again.
  */
 const cachedVersionSummaries = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
@@ -228,7 +228,7 @@ const isJsonObject = (value: unknown): value is JsonObject =>
 
 /**
  * The names of the fields that contain an object. In a list response, these objects have fewer fields than in the
- * response for a single item.
+ * response for a single item, so `mergeObjects` merges them field by field.
  */
 const nestedFieldNames = ['page', 'website'];
 

@@ -27,8 +27,8 @@ const maxUnparsedChars = 16 * MB;
  */
 const parseDelayMs = 10;
 /**
- * The assumed length of an API response whose text is not stored, and the memory overhead of each response, both in
- * characters.
+ * Used to estimate the size of the waiting API responses, in characters. `assumedResponseChars` is the assumed length
+ * of a response whose text is not stored. `responseOverheadChars` is added to the length of every response.
  */
 const assumedResponseChars = 100_000;
 const responseOverheadChars = 1000;
@@ -39,8 +39,8 @@ interface UnparsedResponse {
 }
 
 /**
- * The memory limit for the labels, watches and reports of all tenants together, in bytes. At this limit, the server
- * refuses new records.
+ * The memory limit for the labels, watches and reports of all tenants (API keys) together, in bytes. At this limit, the
+ * server refuses new records.
  */
 const maxRecordBytes = 64 * MB;
 
@@ -143,7 +143,7 @@ export class MemoryDatasets implements Datasets {
 
   /**
    * Parses waiting responses until at most `maxUnparsedChars` characters remain. On a busy server, parsing only one
-   * response per run would not be enough.
+   * response each time would not be enough.
    */
   #parseOldResponses(): void {
     this.#parseTimer = undefined;

@@ -21,8 +21,9 @@ export interface Store {
    */
   readItems(collectionName: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /**
-   * Writes each item that still has the expected sequence number. Then evicts the oldest items above the limits.
-   * Returns the ids of the items that were not written because another process had changed them.
+   * Writes each item that still has the expected sequence number. Then evicts the items that have not changed for the
+   * longest time until the collection is within `limits`. Returns the ids of the items that were not written because
+   * another process had changed them.
    */
   putItems(collectionName: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /**

@@ -237,7 +237,7 @@ async function computeMaxCharge(
       })
     )?.atMost;
   const fullPrice = await getMaxPrice(maxAds);
-  // If more ads match now than at the last count, the check reads one more page.
+  // If more ads match now than at the last count, the check reads one more page. Include the price of this page.
   const extraPagePrice =
     matchingCount === undefined || matchingCount >= maxAds
       ? 0
@@ -249,8 +249,9 @@ async function computeMaxCharge(
 }
 
 /**
- * Stores the checks. Then marks their gatherings (stored search results) as reported, so that the next check does not
- * report the same changes. If the process ends between these two steps, the next check reports the changes once more.
+ * Stores the checks of watches (repeated searches). Then marks their gatherings (stored search results) as reported, so
+ * that the next check does not report the same changes. If the process ends between these two steps, the next check
+ * reports the changes once more.
  * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {

@@ -208,8 +208,8 @@ const ValueCounts = z.object({
 const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
 /**
- * Parses the number of ads for each value. Returns undefined if the response has no such counts. Only a local library
- * (a server of imported ads) sends them.
+ * Parses the number of ads for each value of a filter key. Returns undefined if the response has no such numbers. Only
+ * a local library (a server of imported ads) sends them.
  */
 function parseValueCounts(counts: unknown) {
   const { data } = ValueCounts.safeParse(counts);

@@ -5,8 +5,8 @@ import { estimateRemainingAds } from './gather-ads.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
- * Collects the data from which coverage is computed, i.e. which ads a query result is based on and which ads are
- * missing. Does not call the service.
+ * Collects the data for computing coverage. The coverage of a query result says which ads the result is based on and
+ * which ads are missing. Does not call the service.
  */
 export async function readCoverageInput(
   contents: DatasetContents,

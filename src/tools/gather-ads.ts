@@ -146,7 +146,7 @@ export async function requireFreeReading(
 const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', wasSent: false });
 
-/** If an ad count is older than this, in milliseconds, the estimate mentions the time of the count. */
+/** The age of an ad count, in milliseconds, above which an estimate mentions when the ads were counted. */
 const minMentionedCountAgeMs = dayMs;
 
 type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
@@ -336,8 +336,8 @@ async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { 
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
-  // According to the API document, this list has no further pages. If the response announces another page anyway, it
-  // may contain the collection, so do not report an error.
+  // According to the API document, this list has no further pages. If the response announces another page anyway, that
+  // page may contain the collection, so do not report an error.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });

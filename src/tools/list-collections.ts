@@ -13,8 +13,8 @@ import { defineTool, readOnlyAnnotations } from './tool.ts';
 const views: ItemViews<CollectionView> = { viewItem: buildCollectionView, formatList: formatCollectionList };
 
 /**
- * Returns true if a collection probably accepts ads, which the API document does not define. A collection of type
- * `pages`, or one with pages but no ads, is assumed to accept only pages.
+ * Returns true if a collection probably accepts ads. The API document does not define which collections accept ads. A
+ * collection of type `pages`, or one with pages but no ads, is assumed to accept only pages.
  */
 const canContainAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);

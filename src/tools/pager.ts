@@ -191,7 +191,8 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
-  // Usually, only the first few items fit. Convert the items in batches to waste little work on the other items.
+  // Usually, only the first few items fit. Convert the items in batches, so that little work is wasted on items that do
+  // not fit.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
     const nextItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
     items.push(...nextItems.map((item) => views.viewItem(item)));

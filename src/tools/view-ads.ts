@@ -127,8 +127,8 @@ export const viewAds = defineTool({
         usesPreviewSize: comparison !== undefined,
       },
     );
-    // Leave out the sheet for hosts that show no pictures to their model. The sheet was drawn anyway, because drawing
-    // loads the pictures, whose hashes are stored below.
+    // Leave out the sheet of pictures if the host does not show pictures to its model. The sheet was drawn anyway,
+    // because drawing loads the pictures, whose hashes are stored below.
     const sheet = context.allowsPictures
       ? drawnSheet
       : { tiles: drawnSheet.tiles, jpeg: undefined, reason: picturesNotAllowedReason };

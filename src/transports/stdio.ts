@@ -99,8 +99,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 }
 
 /**
- * Writes a JSON-RPC message to the output, which the transports of all MCP revisions share. Resolves when the message
- * has been sent.
+ * A function that writes a JSON-RPC message to the output and resolves when the message has been sent. The transports
+ * of all MCP revisions write to the same output.
  */
 type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 

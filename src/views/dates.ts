@@ -76,7 +76,7 @@ function addUtcOffset(text: string): string {
   if (day !== undefined)
     return `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`;
   // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`, and even finds dates in
-  // ordinary text. Therefore, reject a text without a year.
+  // ordinary text. For a text without a year, therefore return an empty string, which `Date.parse` rejects.
   if (!yearPattern.test(text)) return '';
   return zonePattern.test(text) ? text : `${text} UTC`;
 }

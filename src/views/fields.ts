@@ -21,8 +21,8 @@ export interface ApiField {
    */
   board?: 'brief' | 'full';
   /**
-   * The word that precedes the number in a text, e.g. `reach` in `reach 800000`. Set only if the word needs no
-   * explanation.
+   * The phrase that precedes the value of the field in a text, e.g. `reach` in `reach 800000`. Set only if the phrase
+   * needs no explanation.
    */
   phrase?: string;
   /**

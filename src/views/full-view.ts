@@ -43,8 +43,8 @@ export const buildFullItem = (apiObject: unknown, maxTokens: number): UntypedFie
   buildFullView(apiObject, dataTokensPerTextToken * maxTokens, raiseLimitHint);
 
 /**
- * Schema of `otherTypes`, an object with the fields whose type differs from the API document. If one of them were in
- * its usual place, a client that validates results would reject the whole paid result.
+ * Schema of `otherTypes`, an object with the fields whose type differs from the API document. If such a field
+ * kept its place in the result, a client that validates results would reject the whole paid result.
  */
 export const getOtherTypesSchema = createSchemaLazily(() =>
   z.looseObject({}).optional().describe('Fields whose values have another type than this schema states.'),

@@ -20,7 +20,7 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
 }
 
 /**
- * The maximum number of characters to read from a text. The detector uses only 1,000 characters, but some characters,
+ * The maximum number of characters to read from a text. The detector uses only 1,000 characters, but parts of the text,
  * such as URLs and hashtags, are removed first.
  */
 const maxReadChars = 1500;

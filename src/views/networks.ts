@@ -19,7 +19,7 @@ export const abbreviateNetwork = (networkName: string) => networkAbbreviations.g
 
 /**
  * Explains the abbreviations of the ad networks in a list of ads, e.g. `FB facebook, IG instagram`. Returns undefined
- * if there are none.
+ * if no ad in the list runs on a network with an abbreviation.
  */
 export function formatNetworkLegend(
   items: readonly { publisherPlatform?: readonly string[] | undefined }[],

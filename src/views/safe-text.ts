@@ -65,7 +65,7 @@ export const isWord = (text: string): boolean =>
 /** Matches characters that have a special meaning in Markdown or HTML. */
 const markupPattern = /[[<`\]!]/;
 
-/** Inserts spaces and look-alike characters into Markdown and HTML, so that hosts show it as plain text. */
+/** Inserts spaces and look-alike characters into Markdown and HTML, so that MCP hosts show both as plain text. */
 export function disableMarkup(text: string): string {
   if (!markupPattern.test(text)) return text;
   return text
@@ -166,8 +166,8 @@ const suspectCharacterPattern = new RegExp(
 const isFlag = (match: string) => match.length > 2;
 
 /**
- * Returns the length of the first `maxCombiningMarks` characters of a sequence of combining marks. `sanitize` removes
- * the marks after them.
+ * Returns the length of the first `maxCombiningMarks` characters of a sequence of combining marks, in UTF-16 code
+ * units. `sanitize` removes the marks after these characters.
  */
 function measureAllowedMarks(marks: string): number {
   let end = 0;

@@ -98,8 +98,8 @@ const singleTokenCost = 90;
 const frequentPairCost = 14;
 
 /**
- * Adds up the costs of characters until the sum would exceed `maxCost`. Returns the length and the cost of the text
- * before this limit.
+ * Adds up the costs of the characters of a text, in hundredths of a token, until the sum would exceed `maxCost`.
+ * Returns the length and the cost of the beginning of the text that does not exceed `maxCost`.
  */
 function sumTokenCosts(text: string, maxCost: number): { cost: number; end: number } {
   costTables ??= computeCostTables();
@@ -226,9 +226,9 @@ export interface TextLimits {
 }
 
 /**
- * Shortens a text to a number of estimated tokens and of UTF-8 bytes, and adds the number of missing characters. Keeps
- * the last paragraph, because a list ends with the cursor of the next page. This function is a last resort, because
- * most tools already return texts within the limits.
+ * Shortens a text to at most `maxTokens` estimated tokens and `maxBytes` UTF-8 bytes, and adds the number of missing
+ * characters. Keeps the last paragraph, because a list ends with the cursor of the next page. This function is a last
+ * resort, because most tools already return texts within the limits.
  */
 export function clampText(text: string, { maxTokens, maxBytes = Number.POSITIVE_INFINITY }: TextLimits): string {
   if (fitsWithin(text, maxTokens) && measurePrefixWithinBytes(text, maxBytes) === text.length) return text;

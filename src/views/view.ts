@@ -59,7 +59,10 @@ export const readId = (id: unknown): string => readText(isNumber(id) ? String(id
 const maxListedWords = 12;
 const wordTokens = 12;
 
-/** The type that `copyFields` expects of a field. A number stands for a text, and is its maximum length in tokens. */
+/**
+ * The rule by which `copyFields` copies a field. `'number'`, `'flag'` and `'words'` are the types that the field must
+ * have. A number, such as 40, means that the field must be a text, and is the maximum length of the text in tokens.
+ */
 type FieldCopyRule = number | 'number' | 'flag' | 'words';
 
 /**

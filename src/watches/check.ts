@@ -38,7 +38,7 @@ export const defaultMaxAdsPerCheck = 1000;
 /**
  * Checks watches (searches that are repeated to find new ads). The watch whose last check is the oldest comes first.
  * Watches with the same search share the ads that are read, so that the caller pays for these ads only once.
- * @returns the checked watches, and the reason if the tool call ended before all watches were read
+ * @returns the checked watches, and the reason if the tool call ended before all watches were checked
  */
 export async function runWatchChecks(
   watches: readonly Watch[],
@@ -150,7 +150,7 @@ const addWatchToProgress = ({ onProgress }: CheckContext, messagePrefix: string,
 
 /**
  * Compares the ads that a check read with the last complete check of the same watch. Returns undefined if the check
- * read no ads.
+ * stopped before it read any ads.
  */
 function createWatchCheck(
   watch: Watch,

@@ -26,13 +26,17 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * The maximum number of days before the last check whose launches are compared. If an interval is longer than a week,
- * up to eight intervals are compared instead.
+ * The maximum number of days before the last check whose launches are compared. The days are divided into intervals as
+ * long as the time since the last check. If an interval is longer than a week, up to eight intervals are compared, even
+ * if they cover more days.
  */
 const maxComparedDays = 56;
-/** The minimum number of these days. If the launches of fewer days are known, nothing is compared. */
+/** The minimum number of days before the last check whose launches must be known. Otherwise, nothing is compared. */
 const minComparedDays = 28;
-/** Limits the number of intervals that are longer than a week. For shorter intervals, the limits in days apply. */
+/**
+ * The limits of the number of compared intervals if an interval is longer than a week. For shorter intervals,
+ * `maxComparedDays` and `minComparedDays` apply instead.
+ */
 const intervalCountLimits = { most: 8, least: 4 };
 /**
  * The minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a

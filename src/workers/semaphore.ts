@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 
 interface SemaphoreOptions {
-  /** The maximum number of slots that all keys together may use at the same time. */
+  /** The number of slots, i.e. the maximum number of calls that run at the same time, for all keys together. */
   maxRunning: number;
-  /** The maximum number of slots that one key may use at the same time. By default, one key may use all slots. */
+  /** The maximum number of calls of one key that run at the same time. By default, one key may use all slots. */
   maxRunningPerKey?: number;
   /**
    * The maximum number of waiting calls, for all keys together. The default is 256, i.e. four calls for each of 64

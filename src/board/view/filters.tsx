@@ -16,7 +16,7 @@ const collapsedValueCount = 2;
 
 /**
  * The filters of the board: one row per facet (a property of ads, such as *Country*), with the values that the user can
- * select.
+ * choose.
  */
 export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
   const { chosenValues, ads, openVariantId, formats } = view.state;
@@ -61,8 +61,8 @@ interface FacetGroupProps {
 
 function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
   const { title } = getFacet(values[0]?.facet ?? 'state');
-  // The `rank` of a value is its position among all values of the facet. It does not depend on the selection, so the
-  // visible values stay in place while the user selects some of them.
+  // The `rank` of a value is its position among all values of the facet. The rank does not depend on the chosen values,
+  // so the visible values stay in place while the user chooses some of them.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
   const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
   const hiddenCount = values.length - visibleValues.length;

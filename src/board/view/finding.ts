@@ -182,8 +182,8 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 }
 
 /**
- * If the service last saw at least this share of the ads on one day, the list is probably incomplete: it lacks ads that
- * ended before that day.
+ * The share of ads (0 to 1) from which a list of ads counts as incomplete. If the service last saw at least this share
+ * of the ads on the same day, the list probably lacks ads that ended before that day.
  */
 const maxShareOnOneDay = 0.8;
 

@@ -39,7 +39,10 @@ export function formatEstimate({ context, formats }: BoardState): string | undef
   return `${adsText}${pages === null ? '' : ` ${pagesText}`}, ${formatPrice(price, formats)}`;
 }
 
-/** Formats a price, e.g. `free`, `15 credits`, `at most 3 credits` or `between 3 and 146 credits`. */
+/**
+ * Formats a price, e.g. `free`, `15 credits`, `at most 3 credits` or `between 3 and 146 credits`. If `price` is
+ * undefined or 0, the price is unknown.
+ */
 export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, formatNumber }: Formats): string {
   if (!price) return 'at an unknown price';
   const { atLeast, atMost } = price;

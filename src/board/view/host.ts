@@ -14,7 +14,8 @@ export type JsonObject = Record<string, unknown>;
 export type Host = ReturnType<typeof connectHost>;
 
 /**
- * The host's requests that the board supports, each with the board's response. The board rejects all other requests.
+ * The requests that the board accepts from the host, by method, each with the response that the board sends. The board
+ * rejects all other requests.
  */
 const responsesByMethod: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFoundError = { code: -32_601, message: 'The board does not know this method.' };
@@ -225,8 +226,8 @@ export interface DisplayState {
 }
 
 /**
- * The maximum height of the board in pixels, by display mode. A taller board gets a scroll bar, so that the
- * conversation around the board remains visible.
+ * The maximum height of the board in pixels, for the display mode `inline` and for all other modes. A taller board gets
+ * a scroll bar, so that the conversation around the board remains visible.
  */
 const maxHeightsPx = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';

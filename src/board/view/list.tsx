@@ -141,7 +141,7 @@ const OpenButton = ({ ad, view }: ItemProps) => (
   </button>
 );
 
-/** A button that opens all ads with nearly the same text as this ad. Renders nothing if there are no such ads. */
+/** A button that opens all ads with nearly the same text as this ad. Renders nothing if no other ad has such a text. */
 function VariantsButton({ ad, adCount, view }: ItemProps) {
   if (adCount < 2) return null;
   const openVariantAds = () => {

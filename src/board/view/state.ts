@@ -12,7 +12,7 @@ export interface BoardState {
   /** Functions that format numbers and dates in the user's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
-  /** The ads that match the filters that the user has selected on the board. */
+  /** The ads that match `chosenValues`, the filter values that the user has chosen on the board. */
   visibleAds: readonly BriefAd[];
   /**
    * The ads of each card, in the order of the cards. A card represents a single ad, or all visible ads with nearly the
@@ -280,14 +280,14 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
 }
 
 /**
- * The filter values that the user has selected, by facet (e.g. the country). An ad matches if it has at least one of
- * the selected values of each facet.
+ * The filter values that the user has chosen, by facet (e.g. the country). An ad matches if it has at least one of the
+ * chosen values of each facet.
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
 /**
- * Returns the names of the facets for which an ad has none of the selected values. If there are any such facets, the
- * filters hide the ad.
+ * Returns the names of the facets for which an ad has none of the values that the user has chosen. If there are any
+ * such facets, the filters hide the ad.
  */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
@@ -307,7 +307,7 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
 
 /**
  * A value of a facet, e.g. `Germany` for the facet `country`, with the number of ads that the board would show if the
- * user selected this value.
+ * user chose this value.
  */
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
@@ -319,7 +319,7 @@ const maxValuesWithOneAd = 8;
 
 /**
  * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `ads` is the number of
- * ads that have the value and match the selected values of all other facets.
+ * ads that have the value and match the chosen values of all other facets.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
@@ -342,7 +342,7 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
     );
     if (!isFilter && !chosenValues[facetName]?.size) return [];
     // Sort by the number of all ads with a value, not only of the matching ads. The order then does not depend on the
-    // selection, so values keep their place when the user selects one of them.
+    // chosen values, so values keep their place when the user chooses one of them.
     const sortedCounts = [...counts].sort(
       isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
     );
@@ -356,8 +356,8 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
 }
 
 /**
- * Selects a value of a facet, e.g. a country, or deselects the value if it is already selected. Returns the new
- * selection.
+ * Adds a value of a facet, e.g. a country, to the chosen values, or removes the value if it is already chosen. Returns
+ * the new chosen values.
  */
 export function toggleValue(chosenValues: ChosenValues, facetName: FacetName, value: string): ChosenValues {
   const values = new Set(chosenValues[facetName]);

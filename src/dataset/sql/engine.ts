@@ -172,8 +172,8 @@ export class SqlEngine {
   }
 
   /**
-   * Compiles up to two SQL statements from a text and passes them to `createReader`. Releases the statements if an
-   * error occurs.
+   * Compiles up to two SQL statements from a text and passes them to `createReader`, which rejects a second statement.
+   * Releases the statements if an error occurs.
    */
   #compile(sql: string, createReader: (statements: readonly number[]) => RowReader): RowReader {
     const { capi, wasm } = this.#sqlite;
@@ -596,7 +596,7 @@ const convertInfiniteNumber = (number: number): number | string =>
 
 const maxBlobBytes = 10_000;
 
-/** Formats binary data as an SQL literal, e.g. `x'00ff'`. Long data is cut. */
+/** Formats binary data as an SQL literal, e.g. `x'00ff'`. Data with more than `maxBlobBytes` bytes is cut. */
 function formatBlob(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.subarray(0, maxBlobBytes)).toString('hex');
   return `x'${hex}${bytes.length > maxBlobBytes ? `… (+${bytes.length - maxBlobBytes} bytes)` : "'"}`;

@@ -40,8 +40,8 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
  */
 const currentAdsView = 'current_ads';
 /**
- * A column that the view `current_ads` reads. If SQLite reports that `current_ads` reads it, the statement uses the
- * view. A common table expression called `current_ads` hardly ever reads this column.
+ * A column that the view `current_ads` reads. If SQLite reports that `current_ads` reads this column, the statement
+ * uses the view. A common table expression called `current_ads` hardly ever reads this column.
  */
 const columnReadByCurrentAdsView = 'gathered.adId';
 
@@ -65,8 +65,8 @@ export class ReadColumns {
   }
 
   /**
-   * Adds a table that the statement joins. Ignores the table `ads`, because the statement may only read the view
-   * `current_ads`, which opens this table too.
+   * Adds a table that the statement joins. Ignores the table `ads`, because a statement that reads only the view
+   * `current_ads` opens this table too.
    */
   addJoinedTable(table: string): void {
     if (isAdTable(table) && table !== 'ads') this.add(table, '', '');

@@ -23,7 +23,7 @@ export const statementLimits: StatementLimits = {
   tableBytes: 768 * 2 ** 20,
 };
 
-/** The limits that SQLite itself enforces, as arguments of `sqlite3_limit`. */
+/** The limits that SQLite itself enforces. Each name and value are the arguments of a call of `sqlite3_limit`. */
 export const sqliteLimits = {
   /** The maximum size of a text, a blob or a row, in bytes. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
@@ -66,7 +66,9 @@ export interface QueryOptions {
 export interface ReadFields {
   /** The number of ads that the statement reads: all ads of the dataset, or only the ads in the view `current_ads`. */
   totalAds: number;
-  /** The number of these ads by advertiser key, e.g. `page 12345` (see `createAdvertiserKeyFinder`). */
+  /**
+   * The number of ads that the statement reads, by advertiser key, e.g. `page 12345` (see `createAdvertiserKeyFinder`).
+   */
   adsByAdvertiser: ReadonlyMap<string, number>;
   /**
    * The fields that the statement reads. An ad with several values for a field, such as several countries, is counted

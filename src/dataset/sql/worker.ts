@@ -12,8 +12,9 @@ import {
 } from './statement.ts';
 
 /**
- * The data that the pool passes to this worker thread. A worker contains the tables of one tenant (API key). When these
- * tables are outdated, the pool empties the worker or terminates it.
+ * The data that the pool passes to this worker thread. `stop` contains a flag that the pool sets to interrupt the
+ * current statement. A worker contains the tables of one tenant (API key). When these tables are outdated, the pool
+ * empties the worker or terminates it.
  */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopFlag = new Int32Array(stop);

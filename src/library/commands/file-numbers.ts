@@ -91,18 +91,18 @@ export function groupByNumber<File extends ParsedFileName>(files: readonly File[
   );
 }
 
-/** The largest number in a file name that is taken for a page number. A larger number may be an id. */
+/** The largest number in a file name that is treated as a page number. A larger number may be an id. */
 const maxPageNumber = 999;
 /**
- * The largest number in a file name that is taken for the index of the first record in the file. A larger number may be
- * an id.
+ * The largest number in a file name that is treated as the index of the first record in the file. A larger number may
+ * be an id.
  */
 const maxRecordIndex = 1_000_000;
 
 /**
  * If the numbers in file names have a gap, returns a sentence about the missing file. Otherwise returns undefined.
- * @param hasNextPage returns true for a file that says that more results follow; a number above 999 can then be a page
- * number
+ * @param hasNextPage returns true if the file with this name says that more results follow; if it does, even a number
+ * above 999 can be a page number
  */
 export function findNumberGap(
   fileNames: readonly string[],

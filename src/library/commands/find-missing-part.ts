@@ -11,10 +11,11 @@ import {
 } from './file-numbers.ts';
 
 /*
- * Finds out whether the files of an import lack a part of the search results. A service returns results in pages, and
- * a page says that more results follow, but rarely which page it continues. A lost page can therefore only be noticed
- * if the order of the pages is known. Pages of one search are in one file, or in files whose names differ in one number.
- * Many files, such as tables, say nothing about other pages. Their numbers still show if a file between them is missing.
+ * Finds out whether the files of an import lack a part of the search results. A service returns results in pages, and a
+ * page says that more results follow, but rarely which page it continues. A lost page can therefore only be noticed if
+ * the order of the pages is known. Pages of one search are in one file, or in files whose names differ in one number.
+ * Many files, such as tables, say nothing about other pages. Their numbers still show if a file between them is
+ * missing.
  */
 
 /** The import report about a file, with the name of the file. */
@@ -98,8 +99,8 @@ function listDistinctResultPages(files: readonly ImportedFile[]): FileWithResult
 }
 
 /**
- * Returns true if a file contains only an empty page and follows a page of search results. Such a file is not an error,
- * because some APIs announce a next page even if no results follow.
+ * Returns true if a file contains only a result page without results, and the file before it announces a next page.
+ * This is not an error, because some APIs announce a next page even if no results follow.
  */
 function isEmptyLastFile(file: ImportedFile, fileGroups: readonly FileWithResultPages[][]): boolean {
   const { ads, pages, repeated, skipped, problems, resultPages } = file;
@@ -117,7 +118,10 @@ function findMissingPage(fileGroup: readonly FileWithResultPages[]): string | un
   let continuedPage: { file: ImportedFile; page: ResultPage } | undefined;
   /** The number of records on the current page and the earlier pages of the same search. */
   let recordCount = 0;
-  /** The total number of search results that the latest of these pages states, if any. */
+  /**
+   * The total number of search results that the latest page of the current search states. Undefined if no page of the
+   * search states a total.
+   */
   let totalResults: number | undefined;
   const describeGap = (file: ImportedFile, page: ResultPage) =>
     page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, totalResults ?? 0, recordCount);
@@ -127,7 +131,7 @@ function findMissingPage(fileGroup: readonly FileWithResultPages[]): string | un
     if (!continuedPage && page.hasPrevious)
       return `${file.name} does not contain the first results, and the page before them is missing`;
     recordCount = page.recordCount + (continuedPage ? recordCount : 0);
-    // The total may change while a program requests the pages, so use the total of the latest page.
+    // The total number of results may change while a program requests the pages, so use the total of the latest page.
     totalResults = page.totalRecords ?? (continuedPage ? totalResults : undefined);
     const hasUnreadResults = totalResults !== undefined && recordCount < totalResults;
     if (hasUnreadResults && page.isLast && !page.hasNextPage) return describeGap(file, page);

@@ -69,8 +69,8 @@ export async function lockDatabase(path: string) {
 }
 
 /**
- * Returns the device number and inode number of a file. Other numbers mean that the file was replaced, because the
- * system does not reuse the inode number of an open file.
+ * Returns the device number and inode number of a file. If these numbers change, the file was replaced, because the
+ * operating system does not reuse the inode number of an open file.
  */
 function readFileIdentity(path: string): string | undefined {
   const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -78,8 +78,8 @@ function readFileIdentity(path: string): string | undefined {
 }
 
 /**
- * Replaces NUL characters in a text. For SQLite, a text ends at a NUL character, so a search for the text would
- * otherwise find too many rows.
+ * Replaces NUL characters in a text. For SQLite, a text ends at a NUL character. A query would therefore compare only
+ * the characters before it and find too many rows.
  */
 const replaceNulCharacters = (parameter: SqlParameter) =>
   typeof parameter === 'string' ? parameter.replaceAll('\0', '\uFFFD') : parameter;
@@ -285,8 +285,8 @@ const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) 
  */
 const indexVersion = 7;
 /**
- * The version of the database file, which SQLite stores in `PRAGMA user_version`. It is a hash of the tables, the tag
- * keys and `indexVersion`, so it changes with each of them.
+ * The version of the database file, which SQLite stores in `PRAGMA user_version`. It is a hash of the table
+ * definitions, the tag keys and `indexVersion`, so it changes with each of them.
  */
 const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tablesSql, tagKeys])).slice(0, 7), 16);
 

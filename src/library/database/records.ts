@@ -17,8 +17,8 @@ import type { Database } from './database.ts';
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /**
- * Records whose JSON is generated on demand. The database contains only what searches need, so that the file with the
- * demo data stays small.
+ * A source of records whose JSON is generated on demand. The database contains only the data that searches need, so
+ * that the file with the demo data stays small.
  */
 export interface ExternalRecords {
   /** Returns the row number of a record, or undefined if there is no such record. */
@@ -111,8 +111,8 @@ export function createRecordStore(database: Database, externalRecords?: External
 /** Creates a function that writes the columns, words, tags and JSON of a record to the tables of its type. */
 function createRecordWriter(database: Database, { name, measures, getTexts, tags }: RecordType) {
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
-  // Do not use an upsert. SQLite runs an upsert in a savepoint, which flushes the buffer of the full-text index. An
-  // import would take twice as long.
+  // Do not use an upsert. SQLite runs an upsert in a savepoint (a nested transaction), which flushes the buffer of the
+  // full-text index. An import would therefore take twice as long.
   const insertSql = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
   const insertTextSql = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
   const updateSql = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
@@ -173,7 +173,8 @@ function createTagWriter(database: Database, itemType: ItemType) {
   const selectTagListSql = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
     FROM ${itemType}_tag_values`;
   const deleteTagsSql = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
-  // `OR IGNORE` avoids the savepoint that SQLite opens for any statement that may fail after its first row.
+  // `OR IGNORE` avoids the savepoint (a nested transaction) that SQLite opens for any statement that may fail after its
+  // first row.
   const insertTagsSql = `INSERT OR IGNORE INTO ${itemType}_tags (tag, record, isCounted)
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 

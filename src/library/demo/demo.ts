@@ -104,7 +104,7 @@ async function writeTemporaryFile(fileContent: Uint8Array) {
   const path = join(folder, 'demo.db');
   await writeFile(path, fileContent);
   // Delete the file and the folders one by one. `rm` could delete the folder with its contents, but the first call of
-  // `rm` loads another module.
+  // `rm` loads another module, which takes time.
   const remove = async () => {
     await unlink(path);
     // SQLite creates this folder to lock an open database.

@@ -20,8 +20,8 @@ interface EarlierValue {
 }
 
 /**
- * The maximum number of earlier values per field in the history of an ad. When there are more, the oldest values are
- * dropped.
+ * The maximum number of earlier values per field in the history of an ad. When a field has more earlier values, the
+ * oldest ones are dropped.
  */
 const maxEarlierValues = 20;
 /**
@@ -78,8 +78,8 @@ export function fillMissingFields(newerAd: JsonObject, olderAd: JsonObject): Jso
 
 /**
  * Copies the measured fields, e.g. the spend, from the older version of an ad if the newer version does not have them.
- * Otherwise, a scrape without spend would delete the spend of an earlier download. All other fields of the newer version
- * stay as they are, because an advertiser may have removed a text or a link.
+ * Without these copies, importing a scrape without spend would delete the spend of an earlier download. All other
+ * fields of the newer version stay as they are, because an advertiser may have removed a text or a link.
  */
 export const keepMeasuredFields = (newerAd: JsonObject, olderAd: JsonObject): JsonObject =>
   fillMissingFields(newerAd, Object.fromEntries(Object.entries(olderAd).filter(([name]) => measuredFields.has(name))));
@@ -131,7 +131,8 @@ function hasValue(ad: JsonObject, fieldName: string): boolean {
  * @param ad the newer version, or the combination of both versions
  */
 export function addHistory(ad: JsonObject, olderAd: JsonObject, nowMs: number): JsonObject {
-  // The imported ad already contains a history, e.g. because this server exported the ad. Keep that history unchanged.
+  // If the imported ad already contains a history, e.g. because this server exported the ad, keep that history
+  // unchanged.
   if (ad.changes !== undefined && ad.changes !== olderAd.changes) return ad;
   const changes: Record<string, unknown> = { ...(isObject(olderAd.changes) ? olderAd.changes : {}) };
   const [newerContent, olderContent] = [extractContent(ad), extractContent(olderAd)];

@@ -99,7 +99,7 @@ function removeQuestionName(
   const questions = collectTexts(ad.questions).filter((otherName) => otherName.toLowerCase() !== lowerCaseName);
   const { questions: _, ...fields } = ad;
   const adWithoutName = questions.length > 0 ? { ...fields, questions } : fields;
-  // The ad is still running, because another saved search finds it.
+  // If another saved search finds the ad, the ad is still running.
   if (questions.length > 0) return adWithoutName;
   const goneAd: JsonObject = { ...adWithoutName, goneAt: new Date(now).toISOString(), isActive: false };
   const endDate = parseTime(ad.endDate);

@@ -13,6 +13,7 @@ import { addQuestionName } from './questions.ts';
 
 /**
  * The outcome of writing a record:
+ * - `new`: the library did not contain the record before this import run.
  * - `updated`: the record replaced a record from an earlier import run.
  * - `repeated`: another record of the same run has the same id.
  * - `older`: the library has a newer version of the ad, so the record was added to the ad's history.
@@ -68,6 +69,7 @@ export async function openRecordWriter(
         isOlder = !isPartialRecord && combinedRuns === undefined && isOlderVersion(ad, storedAd);
         const [newerAd, olderAd] = isOlder ? [storedAd, ad] : [ad, storedAd];
         // Several files of one run may describe the same ads, e.g. one file contains the texts and another the results.
+        // Combine these partial records, so that the later one does not replace the earlier one.
         if (isPartialRecord) mergedAd = format.combinePartialRecords?.(storedAd, ad, reportProblem) ?? ad;
         else if (combinedRuns) mergedAd = addHistory(combinedRuns, storedAd, now());
         else {

@@ -93,7 +93,7 @@ function createMissingValueNotes(search: Search, database: Database): string[] {
   ];
 }
 
-/** The maximum number of values of a key whose records are counted. */
+/** The maximum number of values of a key for which records are counted, e.g. of the countries. */
 const maxCountedValues = 30;
 /**
  * The maximum number of stored values to compare with a misspelled value. Values that start with the same letters are
@@ -177,8 +177,8 @@ export function countByValue(key: string, search: Search, database: Database) {
   }
   const { name } = recordType;
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
-  // Write `+record`, so that SQLite does not use an index on this column. With the index, it would look up each value
-  // for every matching record, which is slower than reading the records of each value.
+  // Write `+record`, so that SQLite does not use an index on this column. With the index, SQLite would look up each
+  // value for every matching record, which is slower than reading the records of each value.
   const countRows = database.all<{ value: string; total: number; valueCount: number }>(
     `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${fromClause} WHERE ${whereClause})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount

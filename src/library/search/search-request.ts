@@ -10,7 +10,7 @@ import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
-/** What a search needs: the database, a codec that signs cursors, and a clock that returns Unix milliseconds. */
+/** The dependencies of a search: the database, a codec for signed cursors, and a clock in Unix milliseconds. */
 export type SearchContext = { database: Database; cursors: CursorCodec; now: () => number };
 
 /**

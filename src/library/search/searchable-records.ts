@@ -168,8 +168,8 @@ function listParentDomains(domain: string): string[] {
 }
 
 /**
- * Returns whether the media of an ad are images or videos. An ad with both is classified as video, because a video
- * usually comes with still images.
+ * Returns `video` or `image`, depending on the media of an ad, or null if the ad has neither. An ad with both is
+ * classified as video, because a video usually comes with still images.
  */
 function classifyMedia(media: Ad['media'] = []): string | null {
   if (media.some(({ type }) => type.includes('VID'))) return 'video';
@@ -350,8 +350,8 @@ const adRecordType: RecordType<Ad> = {
       key: 'daysRunning',
       description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
       getValue: (ad) => computeRunningTime(ad, Number.POSITIVE_INFINITY).daysRunning,
-      // The column counts the days up to the last date of the ad. If this date is later than the time of the search
-      // (`asOf`), ignore the end date and count only the days up to `asOf`.
+      // The database column `daysRunning` counts the days up to the last date of the ad. If this date is later than the
+      // time of the search (`asOf`), ignore the end date and count only the days up to `asOf`.
       getSql: (asOf) => {
         const lastSeenSql = `min(ads."lastSeenAt", ${asOf})`;
         const daysSoFarSql = `nullif(max(${buildDayNumberSql(lastSeenSql)} - ${buildDayNumberSql('ads."startedAt"')}, -1), -1)`;

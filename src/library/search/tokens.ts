@@ -22,8 +22,8 @@ const unspacedScripts =
 const unspacedRunPattern = new RegExp(`(${unspacedScripts.source}+)`, 'u');
 
 /**
- * Matches all combining marks after the 30th mark on a character. They are removed first, because normalizing them
- * would take quadratic time. No language uses so many marks, and Unicode's stream-safe text format does not allow more.
+ * Matches all combining marks after the 30th mark on a character. These marks are removed first, because normalizing
+ * them would take quadratic time. No language uses so many marks, and Unicode's stream-safe text format allows only 30.
  */
 const excessMarksPattern = /(\p{M}{30})\p{M}+/gu;
 /** Matches ASCII text, which only needs to be converted to lower case for a search. */

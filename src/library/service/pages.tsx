@@ -53,7 +53,7 @@ const sortOrders = {
   pages: { adsAmount: 'Most ads', pageLikes: 'Most likes', audienceReach: 'Largest reach' },
 } satisfies Record<ItemType, Record<string, string>>;
 
-/** The filters of the list page by their key in the API, each with a label and a function that formats its value. */
+/** The filters of the list page by their key in the API, each with a title and a function that formats its value. */
 const listPageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],

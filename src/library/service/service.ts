@@ -101,9 +101,9 @@ export async function openLibrary(options: LibraryOptions) {
     /** Starts an import run, which may include several files. Returns the number of the run. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
     /**
-     * Marks ads as gone that a saved search no longer finds. `question` is the name of the search, and `run` is the
-     * number of an import run that has imported all its current results. An ad is gone if an earlier import of the
-     * search contained the ad, but this run did not.
+     * Marks the ads that a saved search no longer finds as gone. `question` is the name of the search, and `run` is the
+     * number of an import run that has imported all current results of the search. An ad is gone if an earlier import
+     * of the search contained the ad, but this run did not.
      */
     completeQuestion: async (completion: { run: number; question: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),
@@ -440,8 +440,8 @@ function searchRecords(
 }
 
 /**
- * Creates the response of the operation `whoami`. Without a plan or subscription, its fields contain the text `none`.
- * The response of `getAccount` contains null instead.
+ * Creates the response of the operation `whoami`. Without a plan or subscription, `planId` or `subscriptionStatus` is
+ * the text `none`. In the response of `getAccount`, these fields are null instead.
  */
 function createIdentity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;

@@ -73,7 +73,10 @@ export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
-  /** The documents and collections, sorted by their last write. The one whose last write is oldest is evicted first. */
+  /**
+   * The documents and collections, sorted by their last write. Of the temporary entries, the entry whose last write is
+   * oldest is evicted first.
+   */
   readonly #entries = new Map<string, StoreEntry>();
   /**
    * The memory, in bytes, that temporary entries (which expire within a day) and lasting entries (which live longer)

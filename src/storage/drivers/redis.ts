@@ -138,8 +138,8 @@ interface Script {
 const createScript = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
 /**
- * The first lines of each Lua script that needs the current time. The scripts read the clock of Redis, because the
- * clocks of the replicas may differ.
+ * The first lines of the Lua scripts that read or replace a document. They set `now` to the time in milliseconds by the
+ * clock of Redis, because the clocks of the replicas may differ.
  */
 const readTimeLua = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;

@@ -190,8 +190,8 @@ const estimateBytes = (records: readonly DatasetRecord[]): number =>
 function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
     return `${record.kind[0]}${hashName(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
-  // Two processes may store different steps with the same step number. Their ids differ, because each id contains a
-  // hash of the content.
+  // Two processes may store different steps of a gathering with the same step number. Their ids differ, because each id
+  // contains a hash of the content.
   const contentHash = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
   return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, contentHash)}`;
 }

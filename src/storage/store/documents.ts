@@ -183,7 +183,7 @@ export class Documents {
   }
 
   /**
-   * Puts the document of a reply into the cache.
+   * Puts the document from a reply of the store into the cache, and returns the new cache entry.
    * @param previousEntry the cached document at the time of the request, which is used if the reply has no body
    */
   #cacheReply<Doc>(

@@ -24,7 +24,8 @@ interface EncryptionOptions {
   /** The purpose of the encryption, e.g. `shared state`. Different purposes have different encryption keys. */
   purpose?: string;
   /**
-   * Called once for each reason why values cannot be decrypted. For example, a value was encrypted with another secret.
+   * Called if a value cannot be decrypted, e.g. because it was encrypted with another secret. Called only once for each
+   * reason.
    */
   warn?(message: string): void;
 }

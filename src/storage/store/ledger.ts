@@ -138,7 +138,7 @@ export function openLedger(
 
 /** The stored credit account of an API key or a sign-in connection. */
 export interface StoredAccount {
-  /** The UTC day of a daily account, e.g. `2026-11-22`. */
+  /** The UTC day of the spending, e.g. `2026-11-22`. Set only if the credit budget applies per day. */
   day?: string;
   /** The sum of the charges that the service reported, in credits. */
   spent: number;
@@ -315,8 +315,8 @@ const parsePrices = (serializedPrices: string): Prices =>
   );
 
 /**
- * Opens the record of reached hourly and daily usage limits, which replicas share. If the record cannot be read, the
- * only effect is one call that the service rejects.
+ * Opens the record of the hourly and daily usage limits that API keys have reached. Replicas share this record. If the
+ * record cannot be read, the only effect is one call that the service rejects.
  */
 export function openFullUsageWindows(
   { documents, buildKey }: StoreAccess,

@@ -42,7 +42,9 @@ const claimTtlMs = 3_600_000;
  * causes a stack overflow. Responses of the service have about eight levels.
  */
 const maxResponseDepth = 500;
-/** The memory limit for responses that the store did not accept, in bytes. */
+/**
+ * The memory limit for the responses that the store did not accept, so that only this process caches them, in bytes.
+ */
 const maxLocalCacheBytes = 64 * 1024 * 1024;
 
 interface StoredResponsesOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {

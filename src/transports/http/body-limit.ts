@@ -40,7 +40,7 @@ export async function readBody(
 }
 
 function refuseLargeBody(context: Context): BodyProblem {
-  // The client is still sending the rest of the body. Only closing the connection stops it.
+  // The client is still sending the rest of the body. Only closing the connection stops the client.
   context.header('Connection', 'close');
   return { status: 413 };
 }

@@ -13,7 +13,7 @@ export interface AllowedNames {
   host?: string | undefined;
   /** The allowed host names in the `Host` header. The default is `host` and the loopback names. */
   allowedHosts?: readonly string[] | undefined;
-  /** The host names of web pages that may call the server. */
+  /** The host names (without scheme and port) of the web pages that may call the server. */
   allowedOrigins: readonly string[];
   /** The host of the public URL. It is always an allowed host and an allowed origin. */
   publicHost?: string | undefined;

@@ -82,8 +82,8 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
 }
 
 /**
- * The JSON-RPC error code for invalid parameters. This file creates the response to such a request. All other invalid
- * requests are passed to the SDK, which creates the response and chooses the HTTP status.
+ * The JSON-RPC error code for invalid parameters. This file creates the response to a request with invalid parameters.
+ * All other invalid requests are passed to the SDK, which creates the response and chooses the HTTP status.
  */
 const invalidParamsCode = -32_602;
 

@@ -14,8 +14,8 @@ export interface ListenOptions {
   /** How long a connection may be idle while its request is being served, in milliseconds. 0 means no limit. */
   idleTimeoutMs?: number;
   /**
-   * Replaces the global `Request` and `Response` with the lighter classes of `@hono/node-server`. This is faster for
-   * many small responses, but changes the globals of the whole process.
+   * True to replace the global `Request` and `Response` with the lighter classes of `@hono/node-server`. This is faster
+   * for many small responses, but changes the globals of the whole process.
    */
   useFastResponses?: boolean;
   bounds?: Partial<ConnectionBounds>;

@@ -20,7 +20,10 @@ type Campaign = {
   startedAt: number;
   /** The success of the campaign, from 0 to 1. Ads of successful campaigns run longer and have more duplicates. */
   strength: number;
-  /** Numbers that all ads of the campaign claim in their texts, e.g. "Over 40,000 people chose this product". */
+  /**
+   * The values of the placeholders `{thousands}` and `{tries}` in ad texts, e.g. 40 `thousands` in "Over 40,000 people
+   * chose this product". All ads of the campaign claim the same numbers.
+   */
   claims: { thousands: number; tries: number };
 };
 
@@ -55,8 +58,8 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
 }
 
 /**
- * Functions that simulate missing data, so that the demo shows how tools report it. Each function returns the fields of
- * an ad that it changes.
+ * Functions that simulate missing data, so that the demo shows how tools report missing data. Each function returns the
+ * fields of an ad that it changes.
  */
 const gapSimulators: Record<DataGap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
   /**
@@ -73,7 +76,7 @@ const gapSimulators: Record<DataGap, (ad: Ad, index: number, today: number) => P
    * product for each viewer, but ad libraries show only the template.
    */
   placeholders: (_, index) => (index % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
-  /** The countries of every third ad are unknown. */
+  /** Only every third ad states its countries. The countries of all other ads are unknown. */
   someCountries: (_, index) => (index % 3 === 0 ? {} : { countries: undefined }),
 };
 

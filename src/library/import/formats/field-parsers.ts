@@ -11,7 +11,7 @@ import type { JsonObject } from './import-format.ts';
  */
 export type FieldParser = (sourceValue: unknown, keyName: string, parser: ColumnValueParser) => unknown;
 
-/** Decodes HTML character references in a text, e.g. `&amp;` to `&`. Passes undefined through. */
+/** Decodes HTML character references in a text, e.g. `&amp;` to `&`. Returns undefined unchanged. */
 export function decodeText<Text extends string | undefined>(text: Text): Text {
   return text === undefined ? text : (decodeCharacterReferences(text) as Text);
 }

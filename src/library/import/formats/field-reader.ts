@@ -10,8 +10,9 @@ import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts
 export type FieldRule = readonly [field: string, parse: FieldParser, ...keys: string[]];
 
 /**
- * A rule for reading a range, e.g. into the fields `impressionsMin` and `impressionsMax`. It has the common prefix of
- * the two fields, the keys of imported records, and whether the bounds are whole numbers.
+ * A rule for reading a range, e.g. into the fields `impressionsMin` and `impressionsMax`. It states the common prefix
+ * of the two field names, the keys of imported records that may contain the range, and whether the bounds are whole
+ * numbers.
  */
 export type RangeRule = readonly [field: string, keys: readonly string[], isCount: boolean];
 
@@ -39,8 +40,8 @@ export const listKeysByField = (
 });
 
 /**
- * Returns a field name for each key that has no field in the API. The import stores the value under the key in camel
- * case, e.g. `page_like_count` as `pageLikeCount`.
+ * Returns a field name for each of several keys that have no field in the API. The field name is the key in camel case,
+ * e.g. `pageLikeCount` for `page_like_count`, and the import stores the value under this name.
  */
 export const listCamelCaseFields = (keyNames: string): Record<string, readonly string[]> =>
   Object.fromEntries(

@@ -27,8 +27,8 @@ export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures
 ];
 
 /**
- * Keys of a video or picture that is an object. `urlKeys` may contain its URL, and `previewUrlKeys` the URL of a
- * video's preview image.
+ * Keys of an object that describes a video or picture. One of the `urlKeys` contains the URL of the video or picture,
+ * and one of the `previewUrlKeys` may contain the URL of the video's preview image.
  */
 const urlKeys = ['url', 'videourl', 'videohdurl', 'videosdurl', 'originalimageurl', 'imageurl', 'link', 'src'];
 const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'previewurl', 'thumbnail', 'poster'];

@@ -59,8 +59,8 @@ export class FormatDetector {
   }
 
   /**
-   * Returns true if a value can only be a record. An object whose `id` is not a UUID is ambiguous, because a service
-   * may have wrapped its records in such an object.
+   * Returns true if a value is certainly a record (an ad or an advertiser page). An object whose `id` is not a UUID is
+   * ambiguous, because a service may have wrapped its records in such an object.
    */
   isUnambiguousRecord(value: unknown): boolean {
     if (!isObject(value)) return false;
@@ -142,8 +142,8 @@ export class FieldFinder {
       const prefix = keys.slice(0, length);
       const field = this.#fieldByKey.get(prefix.join('.')) ?? this.#fieldByKey.get(prefix.join(''));
       if (field === undefined) continue;
-      // Only the first key of the path, `snapshot`, is known. The path leads to an unknown key in the snapshot, which
-      // has no field.
+      // If only the first key of the path, `snapshot`, is known, the path leads to an unknown key in the snapshot. Such
+      // a key has no field.
       return field === 'snapshot' && length < keys.length ? undefined : { field, length };
     }
     const snapshotKey = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;

@@ -451,8 +451,8 @@ function applyRegionStats(ad: JsonObject): JsonObject {
   const countries = regions.map(({ regionCode }) => regionCode).filter(isCountryCode);
   const firstDays = regions.flatMap(({ firstShown }) => firstShown ?? []).sort();
   const lastDays = regions.flatMap(({ lastShown }) => lastShown ?? []).sort();
-  // The results of the region `EEA` are the totals of its countries. If this region exists, do not add its countries,
-  // because each impression would count twice.
+  // The results of the region `EEA` are the totals of its countries. If the ad has results for `EEA`, do not add those
+  // of the EEA countries, because each impression would count twice.
   const hasEea = regions.some(({ regionCode }) => regionCode === 'EEA');
   const countedRegions = regions.filter(({ regionCode }) => !hasEea || !eeaCountries.has(regionCode));
   const regionsWithImpressions = countedRegions.filter(

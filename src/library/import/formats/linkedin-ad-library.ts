@@ -220,12 +220,15 @@ export const linkedInAdLibraryFormat: ImportFormat = {
 
 /** Returns true if the record, or the object `ad` in the record, contains the URL of a LinkedIn ad. */
 export const isLinkedInAd = (record: SourceRecord): boolean =>
-  // Without an object `ad`, both records are the same, so the set checks the record only once.
+  // If the record has no object `ad`, both records are the same. The `Set` removes the duplicate.
   [...new Set([record, unwrapAd(record)])].some((candidate) =>
     urlKeys.some((key) => adUrlPattern.test(String(candidate.get(key)))),
   );
 
-/** Returns the object `ad` of a record, in which SearchApi's responses with a single ad contain the ad. */
+/**
+ * Returns the object `ad` of a record, or the record itself if it has no such object. Responses of SearchApi with a
+ * single ad contain the ad in this object.
+ */
 function unwrapAd(record: SourceRecord): SourceRecord {
   const ad = record.get('ad');
   return isObject(ad) ? new SourceRecord(Object.entries(ad), { keyPrefix: 'ad.' }) : record;

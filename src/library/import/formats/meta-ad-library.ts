@@ -195,9 +195,9 @@ const sharedKeys = [
 /**
  * Ads of the Meta Ad Library: scraped pages (`ad_archive_id`, `snapshot`), responses of the official API
  * (`ad_creative_bodies`, `ad_delivery_start_time`), and tables made from either. Some scrapers return flat records
- * instead of a snapshot, e.g. with `primaryText` and `imageUrls`. These records are not documented, so only keys with one
- * possible meaning are read. The library's README.md lists how keys become fields. Values without a corresponding field
- * in the API are stored under their own names in camel case.
+ * instead of a snapshot, e.g. with `primaryText` and `imageUrls`. These records are not documented, so only keys with
+ * one possible meaning are read. The library's README.md lists how keys become fields. Values without a corresponding
+ * field in the API are stored under their own names in camel case.
  */
 export const metaAdLibraryFormat: ImportFormat = {
   name: 'meta-ad-library',

@@ -39,11 +39,16 @@ interface ResultRow extends AdResults {
   values: Record<string, string>;
   reportingStarts?: string;
   reportingEnds?: string;
-  /** True if an earlier import run read this row. A row of the current run with an overlapping period replaces it. */
+  /**
+   * True if an earlier import run read this row. A row of the current run replaces this row if their periods overlap.
+   */
   isFromEarlierImport?: boolean;
 }
 
-/** The maximum number of rows per ad. All rows are stored with the ad, so adding a row takes longer with each row. */
+/**
+ * The maximum number of rows per ad. All rows are stored with the ad, so adding a row takes longer the more rows the ad
+ * has.
+ */
 const maxRowsPerAd = 3000;
 
 /** Adds a problem with the values of a row to the import report. */
@@ -105,7 +110,7 @@ export function combineResultRows(
   const combinedAd = withoutFields({ ...earlierAd, ...laterAd }, [...labelColumns, ...listResultFields(rows)]);
   // If a text distinguishes the rows, e.g. the headline, use the text of the first row for the ad.
   for (const name of labelColumns) if (textFields.has(name)) combinedAd[name] = earlierAd[name] ?? laterAd[name];
-  // Move the row with the totals to the front.
+  // Move the row with the totals, which has no labels, to the front.
   rows.sort((firstRow, secondRow) => Number(!isUnlabelledRow(firstRow)) - Number(!isUnlabelledRow(secondRow)));
   const total = computeTotal(rows);
   reportUnsummedResults(rows, total, reportProblem);
@@ -250,7 +255,7 @@ const formatBreakdownValues = ({ values }: ResultRow): string =>
 const formatPeriod = ({ reportingStarts = '', reportingEnds = '' }: ResultRow): string =>
   `${reportingStarts.slice(0, 10)} to ${reportingEnds.slice(0, 10)}`;
 
-/** Returns the texts that may distinguish the rows of an ad, by field or column name. */
+/** Returns the texts of a record that may distinguish it from other rows of the same ad, by field or column name. */
 const listRowLabels = (ad: JsonObject): Record<string, string> =>
   Object.fromEntries(
     Object.entries(ad).flatMap(([name, value]) =>
@@ -347,8 +352,8 @@ const mergeRows = (row: ResultRow, otherRow: ResultRow): ResultRow => ({
 });
 
 /**
- * Describes two rows with different results. Nothing shows whether the later row corrects the earlier row or is another
- * part of the results.
+ * Formats an error message about two rows with different results. The rows are not combined, because nothing shows
+ * whether the later row corrects the earlier row or is another part of the results.
  */
 function describeContradiction(row: ResultRow, laterRow: ResultRow): string {
   const laterResults = new Map(listResults(laterRow));
@@ -423,7 +428,7 @@ const containsPeriod = (outer: Period | undefined, inner: Period | undefined): b
 
 /**
  * Computes the results of an ad in one period. Rows by age and rows by country each contain all results, so rows of
- * different breakdowns are not added up. If no row has the total, uses the breakdown with the highest total.
+ * different breakdowns are not added up. If no row has the total, returns the highest total of any breakdown.
  */
 function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
   const rowsByBreakdown = [...groupBy(rows, formatBreakdownValues).values()];

@@ -30,8 +30,8 @@ const ranges: readonly RangeRule[] = [['adSpend', ['amountspent'], true]];
  * part of an advertiser page. Small amounts are written as `≤100`, and the column name `Amount spent (EUR)` contains
  * the currency.
  *
- * The ZIP archive of a report also contains a table of locations, which has no page ids, and a folder `regions` with the
- * spend of the same pages in each region. A table of a region is recognized because it lacks the number of ads.
+ * The ZIP archive of a report also contains a table of locations, which has no page ids, and a folder `regions` with
+ * the spend of the same pages in each region. A table of a region is recognized because it lacks the number of ads.
  */
 export const metaAdvertiserReportFormat: ImportFormat = {
   name: 'meta-advertiser-report',

@@ -29,7 +29,9 @@ export const parsePayers: FieldParser = (sourceValue, keyName, parser) =>
     return { ...(payer && { payer }), ...(beneficiary && { beneficiary }), ...(current !== undefined && { current }) };
   });
 
-/** Calls `parseValue` and returns its result. If it throws an error, reports the error and returns undefined. */
+/**
+ * Calls `parseValue` and returns its result. If `parseValue` throws an error, reports the error and returns undefined.
+ */
 function parseOrReport<Value>(parser: ColumnValueParser, parseValue: () => Value): Value | undefined {
   try {
     return parseValue();
@@ -121,7 +123,10 @@ export function readTransparency(record: SourceRecord, reader: FieldReader, pars
   setFirstValue('targetAges', ['ageaudience'], (value) => parser.parseStructure(value));
 }
 
-/** Sets the payer and beneficiary of an ad to the current entry of its list of payers, unless they are already set. */
+/**
+ * Sets the payer and beneficiary of an ad, unless they are already set. Uses the current entry in its list of payers,
+ * or the first entry if none is current.
+ */
 export function setCurrentPayer(ad: JsonObject): void {
   const payers = (ad.beneficiaryPayers ?? []) as PayerEntry[];
   const { payer, beneficiary } = payers.find(({ current }) => current === true) ?? payers[0] ?? {};

@@ -52,7 +52,9 @@ export class SourceRecord {
   readonly #keyPrefix: string;
   readonly #fields: SourceField[];
   readonly #fieldByKey = new Map<string, SourceField>();
-  /** Fields whose key also occurs in another spelling, in a field that `get` returns instead. */
+  /**
+   * Fields that `get` does not return, because it returns another field whose key is the same in a different spelling.
+   */
   readonly #repeatedFields: [key: string, field: SourceField][] = [];
   readonly #usedFields = new Set<SourceField>();
   #sourceObject: Record<string, unknown> | undefined;

@@ -2,7 +2,7 @@ import { isMissingValue } from '../values/column-value-parser.ts';
 import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** Creates a function that converts a row of a table to a record. The record has no empty cells. */
+/** Creates a function that converts a row of a table to a record. The function leaves out empty cells. */
 export function createRowConverter(columnNames: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
     const paths = columnNames.map(parseColumnPath);

@@ -143,7 +143,7 @@ export const tikTokAdLibraryFormat: ImportFormat = {
   keysByField,
   hasColumnPaths: true,
   matches(record) {
-    // Records of LinkedIn ads may have the same keys for dates, ids and advertisers.
+    // Exclude LinkedIn ads first, because their records may have the same keys for dates, ids and advertisers.
     if (isLinkedInAd(record)) return false;
     const ad = record.get('ad');
     if (isObject(ad))

@@ -55,8 +55,8 @@ type DecodeBytes = (bytes?: Buffer) => string;
 
 function createDecoder(firstChunk: Buffer, onEncodingGuessed: OnEncodingGuessed): DecodeBytes {
   const [firstByte, secondByte] = firstChunk;
-  // UTF-16 may start without a byte order mark. In this case, detect it by a zero byte, because most characters contain
-  // a zero byte in UTF-16.
+  // UTF-16 may start without a byte order mark. In this case, detect it by a zero byte, because ASCII characters
+  // contain a zero byte in UTF-16.
   const isLittleEndian =
     (firstByte === 0xff && secondByte === 0xfe) || (firstByte !== undefined && firstByte !== 0 && secondByte === 0);
   const isBigEndian =

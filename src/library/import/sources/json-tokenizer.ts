@@ -39,7 +39,7 @@ export class JsonTokenizer {
   }
 
   /**
-   * Removes the part of an incomplete string that was already read, so that a very long string does not fill the
+   * Removes the part of an incomplete string that was already read, so that a very long string does not exhaust the
    * memory.
    */
   discardUnfinishedString(): void {
@@ -57,7 +57,7 @@ export class JsonTokenizer {
 
   /**
    * Reads the next token. Returns undefined if the token is incomplete at the end of the text.
-   * @param stopsAtNewline true to return line breaks as tokens
+   * @param stopsAtNewline true to return line breaks as tokens, false to skip them
    * @param isEndOfText true if no more text follows
    */
   readToken(stopsAtNewline: boolean, isEndOfText: boolean): JsonToken | undefined {
@@ -91,7 +91,7 @@ export class JsonTokenizer {
       index = untilQuotePattern.lastIndex;
       const character = this.text[index];
       if (character === quote) return this.#endToken('string', index + 1);
-      // JSON strings cannot contain a line break, so the end of this string is missing.
+      // JSON strings cannot contain a line break. The end of this string is therefore missing, so the text is damaged.
       if (character === '\n' || (character === '\\' && this.text[index + 1] === '\n'))
         return this.#endToken('damage', index);
       if (character === undefined || index + 1 >= this.text.length) {

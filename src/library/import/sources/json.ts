@@ -73,7 +73,7 @@ interface UnclosedContainer {
 
 /** A JSON value that the reader parses as a whole. */
 interface JsonUnit {
-  /** The index of the first character in the text. */
+  /** The index of the value's first character in the text. */
   startIndex: number;
   line: number;
   /** True if the value is too long and its items cannot be parsed one by one. Its text is discarded to save memory. */
@@ -174,7 +174,8 @@ class JsonReader {
   /**
    * Reads the next line between two top-level values. Most sources write one value per line, and parsing a whole line
    * is faster than reading its tokens.
-   * @returns `needsText` if the line is incomplete, or `needsTokens` if the line is not a single value
+   * @returns `done` if the line was read or skipped, `needsText` if the line is incomplete, or `needsTokens` if the
+   * line is not a single value and must be read token by token
    */
   #readWholeLine(isEndOfText: boolean): 'done' | 'needsText' | 'needsTokens' {
     const { text, position, lineNumber: line } = this.#tokenizer;
@@ -278,7 +279,8 @@ class JsonReader {
   }
 
   /**
-   * Requires a comma or a closing bracket as the next token. If the value completes the current unit, parses the unit.
+   * Handles the end of a value: the next token must be a comma or a closing bracket. If the value completes the current
+   * unit (the value that is parsed as a whole), parses the unit.
    */
   #endValue(): void {
     const container = this.#unclosedContainers.at(-1);
@@ -314,8 +316,8 @@ class JsonReader {
   }
 
   /**
-   * Splits a unit that is too long, so that its items become the next units. If the unit cannot be split, reports the
-   * problem and discards the text of the unit.
+   * Splits a unit (a value to parse as a whole) that is too long, so that its items are parsed one by one. If the unit
+   * cannot be split, reports the problem and discards the text of the unit.
    */
   #splitOrDiscardUnit(unit: JsonUnit): void {
     const canSplitUnit =
@@ -335,7 +337,7 @@ class JsonReader {
     this.#tokenizer.discardUnfinishedString();
   }
 
-  /** Splits a list or object: goes back to its start, and makes its first item the next unit to parse. */
+  /** Splits a list or object: goes back to its start, so that the reader parses its items one by one. */
   #splitUnit(unit: JsonUnit, reason: string): void {
     const path = this.#getItemPath();
     this.#unclosedContainers.length = this.#splitContainerCount;
@@ -352,8 +354,9 @@ class JsonReader {
   }
 
   /**
-   * Continues after text that is not JSON or that ends too early. If possible, splits the current unit, so that its
-   * items are parsed one by one. Otherwise reports the problem and looks for the next record.
+   * Continues after text that is not JSON or that ends too early. If possible, splits the current unit (the value that
+   * contains this text), so that its items are parsed one by one. Otherwise reports the problem and looks for the next
+   * record.
    */
   #recoverFromDamage(): void {
     const unit = this.#currentUnit;
@@ -425,8 +428,8 @@ class JsonReader {
 
   /**
    * Adds the records in a parsed value to the entries.
-   * @param location `line` is the line of the value, and `itemLine` is the line to report for records inside the value.
-   * `text` is the text of the value if it is a whole line.
+   * @param location `line` is the line number of the value, and `itemLine` is the line number to report for records
+   * inside the value. `text` is the text of the value if the value is a whole line.
    */
   #addRecords(parsedValue: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
     const enclosingPage = this.#findEnclosingPage();

@@ -132,7 +132,7 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
   const yieldRecords = (recordBytes: AsyncIterable<Uint8Array>): SourceFile => ({
     ...{ name, bytes: recordBytes, content: 'records' },
   });
-  // The first bytes of the file cannot be read. Yield a file that throws the error when it is read. The caller then
+  // If the first bytes of the file cannot be read, yield a file that throws the error when it is read. The caller then
   // reports the error and continues with the next file of the archive.
   if (fileStart instanceof UnreadableSourceError) {
     yield yieldRecords(throwWhenRead(fileStart.message));

@@ -40,7 +40,7 @@ export async function* readSource(
 
 /** Matches the start of JSONP, which passes JSON to a function so that web pages can load it, e.g. `callback({`. */
 const jsonpPattern = /^\s*(?:\/\*\*\/\s*)?[A-Za-z_$][\w$.]{0,80}\(\s*(?=[[{])/;
-/** The number of characters at the end of a source in which the reader searches for the end of the function call. */
+/** The number of characters at the end of a source in which `unwrapJsonp` searches for the end of the function call. */
 const jsonpEndSearchLength = 32;
 
 /** Removes the JSONP function call around JSON text: `callback(` at the start, and `)` at the end. */

@@ -127,8 +127,8 @@ const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination', 'links'
 const errorKeys = new Set(['error', 'errors']);
 
 /**
- * Returns true if a total in this object counts the records, because the object also contains a list. A long document
- * is read key by key, so an object with a single key may be one property of such an object.
+ * Returns true if a total in this object may be the number of records, because the object also contains a list. A long
+ * document is read key by key, so an object with a single key may be one property of such an object.
  */
 const mayStateTotal = (enclosingObject: Record<string, unknown>): boolean =>
   Object.keys(enclosingObject).length === 1 || Object.values(enclosingObject).some(Array.isArray);
@@ -145,8 +145,8 @@ function rememberTotal(page: ResultPage, statedTotal: unknown): void {
 const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
 /**
- * Stores whether more results follow. If so, the value is a token, a URL or `true`. Otherwise it is null, false or
- * empty.
+ * Stores whether more results follow. If they do, `nextPageValue` is a token, a URL or `true`. Otherwise it is null,
+ * false or empty.
  */
 function rememberNextPage(page: ResultPage, nextPageValue: unknown): void {
   const isLastPage =
@@ -215,8 +215,8 @@ function rememberPageNumber(page: ResultPage, key: string, keyValue: unknown): v
 }
 
 /**
- * Returns true if a value is a complete response without results from a service that the import knows. Such a response
- * may mean that the search no longer has any results. An empty list of unknown origin may mean anything.
+ * Returns true if `responseBody` is a complete response without results from a service that the import knows. Such a
+ * response may mean that the search no longer has any results. An empty list of unknown origin may mean anything.
  */
 export function isEmptyAnswer(
   responseBody: unknown,

@@ -115,8 +115,8 @@ const maxReparsedCharacters = 32 * 1024 * 1024;
 const parserSliceLength = 64 * 1024;
 
 /**
- * Reads the rows of a table below the column names. If a closing quotation mark is missing, a row never ends. Then
- * skips the first line of that row, and continues on the next line.
+ * Reads the rows of a table below the column names. If a closing quotation mark is missing, a row never ends. In this
+ * case, skips the first line of that row, and continues on the next line.
  * @throws UnreadableSourceError if too many rows never end
  */
 export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {

@@ -48,13 +48,16 @@ export class ColumnValueParser {
    * the import report lists the errors.
    */
   readonly valueErrors: Error[] = [];
-  /** The keys of the current record that the import does not recognize. The import report lists them. */
+  /**
+   * The keys of the current record that the import does not use, because it does not recognize them. The import report
+   * lists these keys.
+   */
   readonly unusedKeys: string[] = [];
   /** The stored fields of the current record, each with the source key from which its value was read. */
   readonly fieldSources: (readonly [field: string, key: string])[] = [];
   /**
-   * Keys of the current record whose field was already read from another key. If `isStored` is true, the value is
-   * stored under the source key instead.
+   * Keys of the current record whose field was already read from another key. If `isStored` is true, the value of the
+   * key is not lost, but stored under the name of the key instead.
    */
   readonly secondKeys: { key: string; isStored: boolean }[] = [];
   /** The numbers of the current record that are not counts. Most of these numbers are amounts of money. */
@@ -214,7 +217,7 @@ export class ColumnValueParser {
     return texts.some((text) => text !== '') ? texts : undefined;
   }
 
-  /** Returns a text unchanged and converts a number to text. Returns undefined for any other value. */
+  /** Returns a text unchanged and converts a number to text. Returns undefined for a missing or any other value. */
   parseText(sourceValue: unknown): string | undefined {
     if (typeof sourceValue === 'number') return String(sourceValue);
     return typeof sourceValue === 'string' && !isMissingValue(sourceValue) ? sourceValue : undefined;
@@ -237,8 +240,8 @@ const isTextList = (value: unknown): value is (string | null)[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string' || item === null);
 
 /**
- * Parses a list of texts in numpy notation, which has no commas, e.g. `['One text' 'Another text']`. Skips ordinary
- * texts such as `[Ad] Shoes`, which have no quotation mark after the bracket.
+ * Parses a list of texts in numpy notation, which has no commas, e.g. `['One text' 'Another text']`. Returns undefined
+ * for ordinary texts such as `[Ad] Shoes`, which have no quotation mark after the bracket.
  */
 const parseNumpyTexts = (text: string): unknown =>
   /^\s*\[\s*["']/.test(text) ? parseLiteral(text, { allowsBareWords: true }) : undefined;

@@ -46,7 +46,7 @@ const isCurrencyCode = (text: string): boolean => {
 };
 let isoCodes: Set<string> | undefined;
 
-/** The number of characters of an amount in which to look for a currency sign. */
+/** The number of characters at the start of an amount in which to look for currency signs. */
 const signSearchLength = 200;
 
 /** The currency that a sign or code in an amount stands for. `code` is undefined if the sign is ambiguous. */

@@ -106,8 +106,8 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   if (separator !== '.')
     addOrder('mdy', computeDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
   // A two-digit year may also come first, as in `26-01-31` or, in East Asia, `26.01.31`. With dots or slashes, the day
-  // comes first far more often. With these separators, the year must therefore be 2018 or later, because public ad
-  // libraries did not exist before.
+  // comes first far more often. Therefore accept a leading year with these separators only from 2018 on, because public
+  // ad libraries did not exist before that year.
   const minShortYear = separator === '-' ? 5 : 18;
   if (isYearShort)
     addOrder(

@@ -121,9 +121,7 @@ class LiteralParser {
     this.#match(spacePattern);
   }
 
-  /**
-   * Skips whitespace, and then also skips the character if it comes next. Returns true if the character was skipped.
-   */
+  /** Skips whitespace, and then skips `character` if it comes next. Returns true if `character` was skipped. */
   #skipCharacter(character: string): boolean {
     this.#skipWhitespace();
     if (this.#text[this.#position] !== character) return false;
@@ -200,8 +198,8 @@ class LiteralParser {
   }
 
   /**
-   * Parses the arguments of a function call. `datetime` and `date` become a date in ISO 8601. `c` (R) and `list` become
-   * a list. Any other call becomes its first argument.
+   * Parses the arguments of a function call. `datetime` and `date` become a date in ISO 8601. `c` (a function of R) and
+   * `list` become a list. Any other call becomes its first argument.
    */
   #parseCall(functionName: string, depth: number): unknown {
     const callArguments = this.#parseItems(')', depth);

@@ -159,7 +159,7 @@ export class NumberColumnParser {
 
   #parseText(text: string): number | undefined {
     const trimmedText = text.trim();
-    // The text is a negative number. Its exact value does not matter, because `parseValue` rejects all negative
+    // Return -1 for any negative number. The exact number does not matter, because `parseValue` rejects all negative
     // numbers.
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmedText)) return -1;
     if (scientificPattern.test(trimmedText)) return Number(trimmedText.replace(',', '.'));
@@ -175,8 +175,8 @@ export class NumberColumnParser {
 const quoteNumber = (value: unknown): string => quoteValue(typeof value === 'number' ? String(value) : value);
 
 /**
- * Parses a share. For example, `12.5%` becomes 0.125 and `0.5` stays 0.5. Returns undefined for any other value. Shares
- * always have a decimal point, so the parser does not need to observe the whole column.
+ * Parses a share, i.e. a fraction of a whole. For example, `12.5%` becomes 0.125 and `0.5` stays 0.5. Returns undefined
+ * for any other value. Shares always have a decimal point, so the parser does not need to observe the whole column.
  */
 export function parseShare(sourceValue: unknown): number | undefined {
   if (typeof sourceValue === 'number') return Number.isFinite(sourceValue) ? sourceValue : undefined;

@@ -24,8 +24,8 @@ export interface TokensOptions {
    */
   connections?: ReturnType<typeof createMemoryConnections> | undefined;
   /**
-   * Returns the current time in milliseconds since the Unix epoch. If this clock jumped, tokens would expire too early
-   * or too late.
+   * Returns the current time in milliseconds since the Unix epoch. This clock must not jump, because tokens would then
+   * expire too early or too late.
    */
   now: () => number;
   getTenantId(apiKey: string): string;
