@@ -134,8 +134,8 @@ async function compareServers(
   });
 }
 
-const { ads, bytes, source } = adService.readyMessage;
-print(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
+const { adCount, byteCount, dataDescription } = adService.readyMessage;
+print(`node ${process.version}, ${adCount} ads, ${byteCount.toLocaleString('en')} bytes, ${dataDescription}; medians`);
 const sdkServer = await bundleSdkServer();
 await compareServers(
   'stdio',

@@ -149,7 +149,9 @@ const snapshot: DatasetSnapshot = {
   },
 };
 
-const pool = new SqlPool({ limits: { tableBytes: 1800 * 2 ** 20, statementMs: 10_000, workingBytes: 512 * 2 ** 20 } });
+const pool = new SqlPool({
+  limits: { maxTableBytes: 1800 * 2 ** 20, maxStatementMs: 10_000, maxWorkingBytes: 512 * 2 ** 20 },
+});
 cpuBefore = process.cpuUsage();
 const [, firstMs] = await measureTime(() => pool.query(snapshot, { sql: statements[0]?.[1] ?? '' }));
 const firstCpu = formatProcessorTime(cpuBefore);
@@ -177,10 +179,8 @@ for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
     bytes += chunk.length;
   };
   const exportTarget = { format, maxBytes: 1e12, writeBytes: countBytes, buildMethodRows: () => [] };
-  const runStatement: RunStatement = (read) => pool.export(snapshot, { sql: allAdsSql }, read);
-  const [, ms] = await measureTime(() =>
-    writeExport([{ name: 'Ads', sql: allAdsSql, run: runStatement }], exportTarget),
-  );
+  const runStatement: RunStatement = (read) => pool.exportRows(snapshot, { sql: allAdsSql }, read);
+  const [, ms] = await measureTime(() => writeExport([{ name: 'Ads', sql: allAdsSql, runStatement }], exportTarget));
   print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
 }
 await pool.close();

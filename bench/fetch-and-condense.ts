@@ -36,5 +36,5 @@ export async function fetchAndCondense(baseUrl: string, toolName: string, args: 
 
 function condensePage({ items: ads, ...paging }: AdPage) {
   const views = createAdViews('brief', viewOptions);
-  return { items: ads.map(views.viewItem), ...paging, ...views.findSharedFacts?.(ads) };
+  return { items: ads.map(views.buildItemView), ...paging, ...views.findSharedFacts?.(ads) };
 }

@@ -30,8 +30,8 @@ const hostRows: { title: string; output: string; tried?: string; day: string }[]
 const maxListTokens = 2200;
 const maxAddedTokens = 250;
 
-const args = process.argv.slice(2);
-const chosenIds = args.filter((arg) => !arg.startsWith('-'));
+const commandArguments = process.argv.slice(2);
+const chosenIds = commandArguments.filter((arg) => !arg.startsWith('-'));
 const ids = chosenIds.length > 0 ? chosenIds : Object.keys(hostsUnderTest);
 const unknownIds = ids.filter((id) => !Object.hasOwn(hostsUnderTest, id));
 if (unknownIds.length > 0) {
@@ -58,7 +58,7 @@ process.stdout.write(`${formatResults(newResults)}\n`);
 const failedResults = Object.values(newResults).filter(({ problems }) => problems.length > 0);
 for (const { title, problems } of failedResults)
   for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
-if (args.includes('--write')) writeResults();
+if (commandArguments.includes('--write')) writeResults();
 process.exitCode = failedResults.length > 0 ? 1 : 0;
 
 /**
@@ -147,7 +147,7 @@ function testHost(id: string, host: HostUnderTest): HostResult {
   } catch (error) {
     return { ...result, problems: [`cannot be installed: ${(error as Error).message}`] };
   }
-  for (const setup of Object.keys(host.setups({ modelUrl: '', mainFile: '', pluginFolder: () => '' }))) {
+  for (const setup of Object.keys(host.getSetups({ modelUrl: '', mainFile: '', getPluginFolder: () => '' }))) {
     const [command = '', ...rest] = [
       ...isolationCommand,
       process.execPath,
@@ -199,7 +199,7 @@ function findProblems(host: HostUnderTest, measurement: HostMeasurement, missing
       ? []
       : [`the server sent ${measurement.sent}, and hosts.json says ${hostRow?.output}`]),
     ...(measurement.read === 'text' ? [] : [`the model read ${measurement.read} of the list, and not the text alone`]),
-    ...findOutcomeProblems(host.expected, measurement),
+    ...findOutcomeProblems(host.expectedOutcome, measurement),
     ...findSizeProblems(measurement),
     ...(measurement.readsErrors ? [] : ['the model did not read the error']),
     ...(measurement.readsFileLocation ? [] : ['the model did not learn where the report is']),
@@ -210,8 +210,11 @@ function findProblems(host: HostUnderTest, measurement: HostMeasurement, missing
  * Compares the pictures, links, instructions and tools that the model received with the expectations in `catalog.ts`.
  * Returns one message for each difference.
  */
-function findOutcomeProblems(expected: HostUnderTest['expected'], measurement: HostMeasurement): string[] {
-  const { pictures, links = 'left out by the server', instructions, tools } = expected;
+function findOutcomeProblems(
+  expectedOutcome: HostUnderTest['expectedOutcome'],
+  measurement: HostMeasurement,
+): string[] {
+  const { pictures, links = 'left out by the server', instructions, tools } = expectedOutcome;
   const hasExpectedTools =
     tools === 'all'
       ? measurement.tools === measurement.listedTools && measurement.repeatedTools === 0

@@ -33,11 +33,11 @@ interface MeasuredServer {
   pid: number;
   headers: Record<string, string>;
   body(id: number): string;
-  answeredCount: number;
-  wrongCount: number;
+  correctCount: number;
+  wrongCallerCount: number;
   failedCount: number;
   /** The time from each request to its response, in milliseconds. */
-  responseMs: number[];
+  responseTimesMs: number[];
   residentMegabytes: number[];
   /** The processor time of the measured server's process, in milliseconds. */
   processorMs: number;
@@ -104,10 +104,10 @@ function createTarget(
 /** Creates the measurements of a server that has not received any calls yet: counts of 0 and empty lists. */
 function createEmptyMeasurements() {
   return {
-    answeredCount: 0,
-    wrongCount: 0,
+    correctCount: 0,
+    wrongCallerCount: 0,
     failedCount: 0,
-    responseMs: [] as number[],
+    responseTimesMs: [] as number[],
     residentMegabytes: [] as number[],
     processorMs: 0,
   };
@@ -137,12 +137,12 @@ async function sendCalls(measuredServer: MeasuredServer, durationSeconds: number
         });
         const text = await response.body.text();
         if (response.statusCode !== 200 || text.includes('"isError"')) measuredServer.failedCount++;
-        else if (!text.includes(callerName)) measuredServer.wrongCount++;
-        else measuredServer.answeredCount++;
+        else if (!text.includes(callerName)) measuredServer.wrongCallerCount++;
+        else measuredServer.correctCount++;
       } catch {
         measuredServer.failedCount++;
       }
-      measuredServer.responseMs.push(performance.now() - sentAt);
+      measuredServer.responseTimesMs.push(performance.now() - sentAt);
     }
     await client.close();
   };
@@ -166,21 +166,21 @@ function readProcessorMs(pid: number): number {
 }
 
 function printReport(measuredServers: MeasuredServer[]): void {
-  const computeRate = (target: MeasuredServer) => target.answeredCount / seconds;
+  const computeRate = (target: MeasuredServer) => target.correctCount / seconds;
   const proxyRate = measuredServers[0] ? computeRate(measuredServers[0]) : 0;
   printLine(
     `${callerCount} callers, ${seconds} s each in ${turnCount} turns, ${optionValues.tool}${optionValues.tool === 'search_ads' ? ` of ${optionValues.items} ads` : ''}`,
   );
   for (const target of measuredServers) {
-    const formatQuantile = (quantile: number) => `${computeQuantile(target.responseMs, quantile).toFixed(1)} ms`;
+    const formatQuantile = (quantile: number) => `${computeQuantile(target.responseTimesMs, quantile).toFixed(1)} ms`;
     printLine(
       [
         target.name.padEnd(16),
         `${computeRate(target).toFixed(0).padStart(6)}/s`,
         `${((computeRate(target) / proxyRate) * 100).toFixed(0).padStart(4)} %`,
-        `${(target.processorMs / target.answeredCount).toFixed(2)} ms of processor`,
+        `${(target.processorMs / target.correctCount).toFixed(2)} ms of processor`,
         `p50 ${formatQuantile(0.5)}, p99 ${formatQuantile(0.99)}`,
-        `failed ${target.failedCount}, wrong ${target.wrongCount}`,
+        `failed ${target.failedCount}, wrong ${target.wrongCallerCount}`,
         `memory ${target.residentMegabytes.join(' ')} MB`,
       ].join('  '),
     );
@@ -193,9 +193,9 @@ function computeMean(numbers: number[]): number {
 
 function addRows(): void {
   const sizeText = optionValues.tool === 'search_ads' ? ` of ${optionValues.items} ads` : '';
-  const formatRate = (target: MeasuredServer | undefined) => ((target?.answeredCount ?? 0) / seconds).toFixed(0);
+  const formatRate = (target: MeasuredServer | undefined) => ((target?.correctCount ?? 0) / seconds).toFixed(0);
   for (const [index, target] of serverTargets.entries()) {
-    const ratio = target.answeredCount / (sdkTargets[index]?.answeredCount ?? 1);
+    const ratio = target.correctCount / (sdkTargets[index]?.correctCount ?? 1);
     addRow({
       measurement: `${optionValues.tool}${sizeText} over HTTP, revision ${protocolRevisions[index]}, ${callerCount} callers`,
       measuredText: `${formatRate(target)} a second`,
@@ -214,7 +214,8 @@ async function startListening(file: string, ...args: string[]): Promise<{ origin
 async function stopServers(httpCommand: HttpCommand): Promise<void> {
   for (const { process: child } of [service, proxyProcess, ...sdkProcesses]) child.kill();
   const { code, stderr } = await httpCommand.close();
-  const hasNoErrors = targets.every(({ failedCount, wrongCount }) => failedCount + wrongCount === 0) && code === 0;
+  const hasNoErrors =
+    targets.every(({ failedCount, wrongCallerCount }) => failedCount + wrongCallerCount === 0) && code === 0;
   // One process serves both protocol revisions, and its memory use varies between measurements. Compare means instead
   // of single measurements: the mean of the later half with the mean of the earlier half.
   const meanMegabytes = Array.from({ length: turnCount }, (_, turn) =>

@@ -15,7 +15,7 @@ import { addBoundedRow, computeMedian } from './row.ts';
  */
 const adCount = Number(process.env.BENCH_ADS ?? 100_000);
 const roundCount = 15;
-const today = Date.UTC(2026, 10, 20);
+const currentTime = Date.UTC(2026, 10, 20);
 
 /**
  * The searches to measure. They combine rare and common words in several writing systems with filters and sort orders.
@@ -43,7 +43,7 @@ const file = join(folder, 'ads.jsonl');
 async function* generateLines() {
   let generatedCount = 0;
   for (let seed = 1; generatedCount < adCount; seed++) {
-    for (const { page, ads } of makeMarket(createSeededRandom(seed), today)) {
+    for (const { page, ads } of makeMarket(createSeededRandom(seed), currentTime)) {
       const remainingAds = ads.slice(0, adCount - generatedCount);
       generatedCount += remainingAds.length;
       if (remainingAds.length > 0)
@@ -53,7 +53,7 @@ async function* generateLines() {
 }
 
 const openingStartedAt = performance.now();
-const demo = await openDemoLibrary({ now: () => today });
+const demo = await openDemoLibrary({ now: () => currentTime });
 const openMs = performance.now() - openingStartedAt;
 await demo.library.fetch(new Request('http://library.example/v1/whoami'));
 print(
@@ -63,7 +63,7 @@ demo.library.close();
 
 await pipeline(generateLines, createWriteStream(file));
 const database = join(folder, 'ads.db');
-const library = await openLibrary({ database, now: () => today });
+const library = await openLibrary({ database, now: () => currentTime });
 const cpuBefore = process.cpuUsage();
 const importStartedAt = performance.now();
 const report = await library.import(createReadStream(file));

@@ -9,15 +9,15 @@ import { readDemoSamples, readRealSamples } from './samples.ts';
 
 /**
  * The message that this process sends when the service is ready: its port, and whether its ads are real or generated
- * (`source`).
+ * (`dataDescription`).
  */
 export interface ManyAdsInfo {
   port: number;
-  source: string;
+  dataDescription: string;
 }
 
 const totalAds = Number(process.argv[2]);
-const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
+const { dataDescription, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
 
 const buildIdentity = (id: string) => ({
   authenticated: true,
@@ -50,5 +50,5 @@ const server = createServer(async (request, response) => {
 });
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
-  process.send?.({ port, source } satisfies ManyAdsInfo);
+  process.send?.({ port, dataDescription } satisfies ManyAdsInfo);
 });

@@ -76,11 +76,11 @@ function listExpensiveCalls(adIds: readonly string[]): object[] {
   ];
 }
 
-async function floodServer(origin: string, key: string): Promise<void> {
-  await sendMessage(origin, key, buildGatherCall({}));
+async function floodServer(origin: string, apiKey: string): Promise<void> {
+  await sendMessage(origin, apiKey, buildGatherCall({}));
   const idsResponse = await sendMessage(
     origin,
-    key,
+    apiKey,
     toolCall('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }),
   );
   const { rows } = JSON.parse(idsResponse).result.structuredContent as { rows: [string][] };
@@ -88,7 +88,8 @@ async function floodServer(origin: string, key: string): Promise<void> {
   process.send?.('ready');
   await once(process, 'message');
   const repeatCall = async (_: unknown, index: number) => {
-    for (;;) await sendMessage(origin, key, expensiveCalls[index % expensiveCalls.length] ?? {}).catch(() => sleep(10));
+    for (;;)
+      await sendMessage(origin, apiKey, expensiveCalls[index % expensiveCalls.length] ?? {}).catch(() => sleep(10));
   };
   await Promise.all(Array.from({ length: callsPerKey }, repeatCall));
 }
@@ -102,26 +103,26 @@ interface Measurement {
 async function measureWithNeighbours(neighbourCount: number): Promise<Measurement> {
   const library = await startChild<ServedDemo>('served-demo.ts', String(neighbourCount + 1));
   const { baseUrl, callers } = library.readyMessage;
-  const settings = ['--base-url', baseUrl, '--media-hosts', new URL(baseUrl).host];
-  const { origin, close } = await startHttpCommand(settings);
-  const [{ key }, ...hostileCallers] = callers as [ServedDemo['callers'][0], ...ServedDemo['callers']];
+  const serverArguments = ['--base-url', baseUrl, '--media-hosts', new URL(baseUrl).host];
+  const { origin, close } = await startHttpCommand(serverArguments);
+  const [{ apiKey }, ...hostileCallers] = callers as [ServedDemo['callers'][0], ...ServedDemo['callers']];
   const filters = { countries: ['DE'] };
-  await sendMessage(origin, key, buildGatherCall(filters));
+  await sendMessage(origin, apiKey, buildGatherCall(filters));
   const hostileProcesses = await Promise.all(
-    hostileCallers.map((caller) => startChild('neighbour.ts', '--origin', origin, '--key', caller.key)),
+    hostileCallers.map((caller) => startChild('neighbour.ts', '--origin', origin, '--key', caller.apiKey)),
   );
   const measuredCalls = {
     whoami: toolCall('whoami'),
     search: toolCall('search_ads', { filters, limit: 10, fresh: true }),
     statement: toolCall('query_ads', { sql: 'SELECT ctaType, count(*) FROM ads GROUP BY 1' }),
   };
-  for (const call of Object.values(measuredCalls)) await sendMessage(origin, key, call);
+  for (const call of Object.values(measuredCalls)) await sendMessage(origin, apiKey, call);
   for (const { process: child } of hostileProcesses) child.send('begin');
   const measurement: Measurement = { timesByCall: {}, refusedCount: 0 };
   for (const endsAt = performance.now() + 1000 * Number(values.seconds); performance.now() < endsAt; )
     for (const [name, call] of Object.entries(measuredCalls)) {
       const sentAt = performance.now();
-      const text = await sendMessage(origin, key, call);
+      const text = await sendMessage(origin, apiKey, call);
       measurement.timesByCall[name] = [...(measurement.timesByCall[name] ?? []), performance.now() - sentAt];
       if (text.includes('"isError":true') || !text.includes('"structuredContent"')) measurement.refusedCount++;
     }

@@ -9,12 +9,12 @@ import { readDemoSamples, readRealSamples } from './samples.ts';
  */
 export interface PageOfAdsInfo {
   port: number;
-  source: string;
-  ads: number;
-  bytes: number;
+  dataDescription: string;
+  adCount: number;
+  byteCount: number;
 }
 
-const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
+const { dataDescription, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
 /**
  * Returns the difference between the JSON size of an ad and 2.4 KB, the average size in a page with 50 ads and 120 KB.
  * The page contains the 50 sample ads with the smallest difference.
@@ -36,5 +36,10 @@ const server = createServer((request, response) => {
 });
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
-  process.send?.({ port, source, ads: items.length, bytes: responseBody.length } satisfies PageOfAdsInfo);
+  process.send?.({
+    port,
+    dataDescription,
+    adCount: items.length,
+    byteCount: responseBody.length,
+  } satisfies PageOfAdsInfo);
 });

@@ -79,7 +79,7 @@ async function countStoreCalls(): Promise<void> {
     },
   });
   const driver = { hostAndPort: 'memory', open: () => store };
-  const shared = await openStoreState({
+  const replicaState = await openStoreState({
     driver,
     secret: 'a secret',
     baseUrl,
@@ -93,9 +93,9 @@ async function countStoreCalls(): Promise<void> {
     log,
     monotonicNow,
     random: Math.random,
-    now: shared.now,
-    keys: shared.keys,
-    shared,
+    now: replicaState.now,
+    acceptedKeys: replicaState.keys,
+    replicaState,
   });
   const search = async (query: string) => {
     calls = [];
@@ -120,7 +120,7 @@ async function countStoreCalls(): Promise<void> {
   addBoundedRow('calls of the store for a paid search under a budget', later.all, 11, 'calls');
   addBoundedRow('writes among them', later.writes, 6, 'calls');
   await app.close();
-  shared.close();
+  replicaState.close();
   await close();
 }
 
@@ -128,7 +128,7 @@ async function countStoreCalls(): Promise<void> {
 function connectCaller({ origin }: HttpCommand, apiKey: string) {
   const client = new Client(origin);
   return {
-    call: async (tool: string, args: object): Promise<string> => {
+    callTool: async (tool: string, args: object): Promise<string> => {
       const body = JSON.stringify(toolCall(tool, args));
       const response = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(apiKey), body });
       const text = await response.body.text();
@@ -145,10 +145,10 @@ function connectCaller({ origin }: HttpCommand, apiKey: string) {
 async function measureCachedCalls(replica: HttpCommand, measurementMs: number): Promise<number[]> {
   const callTimesMs: number[] = [];
   const caller = connectCaller(replica, 'svc_live_caller');
-  await caller.call('search_ads', { limit: 10 });
+  await caller.callTool('search_ads', { limit: 10 });
   const endTime = performance.now() + measurementMs;
   for (let startedAt = performance.now(); startedAt < endTime; startedAt = performance.now()) {
-    const text = await caller.call('search_ads', { limit: 10 });
+    const text = await caller.callTool('search_ads', { limit: 10 });
     callTimesMs.push(performance.now() - startedAt);
     if (!text.includes('"cached":true')) throw new Error(`not a cached answer: ${text.slice(0, 500)}`);
   }
@@ -193,7 +193,7 @@ async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<n
   for (let keyIndex = 0; keyIndex < keyCount; keyIndex++) {
     const startedAt = performance.now();
     const caller = connectCaller(replica, `svc_live_key_${keyIndex}`);
-    const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsPerKey, maxCredits: 1000 });
+    const gather = () => caller.callTool('gather_ads', { filters: {}, maxAds: adsPerKey, maxCredits: 1000 });
     for (let text = ''; !text.includes('"complete":true'); ) text = await gather();
     await caller.close();
     firstKeyMs ||= performance.now() - startedAt;
@@ -218,7 +218,7 @@ async function measureStorage(storeName: string, stateServer: StateServer, keyCo
   const gatherMs = await gatherWithKeys(gatheringReplica, keyCount);
   const startedAt = performance.now();
   const reader = connectCaller(readingReplica, 'svc_live_key_0');
-  await reader.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+  await reader.callTool('query_ads', { sql: 'SELECT count(*) FROM ads' });
   const readMs = performance.now() - startedAt;
   await reader.close();
   for (const replica of [gatheringReplica, readingReplica]) await replica.close();
@@ -226,7 +226,7 @@ async function measureStorage(storeName: string, stateServer: StateServer, keyCo
   const ads = keyCount * adsPerKey;
   const { all, kinds } = stateServer.measureBytes();
   const bytes = all - bytesBefore;
-  printLine(`${ads} ads of ${keyCount} keys, ${service.readyMessage.source}:`);
+  printLine(`${ads} ads of ${keyCount} keys, ${service.readyMessage.dataDescription}:`);
   printLine(
     `  ${formatMegabytes(bytes)} MB of ${storeName} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
   );

@@ -10,7 +10,7 @@ const dataFolder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/
 
 /** Ads and advertiser pages for benchmarks. They are either real or generated demo data. */
 export interface Samples {
-  source: string;
+  dataDescription: string;
   isReal: boolean;
   ads: Ad[];
   pages: Page[];
@@ -20,7 +20,7 @@ export interface Samples {
 export function readRealSamples(): Samples | undefined {
   if (!existsSync(`${dataFolder}/ads.jsonl`)) return;
   return {
-    source: `real data in ${dataFolder}`,
+    dataDescription: `real data in ${dataFolder}`,
     isReal: true,
     ads: readJsonLines('ads.jsonl'),
     pages: readJsonLines('pages.jsonl'),
@@ -63,5 +63,9 @@ export async function readDemoSamples(now: number, adCount = 300, pageCount = 10
     pages: await readAllPages<Page>('/v1/pages/search', pageCount),
   };
   library.close();
-  return { source: `the data of demo mode, because there is ${missingSamplesHint}`, isReal: false, ...samples };
+  return {
+    dataDescription: `the data of demo mode, because there is ${missingSamplesHint}`,
+    isReal: false,
+    ...samples,
+  };
 }

@@ -13,7 +13,7 @@ export interface ServedDemo {
      * the response was sent to the wrong caller.
      */
     name: string;
-    key: string;
+    apiKey: string;
   }[];
 }
 
@@ -27,7 +27,7 @@ const unlimitedAmount = 1_000_000_000;
 const unlimitedPlan = { credits: unlimitedAmount, hourlyLimit: unlimitedAmount, dailyLimit: unlimitedAmount };
 const callers = Array.from({ length: Number(process.argv[2]) }, (_, callerNumber) => {
   const name = `caller-${callerNumber}-`;
-  return { name, key: library.keys.create({ name, ...unlimitedPlan }).key };
+  return { name, apiKey: library.keys.create({ name, ...unlimitedPlan }).key };
 });
 // The library loads its data in the background. Send a request that waits until the data is loaded.
 await library.fetch(new Request(`${listener.url}/v1/whoami`));

@@ -39,7 +39,7 @@ const maxGrowth = { heapBytes: 16 * 2 ** 20, bytesPerKey: 1024, bytesPerItem: 3 
  * The settings of the measured server. The short cache lifetime lets responses expire during the run. The high limit
  * for refusals lets the server reject unknown API keys without blocking the IP address of this program.
  */
-const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
+const serverArguments = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
 /**
  * Environment variables that make Node open its debugger, from which this program reads the heap size. They work
  * without a change to the code of the server.
@@ -78,7 +78,7 @@ interface WatchedProcess {
 
 const servers = await Promise.all(
   Array.from({ length: Number(values.replicas) }, () =>
-    startHttpCommand(['--base-url', baseUrl, ...settings], { ...debuggerEnvironment, ...stateEnvironment }),
+    startHttpCommand(['--base-url', baseUrl, ...serverArguments], { ...debuggerEnvironment, ...stateEnvironment }),
   ),
 );
 const watchedProcesses: WatchedProcess[] = [];
@@ -142,8 +142,8 @@ printLine(isMemoryStable ? 'at rest' : 'NOT AT REST, or answers were wrong');
 process.exit(isMemoryStable ? 0 : 1);
 
 /** Attaches to a server process through the Chrome DevTools Protocol, in order to read its heap size. */
-async function watchProcess(pid: number | undefined, address = ''): Promise<WatchedProcess> {
-  const socket = new WebSocket(address);
+async function watchProcess(pid: number | undefined, debuggerUrl = ''): Promise<WatchedProcess> {
+  const socket = new WebSocket(debuggerUrl);
   await new Promise((resolve) => socket.addEventListener('open', resolve));
   const pendingRequests = new Map<number, (result: { usedSize: number }) => void>();
   socket.addEventListener('message', ({ data }) => {
@@ -169,14 +169,17 @@ async function watchProcess(pid: number | undefined, address = ''): Promise<Watc
  * Returns a function that sends one request of a simulated caller. The requests go to the server processes in turn.
  * Most requests are valid tool calls, but some misuse the server, e.g. with an unknown API key or an aborted request.
  */
-function createRequestSender({ name, key }: ServedDemo['callers'][number], callerNumber: number): () => Promise<void> {
+function createRequestSender(
+  { name, apiKey }: ServedDemo['callers'][number],
+  callerNumber: number,
+): () => Promise<void> {
   const clients = servers.map(({ origin }) => new Client(origin));
   const random = createSeededRandom(callerNumber);
   const traffic = createTraffic(name, random);
   let id = 0;
   const postMessage = async (body: string, headers: object = {}, signal: AbortSignal | null = null) => {
     const client = clients[++id % clients.length] as Client;
-    const allHeaders = { ...validHeaders(key), ...headers };
+    const allHeaders = { ...validHeaders(apiKey), ...headers };
     const response = await client.request({ path: '/mcp', method: 'POST', headers: allHeaders, body, signal });
     return { status: response.statusCode, text: await response.body.text() };
   };

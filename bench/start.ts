@@ -22,11 +22,11 @@ const requestMeta = {
   'io.modelcontextprotocol/clientInfo': clientInfo,
   'io.modelcontextprotocol/clientCapabilities': {},
 };
-const handshake = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+const initializeParams = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
 /** The messages that a host sends to open a session and list the tools, for each protocol revision. */
 const openingMessages = {
   '2025-11-25': [
-    { id: 1, method: 'initialize', params: handshake },
+    { id: 1, method: 'initialize', params: initializeParams },
     { method: 'notifications/initialized' },
     { id: 2, method: 'tools/list' },
   ],
@@ -81,7 +81,7 @@ interface StartCase {
   titleSuffix: string;
   env: Record<string, string>;
   revision: Revision;
-  limit: string;
+  limitText: string;
   isWithinLimit(ms: number, sdkMs: number): boolean;
 }
 
@@ -95,7 +95,7 @@ const startCases: StartCase[] = [
     titleSuffix: '',
     env: remoteEnvironment,
     revision: '2025-11-25',
-    limit: 'at most 10 ms more',
+    limitText: 'at most 10 ms more',
     isWithinLimit: (ms, sdkMs) => ms - sdkMs <= 10,
   },
   ...[
@@ -109,12 +109,12 @@ const startCases: StartCase[] = [
   ].map((startCase) => ({
     revision: '2025-11-25' as const,
     ...startCase,
-    limit: 'at most 1.50',
+    limitText: 'at most 1.50',
     isWithinLimit: (ms: number, sdkMs: number) => ms <= 1.5 * sdkMs,
   })),
 ];
 process.stdout.write(`node ${process.version}, medians of ${roundCount}\n`);
-for (const { titleSuffix, env, revision, limit, isWithinLimit } of startCases) {
+for (const { titleSuffix, env, revision, limitText, isWithinLimit } of startCases) {
   writeFileSync(listFile, JSON.stringify((await measureStart(commandLine().args, env, revision)).toolList));
   const [sdkTimes, ourTimes]: [number[], number[]] = [[], []];
   for (let round = 0; round < roundCount; round++) {
@@ -127,7 +127,7 @@ for (const { titleSuffix, env, revision, limit, isWithinLimit } of startCases) {
     measuredText: `${ourMs.toFixed(0)} ms`,
     baselineText: `${sdkMs.toFixed(0)} ms for the SDK alone`,
     ratio: ourMs / sdkMs,
-    ...{ limitText: limit, isWithinLimit: isWithinLimit(ourMs, sdkMs) },
+    ...{ limitText, isWithinLimit: isWithinLimit(ourMs, sdkMs) },
   });
 }
 library.process.kill();

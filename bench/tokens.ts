@@ -10,7 +10,7 @@ import { describeTool } from '../src/mcp/described-tools.ts';
 import { buildInstructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
 import { tools } from '../src/tools/catalog.ts';
-import { getItemTokens } from '../src/tools/pager.ts';
+import { getMaxItemTokens } from '../src/tools/pager.ts';
 import type { Tool } from '../src/tools/tool.ts';
 import { buildAdView, formatAd, formatAdList } from '../src/views/ad.ts';
 import { buildPageView, formatPage, formatPageList } from '../src/views/page.ts';
@@ -23,7 +23,7 @@ const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
 const pageSize = 50;
 const maxTokens = 8000;
-const { source, isReal, ads, pages } = readRealSamples() ?? (await readDemoSamples(now));
+const { dataDescription, isReal, ads, pages } = readRealSamples() ?? (await readDemoSamples(now));
 const printLine = (line = '') => process.stdout.write(`${line}\n`);
 const problems: string[] = [];
 const checkLimit = (measurement: string, value: number, maxValue: number) => {
@@ -90,12 +90,12 @@ const splitIntoPages = <Item>(items: Item[]): Item[][] =>
 /** A sample cursor of typical length. It contains the cursor of the service, here `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const listFields = { cursor, hasMore: true, totalHits: 1204, asOf };
-const price = '5 credits';
+const priceText = '5 credits';
 const buildAdList = (apiAds: typeof ads) => {
   const adViews = apiAds.map((ad) => buildAdView(ad, { detail: 'brief', now }));
   return {
     raw: { items: apiAds },
-    text: formatAdList({ items: adViews, ...listFields, price }),
+    text: formatAdList({ items: adViews, ...listFields, priceText }),
     structured: { items: adViews, ...listFields },
     items: apiAds.length,
   };
@@ -131,9 +131,9 @@ function measureGetAd(): void {
 }
 
 function measureFullAds(): void {
-  const budget = getItemTokens({ resultTokens: maxTokens - 160, resultBytes: Number.POSITIVE_INFINITY });
+  const budget = getMaxItemTokens({ resultTokens: maxTokens - 160, resultBytes: Number.POSITIVE_INFINITY });
   const costs = ads.map((ad) => {
-    const view = buildAdView(ad, { detail: 'full', now, budget });
+    const view = buildAdView(ad, { detail: 'full', now, maxTokens: budget });
     return countCosts({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
   });
   printCosts('get_ad, full', costs);
@@ -146,7 +146,7 @@ function measureSearchPages(): void {
     const rows = raw.map((page) => buildPageView(page, { detail: 'brief' }));
     return countCosts({
       raw: { items: raw },
-      text: formatPageList({ items: rows, ...listFields, price }),
+      text: formatPageList({ items: rows, ...listFields, priceText }),
       structured: { items: rows, ...listFields },
       items: raw.length,
     });
@@ -216,7 +216,7 @@ function checkFacts(): void {
   );
 }
 
-printLine(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
+printLine(`tokens of o200k_base on ${dataDescription}: ${ads.length} ads, ${pages.length} pages`);
 measureToolList();
 measureSearchAds();
 measureGetAd();

@@ -34,22 +34,22 @@ export function createTraffic(callerName: string, random: SeededRandom): CallerT
   const pageIds: string[] = [];
   let collectionId: string | undefined;
   let nextPageCall: TrafficCall | undefined;
-  let createdCount = 0;
+  let usedNumberCount = 0;
 
   /**
    * Returns a filter that was not used before and matches every ad, so that no cached response can answer the search.
    */
-  const buildNewFilter = () => ({ duplicatesFrom: -1 - createdCount++ / 1e6 });
+  const buildNewFilter = () => ({ duplicatesFrom: -1 - usedNumberCount++ / 1e6 });
   const createSearchCall = (filters: object, otherArguments: object = {}) =>
     expectSuccess('search_ads', { filters, ...otherArguments });
   const createAdCall = (otherArguments: object, adId = random.pick(adIds)) =>
     expectSuccess('get_ad', { adId, ...otherArguments }, includesWord(adId));
   const createPageCall = (pageId = random.pick(pageIds)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
   const buildCollectionArguments = () => ({ collectionId, itemType: 'ads' });
-  const buildLongFilter = () => ({ ctaType: ['SHOP_NOW', `${createdCount++}${longWord}`] });
+  const buildLongFilter = () => ({ ctaType: ['SHOP_NOW', `${usedNumberCount++}${longWord}`] });
   /** Returns arguments with an id that no ad has. The ids of demo ads come from a different range. */
   const buildUnknownAdArguments = () => ({
-    adId: `ffffffff-ffff-4fff-8fff-${String(createdCount++).padStart(12, '0')}`,
+    adId: `ffffffff-ffff-4fff-8fff-${String(usedNumberCount++).padStart(12, '0')}`,
   });
 
   const generalCallKinds: [weight: number, createCall: () => TrafficCall][] = [
@@ -71,16 +71,16 @@ export function createTraffic(callerName: string, random: SeededRandom): CallerT
       5,
       () =>
         expectSuccess('search_pages', {
-          filters: { adsAmountFrom: -createdCount++ / 1e6 },
+          filters: { adsAmountFrom: -usedNumberCount++ / 1e6 },
           limit: random.between(1, 50),
         }),
     ],
     [9, () => expectSuccess(random.pick(['list_collections', 'get_credits', 'get_account']), {})],
     [4, () => expectSuccess('whoami', {}, includesWord(callerName))],
     [3, () => expectError(...random.pick(invalidCalls))],
-    [1, () => expectError('search_ads', { filters: { [`nothing${createdCount++}`]: true } })],
+    [1, () => expectError('search_ads', { filters: { [`nothing${usedNumberCount++}`]: true } })],
     [1, () => expectError('get_ad', buildUnknownAdArguments())],
-    [1, () => expectError(`no_such_tool_${createdCount++}`, {})],
+    [1, () => expectError(`no_such_tool_${usedNumberCount++}`, {})],
   ];
   const adCallKinds: typeof generalCallKinds = [
     [8, () => createAdCall({})],

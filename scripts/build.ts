@@ -58,7 +58,7 @@ const { resolve } = createRequire(import.meta.url);
  * Code that defines `require`, `__filename` and `__dirname` for bundled CommonJS packages. Only files that use these
  * variables get the code, because adding it to every chunk would increase the start time by 10%.
  */
-const commonJsVariables = [
+const commonJsVariablesCode = [
   `import { createRequire as requireFrom } from 'node:module';`,
   'const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;',
 ].join('');
@@ -167,7 +167,7 @@ for (const file of new Set(outputFiles)) {
   const path = new URL(file, root);
   const code = escapeNonAscii(readFileSync(path, 'utf8'));
   const needsVariables = /\b(?:require|__filename|__dirname)\b/.test(code);
-  writeFileSync(path, needsVariables ? `${commonJsVariables}\n${code}` : code);
+  writeFileSync(path, needsVariables ? `${commonJsVariablesCode}\n${code}` : code);
 }
 chmodSync(new URL('main.js', buildFolder), 0o755);
 // Write the page of the ad board twice. A bundled server reads the copy next to its chunks, and a server that runs from
@@ -338,13 +338,13 @@ async function renderBoardPage(): Promise<string> {
     bundleViewFile('main.tsx', { target: 'es2022' }),
     bundleViewFile('board.css'),
   ]);
-  const page = readFileSync(new URL('board.html', viewFolder), 'utf8')
+  const pageHtml = readFileSync(new URL('board.html', viewFolder), 'utf8')
     .replace(/\n\s*/g, '\n')
     .replace('/* styles */', () => createPaletteStyles(hostColorVariables) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
   // Insert a token into the page. The tools for the board return data only to callers that send this token. It is a
   // hash of the page, so identical builds have the same token.
-  return page.replace('/* page token */', hash('sha256', page).slice(0, 16));
+  return pageHtml.replace('/* page token */', hash('sha256', pageHtml).slice(0, 16));
 }
 
 async function bundleViewFile(file: string, options: BuildOptions = {}): Promise<string> {

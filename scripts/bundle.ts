@@ -34,20 +34,20 @@ export function findPolicyProblems(policyUrls: readonly string[]): string[] {
  * Packs the desktop bundle (MCPB) from `dist/`. The same files produce identical bytes on every machine, so that anyone
  * can verify the contents of a bundle.
  */
-export function packBundle(privacyPolicies: readonly string[] = []): {
-  name: string;
+export function packBundle(addedPolicyUrls: readonly string[] = []): {
+  fileName: string;
   bytes: Uint8Array;
-  policies: string[];
+  policyUrls: string[];
 } {
   const manifest = JSON.parse(String(readProjectFile('manifest.json')));
-  const policies = [...manifest.privacy_policies, ...privacyPolicies];
+  const policyUrls = [...manifest.privacy_policies, ...addedPolicyUrls];
   const bytes = zipFiles({
-    'manifest.json': encodeJson({ ...manifest, privacy_policies: policies }),
+    'manifest.json': encodeJson({ ...manifest, privacy_policies: policyUrls }),
     'icon.png': readProjectFile('docs/pictures/icon.png'),
     [manifest.screenshots[0]]: readProjectFile(`docs/pictures/${manifest.screenshots[0]}`),
     ...readServerFiles(),
   });
-  return { name: `ad-library-mcp-${manifest.version}.mcpb`, bytes, policies };
+  return { fileName: `ad-library-mcp-${manifest.version}.mcpb`, bytes, policyUrls };
 }
 
 /** Returns the files of the built server that a host needs to run the server over stdio. The keys are file paths. */
@@ -68,10 +68,10 @@ export function readServerFiles(): Record<string, Uint8Array> {
  * machine.
  */
 export function zipFiles(files: Record<string, Uint8Array>): Uint8Array {
-  const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
+  const fileOptions: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
-    [content, mode],
+    [content, fileOptions],
   ]);
   // Use a fixed time, so that archives of the same files are identical. It is the earliest time that a ZIP archive can
   // store, in local time, because ZIP archives store local times.

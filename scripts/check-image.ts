@@ -65,11 +65,11 @@ process.once('exit', () => {
  * system.
  */
 function startContainer(name: string, options: string[], command: string[] = []): string {
-  const container = `ad-library-check-${name}-${process.pid}`;
-  containers.push(container);
+  const containerName = `ad-library-check-${name}-${process.pid}`;
+  containers.push(containerName);
   const hardeningOptions = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges'];
-  runEngine(['run', '--detach', '--name', container, ...hardeningOptions, ...options, image, ...command]);
-  return container;
+  runEngine(['run', '--detach', '--name', containerName, ...hardeningOptions, ...options, image, ...command]);
+  return containerName;
 }
 
 /** Returns the port on this machine that is mapped to the container's port 3000. */

@@ -30,7 +30,7 @@ interface ToolData {
  * into at most `maxWrappedLines` lines (2 by default).
  */
 interface DemoCall {
-  name: string;
+  toolName: string;
   args: Record<string, unknown>;
   shownLinePattern: RegExp;
   maxWrappedLines?: number;
@@ -76,7 +76,7 @@ async function main() {
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
   const search = {
-    name: 'search_ads',
+    toolName: 'search_ads',
     args: { filters, limit: 3 },
     shownLinePattern: /^("|\d+\. )/,
     maxWrappedLines: 1,
@@ -90,7 +90,7 @@ async function main() {
   ]);
 
   const sheet = await savePicture('sheet', {
-    name: 'view_ads',
+    toolName: 'view_ads',
     args: { adIds: items.map(({ id }) => id) },
     shownLinePattern: /^\d+\. /,
   });
@@ -99,8 +99,8 @@ async function main() {
   const fromGermanAds = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
   const formatSql = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${fromGermanAds} GROUP BY 1`;
   const gatherArguments = { filters: { countries: ['DE'] }, maxCredits: 40 };
-  await callForData({ name: 'gather_ads', args: gatherArguments, shownLinePattern: /^(Gathering|Days running)/ });
-  const { rows } = await callForData({ name: 'query_ads', args: { sql: formatSql }, shownLinePattern: /\|/ });
+  await callForData({ toolName: 'gather_ads', args: gatherArguments, shownLinePattern: /^(Gathering|Days running)/ });
+  const { rows } = await callForData({ toolName: 'query_ads', args: { sql: formatSql }, shownLinePattern: /\|/ });
   const [[, otherCount = 0, otherDays = 0] = [], [, videoCount = 0, videoDays = 0] = []] = rows;
   const share = Math.round((100 * videoCount) / (videoCount + otherCount));
   printAnswer('What share of the ads in Germany are videos, and do they run longer than the others?', [
@@ -110,7 +110,7 @@ async function main() {
   ]);
 
   const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${fromGermanAds}`;
-  const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shownLinePattern: /\.csv/ };
+  const exported = { toolName: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shownLinePattern: /\.csv/ };
   const savedFiles = await saveExports(exported);
   printAnswer('Give me those ads as a table for a spreadsheet.', [
     `${videoCount + otherCount} rows, as ${savedFiles.find((file) => file.endsWith('.csv'))}.`,
@@ -119,7 +119,7 @@ async function main() {
 
   const startsSql = `SELECT startedMonth, count(*) AS ads ${fromGermanAds} GROUP BY 1 ORDER BY 1`;
   const chart = await savePicture('chart', {
-    name: 'query_ads',
+    toolName: 'query_ads',
     args: { sql: startsSql, chart: 'line' },
     shownLinePattern: /^$/,
   });
@@ -129,7 +129,7 @@ async function main() {
     { heading: 'Three ads', adIds: items.map(({ id }) => id) },
   ];
   const [report] = await saveExports({
-    name: 'write_report',
+    toolName: 'write_report',
     args: { title: 'Ads in Germany', sections },
     shownLinePattern: /\.html/,
     maxWrappedLines: 1,
@@ -139,7 +139,7 @@ async function main() {
   ]);
 
   const watch = { name: 'Germany', filters: gatherArguments.filters, maxCredits: 40 };
-  await callForData({ name: 'watch_ads', args: watch, shownLinePattern: /^Stored/, maxWrappedLines: 1 });
+  await callForData({ toolName: 'watch_ads', args: watch, shownLinePattern: /^Stored/, maxWrappedLines: 1 });
   printAnswer('Tell me next week what is new.', [
     'The question is kept as Germany (beyond this session with AD_LIBRARY_FILES). Then check_watches names the ads that are new, changed or gone.',
   ]);
@@ -181,7 +181,7 @@ async function callForData(demoCall: DemoCall): Promise<ToolData> {
 async function savePicture(name: string, demoCall: DemoCall): Promise<string> {
   const { content } = await callTool(demoCall);
   const image = content.find((block) => block.type === 'image');
-  if (image === undefined) throw new Error(`${demoCall.name} returned no picture.`);
+  if (image === undefined) throw new Error(`${demoCall.toolName} returned no picture.`);
   return saveFile(`${name}.${image.mimeType === 'image/png' ? 'png' : 'jpg'}`, Buffer.from(image.data, 'base64'));
 }
 
@@ -198,8 +198,8 @@ async function saveExports(demoCall: DemoCall): Promise<string[]> {
   return savedFiles;
 }
 
-async function callTool({ name, args, shownLinePattern, maxWrappedLines = 2 }: DemoCall): Promise<CallToolResult> {
-  const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
+async function callTool({ toolName, args, shownLinePattern, maxWrappedLines = 2 }: DemoCall): Promise<CallToolResult> {
+  const result = (await client.callTool({ name: toolName, arguments: args })) as CallToolResult;
   const text = result.content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
   if (result.isError) throw new Error(text);
   spending.calls++;
@@ -208,7 +208,7 @@ async function callTool({ name, args, shownLinePattern, maxWrappedLines = 2 }: D
   const width = terminalColumns - 6;
   const wrapLine = (line: string, maxLines: number) => wrapAndClip(shortenIds(line), { columns: width, maxLines });
   const shownResultLines = lines.filter((line) => shownLinePattern.test(line) || creditsLinePattern.test(line));
-  const [firstLine, ...otherLines] = wrapLine(`${name} ${formatArguments(args)}`, 4);
+  const [firstLine, ...otherLines] = wrapLine(`${toolName} ${formatArguments(args)}`, 4);
   callLines.push(
     styleForTerminal('yellow', `   → ${firstLine}`),
     ...otherLines.map((line) => styleForTerminal('yellow', `     ${line}`)),

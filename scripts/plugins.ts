@@ -27,7 +27,7 @@ interface Manifest {
 /** A plugin for one kind of host. */
 interface HostPlugin {
   /** The name of the plugin's folder in `dist-plugins`. */
-  folder: string;
+  folderName: string;
   /** The contents of the plugin's files, by path. */
   files: Record<string, Uint8Array>;
 }
@@ -45,8 +45,8 @@ export function packPlugins(): HostPlugin[] {
     describeClaudePlugin(manifest),
     describeGeminiExtension(manifest),
   ];
-  return descriptions.map(({ folder, readmeParagraphs, jsonFiles, iconPath }) => ({
-    folder,
+  return descriptions.map(({ folderName, readmeParagraphs, jsonFiles, iconPath }) => ({
+    folderName,
     files: {
       ...Object.fromEntries(Object.entries(jsonFiles).map(([path, value]) => [path, encodeJson(value)])),
       ...(iconPath && { [iconPath]: readProjectFile('docs/pictures/icon.png') }),
@@ -57,7 +57,7 @@ export function packPlugins(): HostPlugin[] {
 }
 
 interface PluginDescription {
-  folder: string;
+  folderName: string;
   /** Paragraphs of the plugin's `README.md`. */
   readmeParagraphs: string[];
   jsonFiles: Record<string, object>;
@@ -100,21 +100,21 @@ const describeMetadata = (manifest: Manifest) => ({
  */
 function describeAgentPlugin(manifest: Manifest): PluginDescription {
   const schemasUrl = 'https://agent-plugins.org/schemas/1.0.0';
-  const server = {
+  const serverConfig = {
     type: 'stdio',
     command: 'node',
     args: [formatMainFilePath('PLUGIN_ROOT')],
     env: { AD_LIBRARY_DEMO: 'true' },
   };
   return {
-    folder: 'agent-plugin',
+    folderName: 'agent-plugin',
     readmeParagraphs: [
       'This folder is an Agent Plugin (specification 1.0.0). It needs Node 20.19 or newer. It starts with demo data.',
       'To use your service, open `mcp.json` and replace `AD_LIBRARY_DEMO` in `env` by `AD_LIBRARY_API_KEY` and `AD_LIBRARY_BASE_URL`. Do not share the folder afterwards, because it then contains your key.',
     ],
     jsonFiles: {
       'plugin.json': { $schema: `${schemasUrl}/plugin.schema.json`, ...describeMetadata(manifest) },
-      'mcp.json': { $schema: `${schemasUrl}/mcp.schema.json`, mcpServers: { [pluginName]: server } },
+      'mcp.json': { $schema: `${schemasUrl}/mcp.schema.json`, mcpServers: { [pluginName]: serverConfig } },
       [marketplaceFile]: describeMarketplace(manifest),
     },
   };
@@ -126,13 +126,13 @@ function describeAgentPlugin(manifest: Manifest): PluginDescription {
  * @see https://code.claude.com/docs/en/plugins-reference
  */
 function describeClaudePlugin(manifest: Manifest): PluginDescription {
-  const server = {
+  const serverConfig = {
     command: 'node',
     args: [formatMainFilePath('CLAUDE_PLUGIN_ROOT')],
     env: manifest.server.mcp_config.env,
   };
   return {
-    folder: 'claude-plugin',
+    folderName: 'claude-plugin',
     readmeParagraphs: [
       'This folder is a plugin for Claude Code. It needs Node 20.19 or newer.',
       `Run \`claude plugin install ${pluginName} --marketplace .\` in this folder, then enter your API key and the API address in Claude Code with \`/plugin\`, or switch on the demo data.`,
@@ -141,7 +141,7 @@ function describeClaudePlugin(manifest: Manifest): PluginDescription {
       '.claude-plugin/plugin.json': {
         ...describeMetadata(manifest),
         userConfig: manifest.user_config,
-        mcpServers: { [pluginName]: server },
+        mcpServers: { [pluginName]: serverConfig },
       },
       [marketplaceFile]: describeMarketplace(manifest),
     },
@@ -155,7 +155,7 @@ function describeClaudePlugin(manifest: Manifest): PluginDescription {
  */
 function describeGeminiExtension(manifest: Manifest): PluginDescription {
   return {
-    folder: 'gemini-extension',
+    folderName: 'gemini-extension',
     readmeParagraphs: [
       'This folder is an extension for Gemini CLI. It needs Node 20.19 or newer.',
       'Run `gemini extensions install .` in this folder. Gemini CLI asks for your API key and the API address, or for demo data.',

@@ -13,16 +13,16 @@ const targetFolder = new URL('dist-plugins/', root);
 const { name, version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 
 rmSync(targetFolder, { recursive: true, force: true });
-for (const { folder, files } of packPlugins()) {
+for (const { folderName, files } of packPlugins()) {
   for (const [path, content] of Object.entries(files)) {
-    const file = fileURLToPath(new URL(`${folder}/${path}`, targetFolder));
+    const file = fileURLToPath(new URL(`${folderName}/${path}`, targetFolder));
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
   }
-  const archive = `${name}-${version}-${folder}.zip`;
+  const archive = `${name}-${version}-${folderName}.zip`;
   const bytes = zipFiles(files);
   writeFileSync(new URL(archive, targetFolder), bytes);
   process.stdout.write(
-    `dist-plugins/${folder}/ and dist-plugins/${archive}: ${bytes.length.toLocaleString('en')} bytes\n`,
+    `dist-plugins/${folderName}/ and dist-plugins/${archive}: ${bytes.length.toLocaleString('en')} bytes\n`,
   );
 }

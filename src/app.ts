@@ -42,14 +42,14 @@ export interface AppOptions {
   /** The base URL at which this server serves the pictures of demo ads. Undefined if no HTTP server runs. */
   mediaUrl?: string | undefined;
   /** Looks up the IP addresses of a host before a picture is fetched from this host. By default, uses DNS. */
-  resolve?: ResolveHost | undefined;
+  resolveHost?: ResolveHost | undefined;
   /**
    * Stores which API keys the service has accepted recently. The default is for a server with a single user, who has
    * only one key.
    */
-  keys?: AcceptedKeys | undefined;
+  acceptedKeys?: AcceptedKeys | undefined;
   /** The state that all replicas of this server share, e.g. in Redis. Undefined for a single process. */
-  shared?: ReplicaState | undefined;
+  replicaState?: ReplicaState | undefined;
   /** True if all processes with the same storage folder share one credit budget per day. */
   hasDailyBudget?: boolean | undefined;
   /** The folder for exported files if the settings define none. Without any folder, exported files stay in memory. */
@@ -105,7 +105,7 @@ export async function openApp(options: AppOptions) {
     return callResources;
   };
   const { resultTokens, timeoutMs, cacheSeconds, confirmCredits, output } = config;
-  const { notice, searchFilters } = service;
+  const { notice, searchFilters: getSearchFilters } = service;
   const server = {
     tools: selectTools(config),
     now,
@@ -118,10 +118,15 @@ export async function openApp(options: AppOptions) {
     cacheMs: cacheSeconds * 1000,
     confirmCredits,
     output,
-    draining: drainController.signal,
-    closing: closeController.signal,
+    drainSignal: drainController.signal,
+    closeSignal: closeController.signal,
   };
-  const catalog = createCatalog({ server, version, openCallResources: getCallResources, searchFilters });
+  const catalog = createCatalog({
+    server,
+    version,
+    openCallResources: getCallResources,
+    getSearchFilters,
+  });
   return {
     catalog: problems.length > 0 ? rejectAllCalls(catalog, problems) : catalog,
     /** The credentials of calls without an API key: the key from the settings, or the key of the demo library. */
@@ -131,8 +136,8 @@ export async function openApp(options: AppOptions) {
      * @throws AdLibraryError if the service rejects the key
      */
     checkKey: async (caller: Caller) => {
-      const { value } = await (await getCallResources()).whoami(caller);
-      if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
+      const { validatedBody } = await (await getCallResources()).whoami(caller);
+      if (validatedBody.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
     /**
      * Extends how long the server remembers the credits that a sign-in connection has spent. Called when the connection
@@ -140,8 +145,8 @@ export async function openApp(options: AppOptions) {
      */
     extendSpendingRetention: async (connection: Connection) =>
       (await getCallResources()).extendSpendingRetention(connection),
-    findLinked: async (link: string, fileName: string) => (await getCallResources()).findLinked(link, fileName),
-    pictures: service.servedPictures?.respond,
+    findLinkedFile: async (link: string, fileName: string) => (await getCallResources()).findLinkedFile(link, fileName),
+    respondWithPicture: service.servedPictures?.respond,
     /**
      * Makes long tool calls stop early and return the data that they have read so far. Used before the process exits.
      */
@@ -169,7 +174,7 @@ const maxWhoamiMs = 5000;
  * that the server starts fast.
  */
 export async function openCallResources(options: AppOptions, apiService: Service): Promise<CallResources> {
-  const { config, log, now, monotonicNow, random, shared } = options;
+  const { config, log, now, monotonicNow, random, replicaState } = options;
   const { baseUrl } = apiService;
   const filesFolder = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
@@ -191,20 +196,20 @@ export async function openCallResources(options: AppOptions, apiService: Service
     baseUrl,
     apiKey: apiService.apiKey,
     hasDailyBudget: options.hasDailyBudget,
-    shared,
+    replicaState,
     now,
     monotonicNow,
     // Demo data stays in memory, so the folder contains only files that the user exports.
     folder: config.demo ? undefined : filesFolder,
     exportTarget: filesFolder === undefined ? options.exportTarget : { folder: getExportsFolder(filesFolder) },
     fetchUserId: async (caller) => {
-      const { value } = await whoami({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) });
-      return value.user?.userId;
+      const { validatedBody } = await whoami({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) });
+      return validatedBody.user?.userId;
     },
     warn: log.warn,
   });
   const { ledger, usageWindows } = state;
-  const { keys: acceptedKeys = createSingleUserAcceptedKeys() } = options;
+  const { acceptedKeys = createSingleUserAcceptedKeys() } = options;
   const keys: AcceptedKeys = {
     ...acceptedKeys,
     remove: async (tenantId) => {
@@ -216,18 +221,18 @@ export async function openCallResources(options: AppOptions, apiService: Service
     },
   };
   const createCallLedger = () => createMemoryLedger({ now: monotonicNow });
-  const onLost = (call: ApiCall) => void logLostCall(log, meter, call);
+  const onResponseLost = (call: ApiCall) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
     // Do not log this error, because the log already mentions that the store is unreachable. The response is added to
     // the dataset (the stored ads) when the store can be reached again.
-    if (shared && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
+    if (replicaState && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
-  const network = createUndiciFetch();
-  const { fetch = network.fetch } = apiService;
+  const networkClient = createUndiciFetch();
+  const { fetch = networkClient.fetch } = apiService;
   const meterOptions = { ledger, windows: usageWindows, budget, createCallLedger, timeoutMs, now: monotonicNow };
   const { datasets, responseCache } = state;
-  const cacheOptions = { datasets, responseCache, isEnabled: cacheSeconds > 0, acceptedKeys: keys };
+  const cacheOptions = { datasets, responseCache, isCachingEnabled: cacheSeconds > 0, acceptedKeys: keys };
   const callBounds = {
     maxCallsPerTenant: Math.max(256, 2 * callsPerKey),
     maxCalls: Math.max(1024, 2 * callsAtOnce),
@@ -241,19 +246,25 @@ export async function openCallResources(options: AppOptions, apiService: Service
     keys,
   );
   const meter = createMeter(httpService, meterOptions);
-  const callCache = openCallCache(meter, { ...cacheOptions, ...callBounds, now, onLost, onError });
+  const callCache = openCallCache(meter, {
+    ...cacheOptions,
+    ...callBounds,
+    now,
+    onResponseLost,
+    onError,
+  });
   const createCallerApi = createApi(callCache.send, baseUrl);
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
   const pictures = createPictureOpener(options, apiService);
-  const { open } = pictures;
+  const { open: openPictureService } = pictures;
   const contexts = createCallerContexts({
     createCallerApi,
     callCache,
     keys,
     meter,
     state,
-    pictures: open,
+    pictures: openPictureService,
     baseUrl,
     version,
     now,
@@ -266,7 +277,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
       // Close the network last, because closing a dataset (stored ads) whose owner is unknown sends one more request,
       // which asks for the owner.
-      await network.close();
+      await networkClient.close();
     },
   };
 }
@@ -285,14 +296,14 @@ async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall):
 const userAgent = `ad-library-mcp/${version}`;
 
 function createPictureOpener(
-  { config, monotonicNow, random, resolve }: AppOptions,
+  { config, monotonicNow, random, resolveHost }: AppOptions,
   { baseUrl, servedPictures }: Service,
 ) {
   let openedPictures: Promise<PictureService> | undefined;
   const open = () => {
     const hosts = allowLibraryHost(config.mediaHosts, baseUrl);
     openedPictures ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
-      openPictures({ hosts, servedPictures, userAgent, now: monotonicNow, random, resolve }),
+      openPictures({ hosts, servedPictures, userAgent, now: monotonicNow, random, resolveHost }),
     );
     return openedPictures;
   };
@@ -319,11 +330,11 @@ export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hos
  * pictures of its ads itself.
  */
 function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
-  const allowsNoHosts = !hosts.public && hosts.listed.length === 0;
+  const allowsNoHosts = !hosts.allowsPublicHosts && hosts.listedHosts.length === 0;
   const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
   if (allowsNoHosts || !isLoopbackHost(hostname)) return hosts;
   const libraryHost = { host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
-  return { ...hosts, listed: [...hosts.listed, libraryHost] };
+  return { ...hosts, listedHosts: [...hosts.listedHosts, libraryHost] };
 }
 
 /**
@@ -404,7 +415,7 @@ function createHeaderReader(headers: Record<string, string>) {
   return { get: (name: string) => valuesByName.get(name.toLowerCase()) ?? null };
 }
 
-const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
+const publicTools = describedTools.filter(({ isOnlyForBoard }) => !isOnlyForBoard);
 
 /** The names of all tools that a user can enable with `AD_LIBRARY_TOOLS`, e.g. `search_ads`. */
 export const toolNames = publicTools.map(({ name }) => name);
@@ -421,7 +432,7 @@ function selectTools({ tools: enabledNames, readOnly }: Config): ReadonlyMap<str
     .filter((tool) => enabledNames?.includes(tool.name) ?? true)
     .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].changesData));
   const listedTools = enabledTools.some((tool) => tool.showsBoard)
-    ? [...enabledTools, ...describedTools.filter(({ onlyForBoard }) => onlyForBoard)]
+    ? [...enabledTools, ...describedTools.filter(({ isOnlyForBoard }) => isOnlyForBoard)]
     : enabledTools;
   return new Map(listedTools.map((tool) => [tool.name, tool]));
 }

@@ -30,15 +30,15 @@ export interface EmbeddedServer {
  * Starts a server inside another program, which provides the transports.
  * @param settings the settings by the names of their environment variables, e.g. `{ AD_LIBRARY_DEMO: 'true' }`; the
  * server does not read the environment itself
- * @param write receives each log line
+ * @param writeLine receives each log line
  * @throws Error that names every invalid setting
  */
 export async function openServer(
   settings: Readonly<Record<string, string | undefined>>,
-  write: (line: string) => void = () => {},
+  writeLine: (line: string) => void = () => {},
 ): Promise<EmbeddedServer> {
-  const config = readConfig({ ...settings }, {}, { tools: toolNames, command: 'stdio' });
-  const log = createLog(config.logLevel, write, { format: config.logFormat, now: Date.now });
+  const config = readConfig({ ...settings }, {}, { toolNames, commandName: 'stdio' });
+  const log = createLog(config.logLevel, writeLine, { format: config.logFormat, now: Date.now });
   const app = await openApp({ config, log, now: Date.now, monotonicNow, random: Math.random });
   const { bindV1 } = await import('./mcp/sdk-v1.ts');
   return {

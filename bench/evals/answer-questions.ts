@@ -6,7 +6,7 @@ import { type CallCosts, type Demo, openDemo } from './demo.ts';
  */
 export interface AnsweredQuestion extends CallCosts {
   question: string;
-  tools: string[];
+  toolNames: string[];
   answer: string;
 }
 
@@ -255,7 +255,10 @@ export async function answerQuestions(): Promise<AnsweredQuestion[]> {
     await askAllQuestions(await openDemo()),
     await askAllQuestions(await openDemo({ countsRawTokens: true })),
   ];
-  return answers.map((answer, index) => ({ ...answer, rawTokens: answersWithRawTokens[index]?.rawTokens ?? 0 }));
+  return answers.map((answer, index) => ({
+    ...answer,
+    rawTokenCount: answersWithRawTokens[index]?.rawTokenCount ?? 0,
+  }));
 }
 
 async function askAllQuestions(demo: Demo): Promise<AnsweredQuestion[]> {
@@ -270,7 +273,7 @@ async function askAllQuestions(demo: Demo): Promise<AnsweredQuestion[]> {
   const answers: AnsweredQuestion[] = [];
   for (const [question, ask] of questions) {
     const answer = String(await ask(session));
-    answers.push({ question, answer, tools: usedTools.splice(0), ...demo.takeCosts() });
+    answers.push({ question, answer, toolNames: usedTools.splice(0), ...demo.takeCosts() });
   }
   await demo.close();
   return answers;

@@ -21,12 +21,12 @@ const countTextTokens = (text: string): number =>
 
 /** The costs of all tool calls since `takeCosts` was last called. */
 export interface CallCosts {
-  calls: number;
+  callCount: number;
   credits: number;
   /** The number of tokens in the result texts that a model reads. */
-  tokens: number;
+  tokenCount: number;
   /** The number of tokens in the responses of the ad service, or 0 if these tokens are not counted. */
-  rawTokens: number;
+  rawTokenCount: number;
 }
 
 /** A client that is connected to a server with demo data. */
@@ -50,12 +50,12 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
   let currentTime = startTime;
   const now = () => currentTime;
   const { library, apiKey } = await openDemoLibrary({ now });
-  const noCosts = { calls: 0, credits: 0, tokens: 0, rawTokens: 0 };
+  const noCosts = { callCount: 0, credits: 0, tokenCount: 0, rawTokenCount: 0 };
   let costs: CallCosts = { ...noCosts };
   const service = {
     baseUrl: 'https://library.demo.example',
     searchFilters: libraryFilters,
-    mediaHosts: { public: false, listed: [] },
+    mediaHosts: { allowsPublicHosts: false, listedHosts: [] },
   };
   const app = await openApp({
     config: { ...readConfig({}), ...(countsRawTokens ? service : { demo: true }) },
@@ -64,7 +64,7 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
     ...(countsRawTokens && {
       fetch: async (url, request) => {
         const response = await library.fetch(new Request(url, request as RequestInit));
-        costs.rawTokens += countTextTokens(await response.clone().text());
+        costs.rawTokenCount += countTextTokens(await response.clone().text());
         return response;
       },
     }),
@@ -79,8 +79,8 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
     async call(name, args = {}) {
       const result = readResult(await client.callTool({ name, arguments: { ...args } }));
       if (result.isError) throw new Error(`${name}: ${result.text}`);
-      costs.calls++;
-      costs.tokens += countTextTokens(result.text);
+      costs.callCount++;
+      costs.tokenCount += countTextTokens(result.text);
       costs.credits += result.data.receipt.charged ?? 0;
       return result.data;
     },

@@ -22,7 +22,8 @@ const formatTable = (headings: string[], rows: (string | number)[][]) =>
 const formatNumber = (value: number) => value.toLocaleString('en-US');
 
 const isFound = ({ rank }: RankedQuestion) => rank >= 1 && rank <= maxShownTools;
-const isCorrect = ({ problems, answer, expected }: ProgramResult) => problems.length === 0 && answer === expected;
+const isCorrect = ({ typeErrors, answer, expectedAnswer }: ProgramResult) =>
+  typeErrors.length === 0 && answer === expectedAnswer;
 const formatShare = <One>(all: readonly One[], isCounted: (item: One) => boolean) =>
   `${all.filter(isCounted).length} of ${all.length}`;
 
@@ -33,13 +34,13 @@ const programs = await runPrograms(demo.client, raw);
 await demo.close();
 const answers = await answerQuestions();
 const limitResults = await findLimits();
-const isStated = ({ limit }: LimitResult) => limit !== undefined;
+const isStated = ({ limitSentence }: LimitResult) => limitSentence !== undefined;
 
 const [tuningQuestions, heldOutQuestions] = [
   rankedQuestions.filter((question) => question.tuning),
   rankedQuestions.filter((question) => !question.tuning),
 ];
-const sumCosts = (costName: 'calls' | 'credits' | 'tokens' | 'rawTokens') =>
+const sumCosts = (costName: 'callCount' | 'credits' | 'tokenCount' | 'rawTokenCount') =>
   answers.reduce((sum, answer) => sum + answer[costName], 0);
 const otherToolCount = otherServers.reduce((sum, { tools }) => sum + tools.length, 0);
 
@@ -54,7 +55,7 @@ This page is for reviewers who want to know how well Ad Library MCP serves AI mo
 
 The command \`npm run evals\` measures the answers without a network, and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
-**Found: ${formatShare(rankedQuestions, isFound)}** · **Programmed: ${formatShare(programs, isCorrect)}** · **Limits stated: ${formatShare(limitResults, isStated)}** · **Answered: ${answers.length} questions, ${formatNumber(sumCosts('calls'))} calls, ${formatNumber(sumCosts('tokens'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
+**Found: ${formatShare(rankedQuestions, isFound)}** · **Programmed: ${formatShare(programs, isCorrect)}** · **Limits stated: ${formatShare(limitResults, isStated)}** · **Answered: ${answers.length} questions, ${formatNumber(sumCosts('callCount'))} calls, ${formatNumber(sumCosts('tokenCount'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
 
 ## What this does not show
 
@@ -98,9 +99,9 @@ ${formatTable(
   ['question', 'types', 'answer', 'right'],
   programs.map((program) => [
     program.question,
-    program.problems.length === 0 ? 'accepted' : `${program.problems.length} errors`,
+    program.typeErrors.length === 0 ? 'accepted' : `${program.typeErrors.length} errors`,
     program.answer,
-    program.expected,
+    program.expectedAnswer,
   ]),
 )}
 
@@ -114,12 +115,12 @@ This test answers thirty questions in one session on demo data, with fixed tool 
 ${formatTable(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
   answers.map((answer: AnsweredQuestion) => [
-    ...[answer.question, answer.answer, [...new Set(answer.tools)].join(', '), answer.calls],
-    ...[formatNumber(answer.tokens), formatNumber(answer.rawTokens), answer.credits],
+    ...[answer.question, answer.answer, [...new Set(answer.toolNames)].join(', '), answer.callCount],
+    ...[formatNumber(answer.tokenCount), formatNumber(answer.rawTokenCount), answer.credits],
   ]),
 )}
 
-Together, the results have ${formatNumber(sumCosts('tokens'))} tokens, and the responses of the service have ${formatNumber(sumCosts('rawTokens'))} tokens.
+Together, the results have ${formatNumber(sumCosts('tokenCount'))} tokens, and the responses of the service have ${formatNumber(sumCosts('rawTokenCount'))} tokens.
 
 ## Limits stated
 
@@ -134,17 +135,17 @@ ${formatTable(
   ['question', 'figures', 'tools', 'calls', 'tokens', 'cannot be told from these ads, because'],
   limitResults.map((result) => [
     result.question,
-    result.figures,
-    result.tools.join(', '),
-    result.calls,
-    result.tokens,
-    result.limit ?? 'not stated',
+    result.answerWithoutLimit,
+    result.toolNames.join(', '),
+    result.callCount,
+    result.tokenCount,
+    result.limitSentence ?? 'not stated',
   ]),
 )}
 `;
 
 process.stdout.write(pageText);
-for (const { problems } of programs) for (const problem of problems) process.stderr.write(`${problem}\n`);
+for (const { typeErrors } of programs) for (const typeError of typeErrors) process.stderr.write(`${typeError}\n`);
 const loweredFigures = ['Found', 'Programmed', 'Limits stated'].filter((name) => {
   const readFigure = (page: string) => Number(new RegExp(`\\*\\*${name}: (\\d+) of`).exec(page)?.[1] ?? 0);
   return readFigure(pageText) < readFigure(previousPage);

@@ -7,12 +7,12 @@ import { type Demo, openDemo } from './demo.ts';
 export interface LimitResult {
   question: string;
   /** The answer from the query results alone. It does not mention that the data is incomplete. */
-  figures: string;
+  answerWithoutLimit: string;
   /** The sentence in the results that says how the data is incomplete. Undefined if no result says so. */
-  limit: string | undefined;
-  tools: string[];
-  calls: number;
-  tokens: number;
+  limitSentence: string | undefined;
+  toolNames: string[];
+  callCount: number;
+  tokenCount: number;
 }
 
 type CallTool = Demo['call'];
@@ -135,10 +135,10 @@ export async function findLimits(): Promise<LimitResult[]> {
   const demo = await openDemo();
   const answers: LimitResult[] = [];
   for (const { question, limitPattern, ask } of questions) {
-    const [tools, sentences]: [string[], string[]] = [[], []];
+    const [toolNames, sentences]: [string[], string[]] = [[], []];
     const call: CallTool = async (tool, args) => {
       const data = await demo.call(tool, args);
-      tools.push(tool);
+      toolNames.push(tool);
       const { partial = [], notes = [] } = (data.coverage ?? {}) as Coverage;
       sentences.push(...partial.map(({ note }) => note), ...notes, ...String(data.summary ?? '').split('\n'));
       return data;
@@ -147,10 +147,17 @@ export async function findLimits(): Promise<LimitResult[]> {
       const rows = (await call('query_ads', { sql })).rows as Rows;
       return rows.map((row) => row.join(' ')).join(', ');
     };
-    const figures = await ask({ call, query });
-    const { calls, tokens } = demo.takeCosts();
+    const answerWithoutLimit = await ask({ call, query });
+    const { callCount, tokenCount } = demo.takeCosts();
     const limitSentence = sentences.find((sentence) => limitPattern.test(sentence));
-    answers.push({ question, figures, limit: limitSentence, tools: [...new Set(tools)], calls, tokens });
+    answers.push({
+      question,
+      answerWithoutLimit,
+      limitSentence,
+      toolNames: [...new Set(toolNames)],
+      callCount,
+      tokenCount,
+    });
   }
   await demo.close();
   return answers;

@@ -63,18 +63,18 @@ const splitIntoWords = (text: string): string[] =>
 function createRanker(documents: readonly string[][]): (query: readonly string[]) => number[] {
   const [k1, b] = [1.2, 0.75];
   const meanLength = documents.reduce((sum, words) => sum + words.length, 0) / documents.length;
-  const frequencies = documents.map((words) => {
+  const wordCountsByDocument = documents.map((words) => {
     const counts = new Map<string, number>();
     for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
     return counts;
   });
   const computeWeight = (word: string) => {
-    const matchingCount = frequencies.filter((counts) => counts.has(word)).length;
+    const matchingCount = wordCountsByDocument.filter((counts) => counts.has(word)).length;
     return Math.log(1 + (documents.length - matchingCount + 0.5) / (matchingCount + 0.5));
   };
   return (query) => {
     const weights = [...new Set(query)].map((word) => [word, computeWeight(word)] as const);
-    const scores = frequencies.map((counts, index) => {
+    const scores = wordCountsByDocument.map((counts, index) => {
       const length = (documents[index]?.length ?? 0) / meanLength;
       return weights.reduce((sum, [word, weight]) => {
         const count = counts.get(word) ?? 0;

@@ -14,10 +14,10 @@ import { type Demo, openDemo, type RawDemoData } from './demo.ts';
 export interface ProgramResult {
   question: string;
   /** The error messages of the TypeScript compiler for this program. */
-  problems: string[];
+  typeErrors: string[];
   /** The result of the program, or the reason why it failed. */
   answer: string;
-  expected: string;
+  expectedAnswer: string;
 }
 
 const createCountryFilter = (country: string) => (ad: Ad) => ad.countries?.includes(country) === true;
@@ -136,11 +136,11 @@ function findTypeErrors(): Map<string, string[]> {
   const targetOptions = ['--target', 'es2022', '--module', 'nodenext', '--ignoreConfig', '--pretty', 'false'];
   const args = [compiler, ...strictOptions, ...targetOptions, ...programFiles];
   const { stdout } = spawnSync(process.execPath, args, { cwd: fileURLToPath(programFolder), encoding: 'utf8' });
-  const problems = new Map<string, string[]>();
+  const typeErrors = new Map<string, string[]>();
   for (const [line, file = ''] of stdout.matchAll(/^(.*?)\.ts\(\d.*$/gm))
-    problems.set(file, [...(problems.get(file) ?? []), line]);
-  if (problems.size === 0 && stdout.trim() !== '') throw new Error(stdout);
-  return problems;
+    typeErrors.set(file, [...(typeErrors.get(file) ?? []), line]);
+  if (typeErrors.size === 0 && stdout.trim() !== '') throw new Error(stdout);
+  return typeErrors;
 }
 
 /** Type-checks all programs, and runs each program with a new demo server. */
@@ -149,7 +149,7 @@ export async function runPrograms(client: Client, rawData: RawDemoData): Promise
   mkdirSync(programFolder, { recursive: true });
   cpSync(new URL('programs/', import.meta.url), programFolder, { recursive: true });
   await writeTypes(client);
-  const problems = findTypeErrors();
+  const typeErrors = findTypeErrors();
   const results: ProgramResult[] = [];
   for (const [name, [question, computeExpected]] of Object.entries(programs)) {
     const { answer } = await import(new URL(`${name}.ts`, pathToFileURL(`${fileURLToPath(programFolder)}/`)).href);
@@ -157,8 +157,13 @@ export async function runPrograms(client: Client, rawData: RawDemoData): Promise
     const tools = new Proxy({}, { get: (_, tool: string) => (input?: object) => demo.call(tool, input) });
     const programAnswer = await answer(tools).catch((error: Error) => `failed: ${error.message}`);
     await demo.close();
-    const expected = String(await computeExpected(rawData));
-    results.push({ question, problems: problems.get(name) ?? [], answer: String(programAnswer), expected });
+    const expectedAnswer = String(await computeExpected(rawData));
+    results.push({
+      question,
+      typeErrors: typeErrors.get(name) ?? [],
+      answer: String(programAnswer),
+      expectedAnswer,
+    });
   }
   return results;
 }

@@ -9,7 +9,7 @@ interface TestEnvironment {
   /** The path of the server's main file, which docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
   /** Returns the path of the folder of a plugin in `dist-plugins`, e.g. for the plugin `claude-plugin`. */
-  pluginFolder(pluginName: string): string;
+  getPluginFolder(pluginName: string): string;
 }
 
 interface HostCommand {
@@ -62,10 +62,10 @@ export interface HostUnderTest {
   /** The version to install if the newest version cannot be installed. */
   packageVersion?: string;
   /** The path of the program in the installation folder, e.g. `node_modules/.bin/codex`. */
-  program: string;
-  variables(environment: TestEnvironment): Record<string, string>;
-  setups(environment: TestEnvironment): { command: HostSetup; plugin?: HostSetup };
-  expected: ExpectedOutcome;
+  programPath: string;
+  getVariables(environment: TestEnvironment): Record<string, string>;
+  getSetups(environment: TestEnvironment): { command: HostSetup; plugin?: HostSetup };
+  expectedOutcome: ExpectedOutcome;
 }
 
 const question = 'Research ads';
@@ -107,13 +107,13 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
   claude: {
     title: 'Claude Code',
     packageName: '@anthropic-ai/claude-code',
-    program: 'node_modules/.bin/claude',
-    variables: ({ modelUrl }) => ({
+    programPath: 'node_modules/.bin/claude',
+    getVariables: ({ modelUrl }) => ({
       ANTHROPIC_BASE_URL: modelUrl,
       ANTHROPIC_API_KEY: 'sk-ant-invented',
       DISABLE_AUTOUPDATER: '1',
     }),
-    setups: ({ mainFile, pluginFolder }) => ({
+    getSetups: ({ mainFile, getPluginFolder }) => ({
       command: {
         commands: [{ args: ['mcp', 'add', 'ad-library', '-e', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
         questionArgs: ['-p', question, '--allowedTools', 'mcp__ad-library'],
@@ -122,7 +122,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         commands: [
           {
             args: [
-              ...['plugin', 'install', 'ad-library', '--marketplace', pluginFolder('claude-plugin')],
+              ...['plugin', 'install', 'ad-library', '--marketplace', getPluginFolder('claude-plugin')],
               ...['--config', 'demo=true'],
             ],
           },
@@ -130,14 +130,14 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         questionArgs: ['-p', question, '--allowedTools', 'mcp__plugin_ad-library_ad-library'],
       },
     }),
-    expected: { pictures: 'a picture', links: 'a link', instructions: 'whole', tools: 'found by a search' },
+    expectedOutcome: { pictures: 'a picture', links: 'a link', instructions: 'whole', tools: 'found by a search' },
   },
   codex: {
     title: 'Codex',
     packageName: '@openai/codex',
-    program: 'node_modules/.bin/codex',
-    variables: () => ({ SCRIPTED_KEY: 'invented' }),
-    setups: ({ modelUrl, mainFile, pluginFolder }) => {
+    programPath: 'node_modules/.bin/codex',
+    getVariables: () => ({ SCRIPTED_KEY: 'invented' }),
+    getSetups: ({ modelUrl, mainFile, getPluginFolder }) => {
       const lines = [
         'model = "gpt-5.5"',
         'model_provider = "scripted"',
@@ -160,27 +160,27 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         plugin: {
           files,
           commands: [
-            { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
+            { args: ['plugin', 'marketplace', 'add', getPluginFolder('agent-plugin')] },
             { args: ['plugin', 'add', marketplacePlugin] },
           ],
           questionArgs: execArgs,
         },
       };
     },
-    expected: { pictures: 'a picture', instructions: 'whole', tools: 'found by a search' },
+    expectedOutcome: { pictures: 'a picture', instructions: 'whole', tools: 'found by a search' },
   },
   copilot: {
     title: 'Copilot CLI',
     packageName: '@github/copilot',
-    program: 'node_modules/.bin/copilot',
-    variables: ({ modelUrl }) => ({
+    programPath: 'node_modules/.bin/copilot',
+    getVariables: ({ modelUrl }) => ({
       COPILOT_PROVIDER_BASE_URL: `${modelUrl}/v1`,
       COPILOT_PROVIDER_TYPE: 'openai',
       COPILOT_PROVIDER_API_KEY: 'invented',
       COPILOT_MODEL: 'gpt-5.4',
       COPILOT_OFFLINE: 'true',
     }),
-    setups: ({ mainFile, pluginFolder }) => {
+    getSetups: ({ mainFile, getPluginFolder }) => {
       const promptArgs = ['-p', question, '--allow-all-tools'];
       return {
         command: {
@@ -189,26 +189,26 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         },
         plugin: {
           commands: [
-            { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
+            { args: ['plugin', 'marketplace', 'add', getPluginFolder('agent-plugin')] },
             { args: ['plugin', 'install', marketplacePlugin] },
           ],
           questionArgs: promptArgs,
         },
       };
     },
-    expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
+    expectedOutcome: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
   },
   gemini: {
     title: 'Gemini CLI',
     packageName: '@google/gemini-cli',
-    program: 'node_modules/.bin/gemini',
-    variables: ({ modelUrl }) => ({
+    programPath: 'node_modules/.bin/gemini',
+    getVariables: ({ modelUrl }) => ({
       GEMINI_API_KEY: 'invented',
       GOOGLE_GEMINI_BASE_URL: modelUrl,
       GEMINI_TELEMETRY_ENABLED: 'false',
       GEMINI_CLI_TRUST_WORKSPACE: 'true',
     }),
-    setups: ({ mainFile, pluginFolder }) => {
+    getSetups: ({ mainFile, getPluginFolder }) => {
       const settings = {
         security: { auth: { selectedType: 'gemini-api-key' } },
         privacy: { usageStatisticsEnabled: false },
@@ -222,50 +222,50 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         plugin: {
           files,
           commands: [
-            { args: ['extensions', 'install', pluginFolder('gemini-extension'), '--consent', '--skip-settings'] },
+            { args: ['extensions', 'install', getPluginFolder('gemini-extension'), '--consent', '--skip-settings'] },
             { args: ['extensions', 'config', 'ad-library', 'AD_LIBRARY_DEMO'], input: 'true\n' },
           ],
           questionArgs: promptArgs,
         },
       };
     },
-    expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
+    expectedOutcome: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
   opencode: {
     title: 'opencode',
     packageName: 'opencode-ai',
-    program: 'node_modules/.bin/opencode',
-    variables: () => ({}),
-    setups: (environment) => ({
+    programPath: 'node_modules/.bin/opencode',
+    getVariables: () => ({}),
+    getSetups: (environment) => ({
       command: { files: { './opencode.json': buildOpenCodeConfig(environment) }, questionArgs: ['run', question] },
     }),
-    expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
+    expectedOutcome: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
   kilo: {
     title: 'Kilo CLI',
     packageName: '@kilocode/cli',
     // Version 7.8.1 cannot be installed, because some of its packages are missing on npm.
     packageVersion: '7.7.7',
-    program: 'node_modules/.bin/kilo',
-    variables: () => ({}),
-    setups: (environment) => ({
+    programPath: 'node_modules/.bin/kilo',
+    getVariables: () => ({}),
+    getSetups: (environment) => ({
       command: {
         files: { './kilo.json': buildOpenCodeConfig(environment) },
         questionArgs: ['run', '--auto', question],
       },
     }),
-    expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
+    expectedOutcome: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
   qwen: {
     title: 'Qwen Code',
     packageName: '@qwen-code/qwen-code',
-    program: 'node_modules/.bin/qwen',
-    variables: ({ modelUrl }) => ({
+    programPath: 'node_modules/.bin/qwen',
+    getVariables: ({ modelUrl }) => ({
       OPENAI_API_KEY: 'invented',
       OPENAI_BASE_URL: `${modelUrl}/v1`,
       OPENAI_MODEL: 'scripted-model',
     }),
-    setups: ({ mainFile }) => ({
+    getSetups: ({ mainFile }) => ({
       command: {
         files: { '.qwen/settings.json': { privacy: { usageStatisticsEnabled: false } } },
         commands: [
@@ -274,14 +274,14 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         questionArgs: ['--auth-type', 'openai', '--approval-mode', 'yolo', '-p', question],
       },
     }),
-    expected: { pictures: 'left out by the server', instructions: 'whole', tools: 'found by a search' },
+    expectedOutcome: { pictures: 'left out by the server', instructions: 'whole', tools: 'found by a search' },
   },
   cline: {
     title: 'Cline CLI',
     packageName: 'cline',
-    program: 'node_modules/.bin/cline',
-    variables: () => ({}),
-    setups: (environment) => ({
+    programPath: 'node_modules/.bin/cline',
+    getVariables: () => ({}),
+    getSetups: (environment) => ({
       command: {
         files: { '.cline/data/settings/cline_mcp_settings.json': buildServerConfig(environment) },
         commands: [
@@ -295,14 +295,14 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         questionArgs: ['-P', 'openai', '-m', 'scripted-model', '-t', '100', question],
       },
     }),
-    expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
+    expectedOutcome: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
   },
   continue: {
     title: 'Continue CLI',
     packageName: '@continuedev/cli',
-    program: 'node_modules/.bin/cn',
-    variables: () => ({ CONTINUE_TELEMETRY_ENABLED: '0' }),
-    setups: ({ modelUrl, mainFile }) => {
+    programPath: 'node_modules/.bin/cn',
+    getVariables: () => ({ CONTINUE_TELEMETRY_ENABLED: '0' }),
+    getSetups: ({ modelUrl, mainFile }) => {
       const model = {
         ...{ name: 'scripted', provider: 'openai', model: 'gpt-4o', apiBase: `${modelUrl}/v1`, apiKey: 'invented' },
         ...{ roles: ['chat', 'edit', 'apply'], capabilities: ['tool_use', 'image_input'] },
@@ -317,6 +317,6 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         },
       };
     },
-    expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
+    expectedOutcome: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
   },
 };

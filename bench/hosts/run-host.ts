@@ -13,12 +13,12 @@ import { type ScriptStep, startScriptedModel } from './scripted-model.ts';
 
 /** The tool calls that the scripted model makes, in this order. Later calls use ad ids from earlier results. */
 const steps: ScriptStep[] = [
-  { tool: 'search_ads', args: () => ({ limit: 10 }) },
-  { tool: 'view_ads', args: (adIds) => ({ adIds: adIds.slice(0, 2) }) },
-  { tool: 'query_ads', args: () => ({ sql: 'SELECT nothing FROM ads' }) },
+  { toolName: 'search_ads', buildArguments: () => ({ limit: 10 }) },
+  { toolName: 'view_ads', buildArguments: (adIds) => ({ adIds: adIds.slice(0, 2) }) },
+  { toolName: 'query_ads', buildArguments: () => ({ sql: 'SELECT nothing FROM ads' }) },
   {
-    tool: 'write_report',
-    args: () => ({ title: 'Ads', name: 'ads', sections: [{ heading: 'Ads', text: 'All ads.' }] }),
+    toolName: 'write_report',
+    buildArguments: () => ({ title: 'Ads', name: 'ads', sections: [{ heading: 'Ads', text: 'All ads.' }] }),
   },
 ];
 
@@ -36,12 +36,12 @@ process.once('exit', () => {
 });
 const homeFolder = join(runFolder, 'home');
 const workFolder = join(runFolder, 'work');
-for (const folder of [homeFolder, workFolder]) mkdirSync(folder);
+for (const folderName of [homeFolder, workFolder]) mkdirSync(folderName);
 
 // Replace `main.js` in each plugin with a program that starts the server and records the messages of host and server.
-for (const { folder, files } of packPlugins()) {
-  for (const [path, content] of Object.entries(files)) writeFile(join(runFolder, folder, path), content);
-  const distFolder = join(runFolder, folder, 'dist');
+for (const { folderName, files } of packPlugins()) {
+  for (const [path, content] of Object.entries(files)) writeFile(join(runFolder, folderName, path), content);
+  const distFolder = join(runFolder, folderName, 'dist');
   renameSync(join(distFolder, 'main.js'), join(distFolder, 'server.js'));
   writeFile(join(distFolder, 'main.js'), readFileSync(new URL('tee.mjs', import.meta.url)));
 }
@@ -50,16 +50,16 @@ const model = await startScriptedModel(steps);
 const environment = {
   modelUrl: model.url,
   mainFile: join(runFolder, 'agent-plugin/dist/main.js'),
-  pluginFolder: (name: string) => join(runFolder, name),
+  getPluginFolder: (name: string) => join(runFolder, name),
 };
-const setup = host.setups(environment)[setupName as 'command' | 'plugin'];
+const setup = host.getSetups(environment)[setupName as 'command' | 'plugin'];
 if (setup === undefined) throw new Error(`${host.title} has no setup ${setupName}.`);
 for (const [path, content] of Object.entries(setup.files ?? {})) {
   const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`;
   writeFile(path.startsWith('./') ? join(workFolder, path) : join(homeFolder, path), text);
 }
 
-const program = join(installationFolder, host.program);
+const programPath = join(installationFolder, host.programPath);
 const version = /\d+\.\d+\.\d+/.exec((await runProgram({ args: ['--version'] })).output)?.[0] ?? 'unknown';
 let output = '';
 for (const command of setup.commands ?? []) output += (await runProgram(command)).output;
@@ -67,7 +67,7 @@ output += (await runProgram({ args: setup.questionArgs })).output;
 const measured = measureRun({
   requests: model.requests,
   messages: findRecordFiles(runFolder).flatMap(readRecords),
-  toolNames: steps.map(({ tool }) => tool),
+  toolNames: steps.map(({ toolName }) => toolName),
 });
 model.close();
 process.stdout.write(JSON.stringify({ version, ...measured, missingTools: model.missingTools, output }));
@@ -83,9 +83,9 @@ function writeFile(path: string, content: string | Uint8Array): void {
  * variables that the host needs, a few fixed variables, and a `PATH` that contains Node.
  */
 async function runProgram({ args, input = '' }: { args: string[]; input?: string }) {
-  const variables = host?.variables(environment);
+  const variables = host?.getVariables(environment);
   const searchPath = [dirname(nodePath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
-  const child = spawn(program, args, {
+  const child = spawn(programPath, args, {
     cwd: workFolder,
     env: { PATH: searchPath, HOME: homeFolder, TERM: 'xterm', LANG: 'C.UTF-8', ...variables },
     timeout: maxCommandMs,

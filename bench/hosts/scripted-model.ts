@@ -25,9 +25,9 @@ export interface ModelRequest {
 
 /** A step of the script, in which the model calls one of our tools. */
 export interface ScriptStep {
-  tool: string;
+  toolName: string;
   /** Returns the arguments of the call. `adIds` contains the ids of all ads in earlier results. */
-  args(adIds: readonly string[]): object;
+  buildArguments(adIds: readonly string[]): object;
 }
 
 interface OfferedTool {
@@ -111,8 +111,8 @@ function createScript(steps: readonly ScriptStep[]) {
     const step = steps[nextStep];
     if (step === undefined) return { text: 'done' };
     const offeredTools = listOfferedTools(request);
-    const tool = findTool(offeredTools, step.tool);
-    const args = step.args(findAdIds(request));
+    const tool = findTool(offeredTools, step.toolName);
+    const args = step.buildArguments(findAdIds(request));
     if (tool && !tool.isDeferred) {
       nextStep += 1;
       return { tool, args };
@@ -120,13 +120,15 @@ function createScript(steps: readonly ScriptStep[]) {
     const search = offeredTools.find(({ name }) => /^(?:ToolSearch|tool_search)$/.test(name));
     if (search && lastSearchedStep !== nextStep) {
       lastSearchedStep = nextStep;
-      const query = search.name === 'ToolSearch' ? `select:${tool?.name ?? step.tool}` : step.tool.replaceAll('_', ' ');
+      const query =
+        search.name === 'ToolSearch' ? `select:${tool?.name ?? step.toolName}` : step.toolName.replaceAll('_', ' ');
       return { tool: search, args: { query } };
     }
     nextStep += 1;
     const indirectCall = offeredTools.find(({ name }) => name === 'tool_call');
-    if (indirectCall) return { tool: indirectCall, args: { name: `mcp__ad-library__${step.tool}`, arguments: args } };
-    missingTools.push(step.tool);
+    if (indirectCall)
+      return { tool: indirectCall, args: { name: `mcp__ad-library__${step.toolName}`, arguments: args } };
+    missingTools.push(step.toolName);
     return chooseReply(request);
   };
   return {

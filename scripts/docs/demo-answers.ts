@@ -20,8 +20,8 @@ function formatCodeBlock(text: string): string {
 
 /** Formats a tool call and its result as a collapsed section. The summary line shows the name of the tool. */
 function formatCollapsedCall(tool: string, args: object, resultText: string): string {
-  const call = formatCodeBlock(`${tool} ${JSON.stringify(args)}\n\n${resultText}`);
-  return `<details><summary><code>${tool}</code></summary>\n\n<!-- example ${tool} -->\n${call}\n\n</details>`;
+  const callBlock = formatCodeBlock(`${tool} ${JSON.stringify(args)}\n\n${resultText}`);
+  return `<details><summary><code>${tool}</code></summary>\n\n<!-- example ${tool} -->\n${callBlock}\n\n</details>`;
 }
 
 /** Inserts an example call of every tool, with its result on demo data, into a documentation page. */
@@ -56,11 +56,11 @@ const inGermany = { countries: ['DE'] };
  * The example questions in the README, in order. The last question costs nothing, because the server has already read
  * the ads for the previous question.
  */
-const questions: { question: string; tools: string; answer(ask: AskTool): Promise<string> }[] = [
+const questions: { question: string; toolNames: string; findAnswer(ask: AskTool): Promise<string> }[] = [
   {
     question: 'Which ads that promise free shipping have run longest in the US, and still run?',
-    tools: '`search_ads`',
-    async answer(ask) {
+    toolNames: '`search_ads`',
+    async findAnswer(ask) {
       const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
       const { items } = await ask('search_ads', { filters, limit: 3 });
       const ads = items.map(
@@ -72,8 +72,8 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
   },
   {
     question: 'What share of the ads in Germany are videos, and do they run longer than the others?',
-    tools: '`gather_ads`, `query_ads`',
-    async answer(ask) {
+    toolNames: '`gather_ads`, `query_ads`',
+    async findAnswer(ask) {
       const { read } = await ask('gather_ads', { filters: inGermany, maxCredits: 30 });
       const sql = `SELECT displayFormat = 'VIDEO', count(*), median(daysRunning)
         FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 1`;
@@ -85,8 +85,8 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
   },
   {
     question: 'Which of these advertisers tests the most messages, and which one does it repeat?',
-    tools: '`query_ads`',
-    async answer(ask) {
+    toolNames: '`query_ads`',
+    async findAnswer(ask) {
       const inDe = "FROM current_ads JOIN ad_countries USING (id) WHERE country = 'DE'";
       const perPage = `SELECT pageName, count(*), count(DISTINCT variant), sum(active = 1) ${inDe}
         GROUP BY 1 ORDER BY 3 DESC, 2 DESC LIMIT 1`;
@@ -104,15 +104,15 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
 export async function insertQuestions(readme: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => exampleTime });
   const sections: string[] = [];
-  for (const { question, tools, answer } of questions) {
+  for (const { question, toolNames, findAnswer } of questions) {
     let credits = 0;
-    const text = await answer(async (tool, args) => {
+    const text = await findAnswer(async (tool, args) => {
       const { data } = await server.call(tool, args);
       credits += data.receipt.charged;
       return data as unknown as ToolData;
     });
     const cost = credits === 0 ? 'free' : `${credits} credit${credits === 1 ? '' : 's'}`;
-    sections.push(`> **${question}**\n>\n> ${text}\n>\n> <sub>${tools} · ${cost}</sub>`);
+    sections.push(`> **${question}**\n>\n> ${text}\n>\n> <sub>${toolNames} · ${cost}</sub>`);
   }
   await server.close();
   return replaceMarked(readme, 'questions', sections.join('\n\n'));

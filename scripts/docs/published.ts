@@ -106,12 +106,12 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
         version,
         runtimeHint: 'npx',
         transport: { type: 'stdio' },
-        environmentVariables: titledSettings.map(({ variable, help, secret, valueName: value = '' }) => ({
+        environmentVariables: titledSettings.map(({ variable, help, isSecret, valueName: value = '' }) => ({
           name: variable,
           description: help,
           isRequired: false,
-          format: value === '' && !secret ? 'boolean' : (registryFormats[value] ?? 'string'),
-          isSecret: secret === true,
+          format: value === '' && !isSecret ? 'boolean' : (registryFormats[value] ?? 'string'),
+          isSecret: isSecret === true,
         })),
       },
     ],

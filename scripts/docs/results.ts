@@ -49,7 +49,7 @@ function listTitledSchemas(schema: Schema): Schema[] {
 }
 
 function formatResultTables(): string {
-  const tools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
+  const tools = describedTools.filter(({ isOnlyForBoard }) => !isOnlyForBoard);
   const schemas = tools.map(({ outputSchema }) => outputSchema as Schema);
   const objects = new Map(schemas.flatMap(listTitledSchemas).map((schema) => [schema.title ?? '', schema]));
   const sharedFieldNames = ['receipt', 'notice'];

@@ -35,13 +35,13 @@ export interface CallOwner {
 /** The options that control how the response cache handles a call. */
 export interface CacheOptions {
   /** True to send the request even if its response is in the cache. */
-  fresh?: boolean | undefined;
+  ignoresCache?: boolean | undefined;
   /** True if the response must not be cached, because the caller stores its content elsewhere. */
   skipsCaching?: boolean | undefined;
   /** For `getAd`: true to accept an ad that an earlier search or list returned, instead of requesting the ad again. */
   acceptsListedAd?: boolean | undefined;
   /** True if the call must never send a paid request. It throws `PaymentNeeded` if its response is not stored. */
-  storedOnly?: boolean | undefined;
+  forbidsPaidRequests?: boolean | undefined;
   /**
    * Called with the pending response when the request is sent. The call counts as finished only when the returned
    * promise has resolved, even if the caller disconnects earlier.
@@ -81,7 +81,7 @@ export interface ApiCall {
   owner: CallOwner;
   /** Aborts this call when the caller cancels it, and when its time limit is reached. */
   signal: AbortSignal;
-  cache: CacheOptions;
+  cacheOptions: CacheOptions;
   /** The credit limit of the tool call that makes this API call. */
   creditLimit?: CreditLimit | undefined;
   progress: CallProgress;
@@ -94,7 +94,7 @@ export interface ApiCall {
 export interface Connection {
   id: string;
   /** The maximum number of credits that this connection may spend. Undefined if only the server's budget applies. */
-  budget?: number | undefined;
+  creditBudget?: number | undefined;
 }
 
 /**
@@ -110,19 +110,19 @@ export interface Receipt {
   /** True if the header with the charge cannot be parsed. The charge of the call is then unknown. */
   chargeUnreadable?: true;
   /** The number of items that were removed from the page, because they have no id and cannot be displayed or stored. */
-  unusable?: number;
+  unusableCount?: number;
   /** The time since the response arrived, in milliseconds. Set only for cached responses. */
-  age?: number;
+  ageMs?: number;
 }
 
 /** A response of the API, both parsed and as received. The response may come from the cache. */
 export interface ServiceResponse {
   /** The response body after validation with the schema of the operation. */
-  value: unknown;
+  validatedBody: unknown;
   /** The response body as received, with all fields, for views that show every field. */
-  raw: unknown;
+  rawBody: unknown;
   /** The response body as JSON text. The cache removes this field after it has stored the text. */
-  text?: string | undefined;
+  bodyText?: string | undefined;
   receipt: Receipt;
   /**
    * The sequence number of the response. Later responses have higher numbers, even if the clocks of two replicas
@@ -135,17 +135,17 @@ export interface ServiceResponse {
    * The operation that returned this ad earlier, e.g. `searchAds`. Set only for an ad from the dataset (the stored
    * ads).
    */
-  seenIn?: string;
+  listedBy?: string;
   /**
    * True if the response comes from a dataset (stored ads), and the service could not confirm that this dataset belongs
    * to the caller.
    */
   isUnconfirmed?: true;
   /** True if the call was sent again although the service may have performed the first attempt. */
-  repeated?: true;
+  wasRepeated?: true;
 }
 
-/** The error of a call with the option `storedOnly` that would need a paid request. */
+/** The error of a call with the option `forbidsPaidRequests` that would need a paid request. */
 export class PaymentNeeded extends Error {
   override readonly name = 'PaymentNeeded';
   readonly request: ServiceRequest;
@@ -161,7 +161,7 @@ export class PaymentNeeded extends Error {
  * was charged.
  */
 export const markAsCached = (response: ServiceResponse, ageMs?: number): ServiceResponse => {
-  const receipt = { ...response.receipt, charged: 0, cached: true, ...(ageMs !== undefined && { age: ageMs }) };
+  const receipt = { ...response.receipt, charged: 0, cached: true, ...(ageMs !== undefined && { ageMs }) };
   return { ...response, receipt };
 };
 

@@ -30,9 +30,9 @@ type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'ha
   CacheOptions &
   Pick<ApiCall, 'creditLimit'>;
 
-/** A response whose `value` has the type that the operation returns. */
+/** A response whose `validatedBody` has the type that the operation returns. */
 export interface ApiResponse<Name extends OperationName> extends ServiceResponse {
-  value: ResponseOf<Name>;
+  validatedBody: ResponseOf<Name>;
 }
 
 /** The maximum number of items on one page of results. It leaves a margin above the 100 items of the API document. */
@@ -150,15 +150,15 @@ export function removeItemsWithoutId(
   // Do not check the items of a list that is too long, because the schema rejects the list anyway.
   if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchangedResult;
   const usableFlags = items.map((item) => typeof item?.[idField] === 'string' && item[idField] !== '');
-  const unusable = usableFlags.filter((usable) => !usable).length;
-  if (unusable === 0 || (unusable === items.length && request.operation.name === 'listCollectionItems'))
+  const unusableCount = usableFlags.filter((isUsable) => !isUsable).length;
+  if (unusableCount === 0 || (unusableCount === items.length && request.operation.name === 'listCollectionItems'))
     return unchangedResult;
   const keepUsableItems = (body: unknown) => {
     const page = body as { items: unknown[] };
     return { ...page, items: page.items.filter((_, index) => usableFlags[index]) };
   };
   const checked = keepUsableItems(plainBody);
-  return { checked, raw: exactBody === plainBody ? checked : keepUsableItems(exactBody), unusable };
+  return { checked, raw: exactBody === plainBody ? checked : keepUsableItems(exactBody), unusable: unusableCount };
 }
 
 type ResponseOf<Name extends OperationName> = z.output<ReturnType<(typeof responseSchemaGetters)[Name]>>;
@@ -179,7 +179,7 @@ export interface Caller extends Credentials {
    * True if no paid request may be sent. The server uses this option to find out whether a tool call would cost
    * credits.
    */
-  storedOnly?: boolean;
+  forbidsPaidRequests?: boolean;
   /** Called with the receipt (the cost) of each response. A tool adds up the receipts to report its total cost. */
   onReceipt?: (receipt: Receipt) => void;
   /** Called for each failed call, because the service may also charge for failed calls. */
@@ -196,12 +196,12 @@ export interface Caller extends Credentials {
  */
 export function createApi(sendCall: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
-    const methods = Object.values(operations).map((operation) => {
+    const methodEntries = Object.values(operations).map((operation) => {
       const operationMethod = async (request: ApiArguments = {}) =>
         callOperation(sendCall, operation, { ...caller, apiKey: requireApiKey(caller, baseUrl) }, request);
       return [operation.name, operationMethod] as const;
     });
-    return Object.fromEntries(methods) as unknown as Api;
+    return Object.fromEntries(methodEntries) as unknown as Api;
   };
 }
 
@@ -211,15 +211,15 @@ async function callOperation(
   caller: Caller & { apiKey: string },
   request: ApiArguments,
 ) {
-  const { apiKey, tenantId, connection, signal, storedOnly, onReceipt, onFailure, onUnconfirmed } = caller;
-  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cache } = request;
+  const { apiKey, tenantId, connection, signal, forbidsPaidRequests, onReceipt, onFailure, onUnconfirmed } = caller;
+  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = request;
   try {
     const requested = { operation, path, query, ...(body && { body }) };
     const response = await sendCall({
       request: { fingerprint: createFingerprint(requested), hasDefaultSize, ...requested },
       owner: { apiKey, tenantId, connection },
       signal,
-      cache: { ...cache, storedOnly },
+      cacheOptions: { ...cacheOptions, forbidsPaidRequests },
       creditLimit,
       progress: { isSent: false },
     });
@@ -261,8 +261,8 @@ export const parseAds = (response: ListResponse) => parseItems(ParsedAd, respons
 /** Parses the items of a collection as advertiser pages. For ads, use `parseAds`. */
 export const parsePages = (response: ListResponse) => parseItems(ParsedPage, response);
 
-function parseItems<Item>(itemSchema: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {
-  const parseResult = z.array(itemSchema).safeParse(value.items);
+function parseItems<Item>(itemSchema: z.ZodType<Item>, { validatedBody, receipt }: ListResponse): Item[] {
+  const parseResult = z.array(itemSchema).safeParse(validatedBody.items);
   if (parseResult.success) return parseResult.data;
   const { charged, requestId } = receipt;
   throw new AdLibraryError({
@@ -277,6 +277,6 @@ function parseItems<Item>(itemSchema: z.ZodType<Item>, { value, receipt }: ListR
 }
 
 interface ListResponse {
-  value: { items: readonly unknown[] };
+  validatedBody: { items: readonly unknown[] };
   receipt: Pick<Receipt, 'charged' | 'requestId'>;
 }

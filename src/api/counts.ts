@@ -9,10 +9,10 @@ export const parseCount = (count: number | undefined): number | undefined =>
  * of ads in the response, and therefore wrong.
  */
 export function readTotalHits({
-  value: { items, totalHits },
-}: Pick<ApiResponse<'searchAds'>, 'value'>): number | undefined {
-  const total = parseCount(totalHits);
-  return total !== undefined && total >= items.length ? total : undefined;
+  validatedBody: { items, totalHits },
+}: Pick<ApiResponse<'searchAds'>, 'validatedBody'>): number | undefined {
+  const totalAds = parseCount(totalHits);
+  return totalAds !== undefined && totalAds >= items.length ? totalAds : undefined;
 }
 
 /** The total number of ads that match a search, from a cached response. */

@@ -94,9 +94,9 @@ export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
   /**
    * The user did not confirm the spending. `isAnswered` is true if the user declined, and false if nobody responded.
-   * `cost` is a sentence with the price of the call.
+   * `costSentence` is a sentence with the price of the call.
    */
-  | { limit: 'confirmation'; isAnswered: boolean; cost: string }
+  | { limit: 'confirmation'; isAnswered: boolean; costSentence: string }
   | {
       limit: 'connection' | 'server';
       /**

@@ -66,7 +66,7 @@ export function createHttpService(options: ServiceOptions): SendCall {
     for (let attempt = 1; ; attempt++) {
       try {
         const response = await sendRequest(call, options);
-        return unsafeRetryCount > 0 ? { ...response, repeated: true } : response;
+        return unsafeRetryCount > 0 ? { ...response, wasRepeated: true } : response;
       } catch (attemptError) {
         const error = unsafeRetryCount > 0 ? markAsRepeated(attemptError) : attemptError;
         const retry = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetryCount) : 'no';
@@ -184,14 +184,19 @@ async function parseResponse(
         : { ...failure, kind: getFailureKind(status) },
     );
   }
-  const { checked, raw, unusable } = removeItemsWithoutId(call.request, plainBody, exactBody);
+  const { checked, raw: rawBody, unusable: unusableCount } = removeItemsWithoutId(call.request, plainBody, exactBody);
   const result = getResponseSchema(call.request.operation.name).safeParse(checked);
   if (result.success) {
-    const text = raw === parsedBody ? body : undefined;
-    return { value: result.data, raw, receipt: unusable > 0 ? { ...receipt, unusable } : receipt, text };
+    const bodyText = rawBody === parsedBody ? body : undefined;
+    return {
+      validatedBody: result.data,
+      rawBody,
+      receipt: unusableCount > 0 ? { ...receipt, unusableCount } : receipt,
+      bodyText,
+    };
   }
   const problem =
-    raw === undefined
+    rawBody === undefined
       ? 'The answer is not JSON.'
       : `The answer does not match the API document: ${formatFirstIssue(result.error)}`;
   throw new AdLibraryError({ ...failureFacts, kind: 'unexpected_response', problem, wasSent: true });

@@ -16,7 +16,7 @@ const optionalNumber = z.number().nullish();
 const optionalBoolean = z.boolean().nullish();
 /** An ISO 8601 date and time, exactly as the service sent it. */
 const optionalDateTime = z.string().nullish();
-const anyObject = z.record(z.string(), z.unknown());
+const anyObjectSchema = z.record(z.string(), z.unknown());
 
 /** The account that an API key belongs to. */
 export const Account = z.looseObject({
@@ -100,8 +100,8 @@ export const Ad = z.looseObject({
   countries: z.array(z.string()).optional(),
   publisherPlatform: z.array(z.string()).optional(),
   media: z.array(MediaAsset).optional(),
-  cards: z.array(anyObject).optional(),
-  changes: anyObject.optional(),
+  cards: z.array(anyObjectSchema).optional(),
+  changes: anyObjectSchema.optional(),
   page: z.looseObject({ pageName: optionalText, adsAmount: optionalNumber }).optional(),
   website: z.looseObject({ siteDomain: optionalText }).optional(),
   appUrl: z.string().optional(),

@@ -79,7 +79,7 @@ const boardAds = defineTool({
   annotations: { ...readOnlyAnnotations, openWorldHint: false },
   buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
-  onlyForBoard: true,
+  isOnlyForBoard: true,
   input: z.strictObject({
     gathering: z.string().max(maxAdIdLength).optional().describe('Id of the gathering.'),
     ids: z.array(z.string().max(maxAdIdLength)).max(maxIdsPerCall).optional().describe('Ad ids.'),
@@ -95,11 +95,11 @@ const boardAds = defineTool({
     const { now, isOffered, getAdRowReader } = context;
     const contents = await dataset.readContents();
     const newAdKeys = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
-    const facts = await getAdRowReader().readFacts(contents);
+    const factsByAd = await getAdRowReader().readFacts(contents);
     const gathering = id === undefined ? undefined : findGathering(id, contents);
     const requestedKeys = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
     const uniqueKeys = [...new Set(requestedKeys)].slice(0, maxBoardAds);
-    const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts }, contents);
+    const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts: factsByAd }, contents);
     const data: BoardAdsResult = {
       asOf: formatIsoTime(now),
       offeredTools: toolsCalledByBoard.filter(isOffered),
@@ -126,16 +126,22 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
  * read.
  */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
-  const { missing, oneDay, fieldGaps } = describeGathering(gathering, await readCoverageInput(contents, context));
-  return [missing, oneDay, fieldGaps].filter((note) => note !== undefined);
+  const { missingAdsNote, oneDayNote, fieldGapsNote } = describeGathering(
+    gathering,
+    await readCoverageInput(contents, context),
+  );
+  return [missingAdsNote, oneDayNote, fieldGapsNote].filter((note) => note !== undefined);
 }
 
-const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering, notes: string[]): BoardGathering => ({
+const buildGathering = (
+  { id, matchingCount, adIds, isComplete, gatheredAt }: Gathering,
+  notes: string[],
+): BoardGathering => ({
   notes,
   id,
-  found,
+  found: matchingCount,
   read: adIds.size,
-  complete,
+  complete: isComplete,
   gatheredAt: formatIsoTime(gatheredAt),
 });
 
@@ -145,7 +151,11 @@ const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering, n
  */
 async function selectFittingAds(
   requestedKeys: readonly string[],
-  { detail, newAdKeys, facts }: { detail: Detail; newAdKeys: ReadonlySet<string>; facts: ReadonlyMap<string, AdFacts> },
+  {
+    detail,
+    newAdKeys,
+    facts: factsByAd,
+  }: { detail: Detail; newAdKeys: ReadonlySet<string>; facts: ReadonlyMap<string, AdFacts> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAdsResult, 'ads' | 'left' | 'missingIds' | 'readAt'>> {
   const adKeys = new Set(requestedKeys);
@@ -159,7 +169,7 @@ async function selectFittingAds(
     const adKey = normalizeAdId(storedItem.id);
     const ad = adBuilders[detail](storedItem, labelsByAd.get(adKey));
     if (newAdKeys.has(adKey)) ad.isNew = true;
-    const variant = facts.get(adKey)?.variantId ?? storedItem.id;
+    const variant = factsByAd.get(adKey)?.variantId ?? storedItem.id;
     if (variant !== storedItem.id) ad.variant = variant;
     remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
     if (remainingBytes < 0 && ads.length > 0) break;
@@ -281,8 +291,8 @@ function buildCard({ title, body }: { title: string | null; body: string | null 
 /**
  * Sanitizes a text and reduces it to one line of limited length. Returns undefined if the result has no visible text.
  */
-const cleanLine = (value: unknown): string | undefined =>
-  typeof value === 'string' ? sanitizeLine(clipToLength(value, maxLineLength)) || undefined : undefined;
+const cleanLine = (fieldValue: unknown): string | undefined =>
+  typeof fieldValue === 'string' ? sanitizeLine(clipToLength(fieldValue, maxLineLength)) || undefined : undefined;
 
 /**
  * Sanitizes a text of several lines and shortens it to `maxChars` characters. Returns undefined if the result has no
@@ -328,7 +338,7 @@ const boardPictures = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
-  onlyForBoard: true,
+  isOnlyForBoard: true,
   // Each entry of `ids` is an ad id. `#` and a number after the id select a carousel card, e.g. `#2`.
   input: z.strictObject({
     ids: z

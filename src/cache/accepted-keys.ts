@@ -59,7 +59,7 @@ const identitySchema = z.looseObject({
  * Returns true if a response of the API operation `whoami` has the form that the API document (*Identity*) defines for
  * a valid key. The status 200 alone is no proof, because a gateway may send this status with any body.
  */
-const isIdentityResponse = ({ raw }: ServiceResponse): boolean => identitySchema.safeParse(raw).success;
+const isIdentityResponse = ({ rawBody }: ServiceResponse): boolean => identitySchema.safeParse(rawBody).success;
 
 /**
  * Checks that a response of the API operation `whoami` confirms the caller's API key.

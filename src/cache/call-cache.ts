@@ -28,7 +28,7 @@ interface CallCacheOptions extends InFlightOptions {
   datasets: Datasets;
   responseCache: ResponseCache;
   /** False if the settings disable caching. The server then sends every call to the service. */
-  isEnabled: boolean;
+  isCachingEnabled: boolean;
   acceptedKeys: AcceptedKeys;
   /** Returns the current time in milliseconds since 1970. Used to measure the age of cached responses. */
   now: () => number;
@@ -61,7 +61,7 @@ export function openCallCache(
   meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'readPrices'>,
   options: CallCacheOptions,
 ) {
-  const { datasets, responseCache, isEnabled, acceptedKeys, now, onError } = options;
+  const { datasets, responseCache, isCachingEnabled, acceptedKeys, now, onError } = options;
   const inFlight = trackInFlightCalls(options);
   const sharedCalls = new Map<string, SharedCall>();
 
@@ -70,13 +70,13 @@ export function openCallCache(
     if (request.operation.changesData) return sendCollectionChange(call);
     if (!request.operation.requiresCredits) return meter.send(call);
     // Run both lookups at the same time, because each lookup is a network round trip if the store is remote.
-    const [storedResponse, isAccepted] = await Promise.all([
+    const [storedResponse, isKeyAccepted] = await Promise.all([
       findStoredResponse(call),
       acceptedKeys.has(owner.tenantId),
     ]);
-    if (storedResponse && !isAccepted) assertIdentity(await callWhoami(owner, signal));
+    if (storedResponse && !isKeyAccepted) assertIdentity(await callWhoami(owner, signal));
     if (storedResponse) return storedResponse;
-    if (call.cache.storedOnly) throw new PaymentNeeded(request);
+    if (call.cacheOptions.forbidsPaidRequests) throw new PaymentNeeded(request);
     if (signal.aborted) throw createAbortError(signal, false);
     // If an identical call is in progress, wait for its response instead of sending another call.
     const callKey = `${owner.tenantId} ${request.fingerprint}`;
@@ -96,12 +96,12 @@ export function openCallCache(
   async function findStoredResponse({
     request,
     owner,
-    cache: { fresh, acceptsListedAd },
+    cacheOptions: { ignoresCache, acceptsListedAd },
   }: ApiCall): Promise<ServiceResponse | undefined> {
-    if (fresh) return undefined;
+    if (ignoresCache) return undefined;
     const listedAd =
       acceptsListedAd && request.operation.name === 'getAd' ? await findListedAd(owner, request.path.adId) : undefined;
-    if (listedAd !== undefined || !isEnabled) return listedAd;
+    if (listedAd !== undefined || !isCachingEnabled) return listedAd;
     const name = await responseCache.resolveName(owner.tenantId, getCachedResponseName(request));
     const cachedResponse = name === undefined ? undefined : await responseCache.get(owner.tenantId, name);
     return cachedResponse && markAsReplayed(cachedResponse);
@@ -115,12 +115,12 @@ export function openCallCache(
    * its response instead. The response is stored even if all callers have disconnected.
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
-    const { request, owner, cache: cacheOptions } = call;
+    const { request, owner, cacheOptions } = call;
     const responseName = await responseCache.resolveName(owner.tenantId, getCachedResponseName(request));
-    const onLost = (id: string) => meter.settleLost(call, id);
+    const onProcessDied = (id: string) => meter.settleLost(call, id);
     const claim = await responseCache.claim(call, responseName, {
-      after: cacheOptions.fresh ? now() : undefined,
-      onLost,
+      arrivedAfter: cacheOptions.ignoresCache ? now() : undefined,
+      onProcessDied,
     });
     if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
     // The call is `lost` if another process died while it was sending the call. The service may have charged for it, so
@@ -131,21 +131,21 @@ export function openCallCache(
       await cacheOptions.onSending?.(pendingResponse);
       return await pendingResponse;
     } finally {
-      await claim.end();
+      await claim.endClaim();
     }
   }
 
   /** Sends a call, caches the response, and adds its ads or pages to the dataset (the stored ads of the API key). */
   async function sendAndStore(call: ApiCall, claim: GrantedClaim): Promise<ServiceResponse> {
     const { request, owner } = call;
-    const { text: responseText, ...sentResponse } = await meter.send(call);
+    const { bodyText: responseText, ...sentResponse } = await meter.send(call);
     const arrivedAt = now();
     const reportError = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(reportError);
     // Number the responses in the order of their arrival. The cache and the dataset store this number, so that newer
     // data replaces older data.
     const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
-    const isCacheable = isEnabled && !call.cache.skipsCaching;
+    const isCacheable = isCachingEnabled && !call.cacheOptions.skipsCaching;
     const response = {
       ...sentResponse,
       ...(sequenceNumber !== undefined && { sequenceNumber }),
@@ -153,18 +153,18 @@ export function openCallCache(
     };
     const parseItems =
       responseText === undefined
-        ? () => extractItems(request.operation, sentResponse.raw)
+        ? () => extractItems(request.operation, sentResponse.rawBody)
         : createItemParser(request.operation, responseText);
     const source = { at: arrivedAt, listedBy: request.operation.name, requestId: sentResponse.receipt.requestId };
     await Promise.all([
-      isCacheable ? claim.put({ response, arrivedAt }) : claim.forget(),
+      isCacheable ? claim.cacheResponse({ response, arrivedAt }) : claim.removeResponse(),
       sequenceNumber !== undefined &&
         dataset
           ?.addItems({
             type: getItemType(request),
-            items: parseItems,
+            parseItems,
             text: responseText,
-            sequenceNumber: sequenceNumber,
+            sequenceNumber,
             ...source,
           })
           .catch(reportError),
@@ -173,9 +173,9 @@ export function openCallCache(
   }
 
   function startSharedCall(callKey: string, call: ApiCall, send: SendCall): SharedCall {
-    const startedCall = { ...inFlight.start(call, send), isChargeShown: false };
+    const startedCall = { ...inFlight.startCall(call, send), isChargeShown: false };
     sharedCalls.set(callKey, startedCall);
-    void startedCall.settled.then(() => forgetSharedCall(callKey, startedCall));
+    void startedCall.completion.then(() => forgetSharedCall(callKey, startedCall));
     return startedCall;
   }
 
@@ -189,7 +189,7 @@ export function openCallCache(
    */
   function callWhoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
     const request = createRequestWithoutArguments(operations.whoami);
-    return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { isSent: false } });
+    return meter.send({ request, owner: { tenantId, apiKey }, signal, cacheOptions: {}, progress: { isSent: false } });
   }
 
   /**
@@ -212,10 +212,13 @@ export function openCallCache(
     const dataset = await datasets.open(owner);
     const item = await dataset.findItem('ads', adId);
     if (item === undefined) return undefined;
-    const raw = parseItem(item);
+    const rawBody = parseItem(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
-    const source = { seenIn: item.listedBy, ...(dataset.isUnconfirmed && { isUnconfirmed: true as const }) };
-    return markAsReplayed({ response: { raw, value: ParsedAd.parse(raw), receipt, ...source }, arrivedAt: item.at });
+    const source = { listedBy: item.listedBy, ...(dataset.isUnconfirmed && { isUnconfirmed: true as const }) };
+    return markAsReplayed({
+      response: { rawBody, validatedBody: ParsedAd.parse(rawBody), receipt, ...source },
+      arrivedAt: item.at,
+    });
   }
 
   /**
@@ -236,9 +239,9 @@ export function openCallCache(
       await forgetCachedLists();
       return response;
     };
-    const startedCall = inFlight.start(call, send);
-    void startedCall.settled.then(() => forgetReadsOfCollection(call));
-    return startedCall.join(call.signal);
+    const startedCall = inFlight.startCall(call, send);
+    void startedCall.completion.then(() => forgetReadsOfCollection(call));
+    return startedCall.joinCall(call.signal);
   }
 
   function forgetReadsOfCollection(writeCall: ApiCall): void {
@@ -292,7 +295,7 @@ export function openCallCache(
 }
 
 async function awaitSharedCall(sharedCall: SharedCall, signal: AbortSignal): Promise<ServiceResponse> {
-  const response = await sharedCall.join(signal);
+  const response = await sharedCall.joinCall(signal);
   if (sharedCall.isChargeShown) return markAsCached(response);
   sharedCall.isChargeShown = true;
   return response;
@@ -318,8 +321,8 @@ const isCollectionUnchanged = (error: unknown) =>
 const getItemType = ({ operation: { name }, query }: ServiceRequest): ItemType =>
   name === 'searchPages' || name === 'getPage' || query.itemType === 'pages' ? 'pages' : 'ads';
 
-const extractItems = ({ name }: Operation, raw: unknown): readonly unknown[] =>
-  name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
+const extractItems = ({ name }: Operation, rawBody: unknown): readonly unknown[] =>
+  name === 'getAd' || name === 'getPage' ? [rawBody] : (rawBody as { items: readonly unknown[] }).items;
 
 /**
  * Returns a function that parses the ads or pages of a response. Until this function is called, only the text is in

@@ -16,7 +16,7 @@ export interface InFlightOptions {
    */
   timeoutMs: number;
   /** Called by `close` for each call that was sent but got no response. The service may have charged for the call. */
-  onLost(call: ApiCall): void;
+  onResponseLost(call: ApiCall): void;
 }
 
 /**
@@ -27,18 +27,18 @@ const maxSettlementWaitMs = 1000;
 
 interface TrackedCall {
   call: ApiCall;
-  abort: AbortController;
-  callers: number;
-  settled: Promise<void>;
+  abortController: AbortController;
+  callerCount: number;
+  completion: Promise<void>;
 }
 
 /** A call in progress, which any number of callers can share. */
 export interface InFlightCall {
   call: ApiCall;
   /** Resolves when the call has succeeded or failed. Never rejects. */
-  settled: Promise<void>;
+  completion: Promise<void>;
   /** Adds a caller to the call and resolves to the response. Rejects if `signal` aborts before the response arrives. */
-  join(signal: AbortSignal): Promise<ServiceResponse>;
+  joinCall(signal: AbortSignal): Promise<ServiceResponse>;
   isAborted(): boolean;
 }
 
@@ -48,15 +48,15 @@ export interface InFlightCall {
  * A call that was sent continues even if all callers disconnect. The service charges for it anyway, and its cached
  * response serves the next identical call. A call that was not sent yet is aborted when its last caller disconnects.
  */
-export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onLost }: InFlightOptions) {
+export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onResponseLost }: InFlightOptions) {
   const trackedCalls = new Set<TrackedCall>();
   const countCallsOfTenant = (tenantId: string) =>
     [...trackedCalls].filter(({ call }) => call.owner.tenantId === tenantId).length;
 
   const runTracked = async (trackedCall: TrackedCall, send: SendCall): Promise<ServiceResponse> => {
-    const { call, abort } = trackedCall;
+    const { call, abortController } = trackedCall;
     trackedCalls.add(trackedCall);
-    const timer = setTimeout(() => abort.abort(createTimeoutError()), timeoutMs).unref();
+    const timer = setTimeout(() => abortController.abort(createTimeoutError()), timeoutMs).unref();
     try {
       if (trackedCalls.size > maxCalls || countCallsOfTenant(call.owner.tenantId) > maxCallsPerTenant)
         throw createTooManyCallsError();
@@ -72,7 +72,7 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
     const timeout = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, maxWaitMs);
     });
-    const allSettled = Promise.all([...trackedCalls].map(({ settled }) => settled));
+    const allSettled = Promise.all([...trackedCalls].map(({ completion }) => completion));
     await Promise.race([allSettled, timeout]).finally(() => clearTimeout(timer));
   };
 
@@ -81,21 +81,33 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
      * Starts a call that continues even if its callers disconnect. If too many calls are in progress, the call fails
      * with the error `busy`.
      */
-    start(callToStart: ApiCall, send: SendCall): InFlightCall {
+    startCall(callToStart: ApiCall, send: SendCall): InFlightCall {
       const abortController = new AbortController();
-      const progress: CallProgress = { isSent: false, isAwaited: () => trackedCall.callers > 0 };
-      const { request, owner, cache, creditLimit } = callToStart;
-      const call: ApiCall = { request, owner, signal: abortController.signal, cache, creditLimit, progress };
-      const trackedCall: TrackedCall = { call, abort: abortController, callers: 0, settled: Promise.resolve() };
+      const progress: CallProgress = { isSent: false, isAwaited: () => trackedCall.callerCount > 0 };
+      const { request, owner, cacheOptions, creditLimit } = callToStart;
+      const call: ApiCall = {
+        request,
+        owner,
+        signal: abortController.signal,
+        cacheOptions,
+        creditLimit,
+        progress,
+      };
+      const trackedCall: TrackedCall = {
+        call,
+        abortController,
+        callerCount: 0,
+        completion: Promise.resolve(),
+      };
       const pendingResponse = runTracked(trackedCall, send);
-      trackedCall.settled = pendingResponse.then(
+      trackedCall.completion = pendingResponse.then(
         () => {},
         () => {},
       );
       return {
         call,
-        settled: trackedCall.settled,
-        join: (signal) => awaitResponse(trackedCall, pendingResponse, signal),
+        completion: trackedCall.completion,
+        joinCall: (signal) => awaitResponse(trackedCall, pendingResponse, signal),
         isAborted: () => abortController.signal.aborted,
       };
     },
@@ -105,9 +117,9 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
      */
     async close(maxWaitMs: number) {
       if (maxWaitMs > 0) await waitUntilSettled(maxWaitMs);
-      for (const { abort, call } of trackedCalls) {
-        if (call.progress.isSent || call.progress.mayHaveBeenPerformed) onLost(call);
-        abort.abort();
+      for (const { abortController, call } of trackedCalls) {
+        if (call.progress.isSent || call.progress.mayHaveBeenPerformed) onResponseLost(call);
+        abortController.abort();
       }
       await waitUntilSettled(maxSettlementWaitMs);
     },
@@ -119,8 +131,8 @@ async function awaitResponse(
   pendingResponse: Promise<ServiceResponse>,
   signal: AbortSignal,
 ): Promise<ServiceResponse> {
-  const { abort, call } = trackedCall;
-  trackedCall.callers++;
+  const { abortController, call } = trackedCall;
+  trackedCall.callerCount++;
   try {
     return await raceAbort(pendingResponse, signal);
   } catch (error) {
@@ -128,8 +140,8 @@ async function awaitResponse(
       ? createAbortError(signal, call.progress.isSent || call.progress.mayHaveBeenPerformed === true)
       : error;
   } finally {
-    trackedCall.callers--;
-    if (trackedCall.callers === 0 && !call.progress.isSent) abort.abort(signal.reason);
+    trackedCall.callerCount--;
+    if (trackedCall.callerCount === 0 && !call.progress.isSent) abortController.abort(signal.reason);
   }
 }
 

@@ -6,7 +6,7 @@ import { dayMs } from '../views/durations.ts';
  */
 export interface Calendar {
   /** Returns the start of the month, week or day in a cell, e.g. 1 June 2026 for `2026-06`. */
-  parseTime(cell: string): number;
+  parseStartMs(cell: string): number;
   /**
    * The unit of the dates: months, weeks or days. The chart adds missing dates in this unit. Undefined for times of
    * day, quarters and years, where no dates are added.
@@ -17,7 +17,7 @@ export interface Calendar {
 /** The unit of the dates in a column: a month, a week or a day. */
 export interface CalendarUnit {
   /** Returns the start of the month, week or day after `timeMs`, in milliseconds since the Unix epoch. */
-  getNextStart(timeMs: number): number;
+  getNextStartMs(timeMs: number): number;
   formatName(timeMs: number): string;
   /**
    * False if the unit may actually be longer. For example, a column that contains only the months 2026-01 and 2026-04
@@ -34,14 +34,14 @@ export function createCalendar(columnName: string, cells: readonly unknown[]): C
   const weekCalendar = createWeekCalendar(columnName, cells);
   if (weekCalendar) return weekCalendar;
   if (!cells.every(isDate)) return undefined;
-  const parseTime = (cell: string) => Date.parse(cell);
-  const times = [...new Set(cells.map(parseTime))].sort((a, b) => a - b);
-  if (/quarter|year/i.test(columnName) && !/month/i.test(columnName)) return { parseTime };
+  const parseStartMs = (cell: string) => Date.parse(cell);
+  const times = [...new Set(cells.map(parseStartMs))].sort((a, b) => a - b);
+  if (/quarter|year/i.test(columnName) && !/month/i.test(columnName)) return { parseStartMs };
   const hasDays = /day/i.test(columnName) && cells.some((cell) => cell.length > 'YYYY-MM'.length);
   if (!hasDays && cells.every((cell) => monthPattern.test(cell)))
-    return { parseTime, unit: createMonthUnit(columnName, times) };
-  if (times.some((time) => time % dayMs !== 0)) return { parseTime };
-  return { parseTime, unit: createDayUnit(columnName, times) };
+    return { parseStartMs, unit: createMonthUnit(columnName, times) };
+  if (times.some((time) => time % dayMs !== 0)) return { parseStartMs };
+  return { parseStartMs, unit: createDayUnit(columnName, times) };
 }
 
 /** Matches a month such as `2026-06`, a day such as `2026-06-14`, or an ISO time. */
@@ -56,7 +56,7 @@ function createMonthUnit(columnName: string, times: readonly number[]): Calendar
   const isUnitCertain =
     /month/i.test(columnName) || computeCommonDivisor(computeDistances(times.map(countMonths))) === 1;
   return {
-    getNextStart: (timeMs) => Date.UTC(new Date(timeMs).getUTCFullYear(), new Date(timeMs).getUTCMonth() + 1),
+    getNextStartMs: (timeMs) => Date.UTC(new Date(timeMs).getUTCFullYear(), new Date(timeMs).getUTCMonth() + 1),
     formatName: (timeMs) => formatIsoDay(timeMs).slice(0, 7),
     isUnitCertain,
     showsGaps: isUnitCertain,
@@ -73,20 +73,20 @@ const countMonths = (timeMs: number) => new Date(timeMs).getUTCFullYear() * 12 +
  * Creates the unit for a column of days. The unit is a week if all dates fall on the same weekday and the column name
  * does not contain "day". For only one or two dates, the column name must also contain a word for "week".
  */
-function createDayUnit(columnName: string, times: readonly number[]): CalendarUnit {
-  const distances = computeDistances(times.map((time) => time / dayMs));
-  const commonDivisor = computeCommonDivisor(distances);
+function createDayUnit(columnName: string, timesMs: readonly number[]): CalendarUnit {
+  const distancesInDays = computeDistances(timesMs.map((time) => time / dayMs));
+  const commonDivisor = computeCommonDivisor(distancesInDays);
   const isWeekly =
-    commonDivisor % 7 === 0 && !/day/i.test(columnName) && (distances.length > 1 || isWeekName(columnName));
+    commonDivisor % 7 === 0 && !/day/i.test(columnName) && (distancesInDays.length > 1 || isWeekName(columnName));
   const days = isWeekly ? 7 : 1;
   const isUnitCertain = (isWeekly ? isWeekName(columnName) : /day/i.test(columnName)) || commonDivisor === days;
   return {
-    getNextStart: (timeMs) => timeMs + days * dayMs,
+    getNextStartMs: (timeMs) => timeMs + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
     // If most days are far apart, such as the days on which ads were read, they are not a daily series. Do not show the
     // days between them as gaps.
-    showsGaps: isWeekly ? isUnitCertain : isDailySeries(distances),
+    showsGaps: isWeekly ? isUnitCertain : isDailySeries(distancesInDays),
   };
 }
 
@@ -94,8 +94,8 @@ const computeDistances = (numbers: readonly number[]): number[] =>
   numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0));
 
 /** Returns true if at least half of the distances between neighboring dates are exactly one day. */
-const isDailySeries = (distances: readonly number[]): boolean =>
-  distances.filter((distance) => distance === 1).length * 2 >= distances.length;
+const isDailySeries = (distancesInDays: readonly number[]): boolean =>
+  distancesInDays.filter((distance) => distance === 1).length * 2 >= distancesInDays.length;
 
 const computeCommonDivisor = (numbers: readonly number[]): number => numbers.reduce(computeDivisorOfTwo, 0);
 const computeDivisorOfTwo = (a: number, b: number): number => (b === 0 ? a : computeDivisorOfTwo(b, a % b));
@@ -122,19 +122,22 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
   const weekSystems = weekLetter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;
-  const parseTime = (cell: string) => parseWeekStart(system, cell);
+  const parseStartMs = (cell: string) => parseWeekStart(system, cell);
   const formatName = (timeMs: number) => {
     const { year, week } = system.getWeek(timeMs);
     return `${year}-${weekLetter}${String(week).padStart(2, '0')}`;
   };
-  return { parseTime, unit: { getNextStart: system.getNextStart, formatName, isUnitCertain: true, showsGaps: true } };
+  return {
+    parseStartMs,
+    unit: { getNextStartMs: system.getNextStartMs, formatName, isUnitCertain: true, showsGaps: true },
+  };
 }
 
 /** A way to number the weeks of a year, such as ISO 8601. Times are in milliseconds. */
 interface WeekSystem {
-  getStart(year: number, week: number): number;
+  getWeekStartMs(year: number, week: number): number;
   getWeek(timeMs: number): { year: number; week: number };
-  getNextStart(timeMs: number): number;
+  getNextStartMs(timeMs: number): number;
 }
 
 const getMonday = (timeMs: number): number => timeMs - ((new Date(timeMs).getUTCDay() + 6) % 7) * dayMs;
@@ -142,12 +145,12 @@ const getYear = (timeMs: number): number => new Date(timeMs).getUTCFullYear();
 
 /** ISO 8601 weeks (`%G-W%V`). Week 1 contains January 4. */
 const isoWeeks: WeekSystem = {
-  getStart: (year, week) => getMonday(Date.UTC(year, 0, 4)) + (week - 1) * 7 * dayMs,
+  getWeekStartMs: (year, week) => getMonday(Date.UTC(year, 0, 4)) + (week - 1) * 7 * dayMs,
   getWeek: (timeMs) => {
     const year = getYear(timeMs + 3 * dayMs);
-    return { year, week: Math.round((timeMs - isoWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
+    return { year, week: Math.round((timeMs - isoWeeks.getWeekStartMs(year, 1)) / dayMs / 7) + 1 };
   },
-  getNextStart: (timeMs) => timeMs + 7 * dayMs,
+  getNextStartMs: (timeMs) => timeMs + 7 * dayMs,
 };
 
 /**
@@ -155,17 +158,18 @@ const isoWeeks: WeekSystem = {
  * 0.
  */
 const mondayWeeks: WeekSystem = {
-  getStart: (year, week) => Math.max(Date.UTC(year, 0, 1), getMonday(Date.UTC(year, 0, 7)) + (week - 1) * 7 * dayMs),
+  getWeekStartMs: (year, week) =>
+    Math.max(Date.UTC(year, 0, 1), getMonday(Date.UTC(year, 0, 7)) + (week - 1) * 7 * dayMs),
   getWeek: (timeMs) => {
     const year = getYear(timeMs);
-    return { year, week: Math.floor((timeMs - mondayWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
+    return { year, week: Math.floor((timeMs - mondayWeeks.getWeekStartMs(year, 1)) / dayMs / 7) + 1 };
   },
-  getNextStart: (timeMs) => Math.min(getMonday(timeMs) + 7 * dayMs, Date.UTC(getYear(timeMs) + 1, 0, 1)),
+  getNextStartMs: (timeMs) => Math.min(getMonday(timeMs) + 7 * dayMs, Date.UTC(getYear(timeMs) + 1, 0, 1)),
 };
 
 function parseWeekStart(system: WeekSystem, cell: string): number {
   const [, year, , week] = weekPattern.exec(cell) ?? [];
-  return system.getStart(Number(year), Number(week));
+  return system.getWeekStartMs(Number(year), Number(week));
 }
 
 /** Returns true if a cell such as `2026-53` names a week that exists in its year. */

@@ -72,7 +72,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     (row, index): ChartPoint => ({
       name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
       rowNumber: index + 1,
-      position: calendar ? calendar.parseTime(String(row[0])) : axisKind === 'numbers' ? Number(row[0]) : index,
+      position: calendar ? calendar.parseStartMs(String(row[0])) : axisKind === 'numbers' ? Number(row[0]) : index,
       values: numberColumns.map((column) => row[column] as number | null),
     }),
   );
@@ -81,7 +81,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   if (duplicateIndex !== -1)
     return { problem: explainDuplicatePosition(points.slice(duplicateIndex, duplicateIndex + 2)) };
   const isSorted = points.every((point, index) => point === readPoints[index] || point === readPoints.at(-1 - index));
-  const isCountSeries = numberColumns.map((column) => {
+  const isCountBySeries = numberColumns.map((column) => {
     const sourceColumn = pivotedRows ? table.columns[2] : columns[column];
     return (
       countColumns.has(sourceColumn ?? '') &&
@@ -89,7 +89,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
       hasOnlyWholeNumbers(rows, column)
     );
   });
-  const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, isCountSeries, maxPointCount) : points;
+  const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, isCountBySeries, maxPointCount) : points;
   if (filledPoints === undefined) {
     const [from, to] = [points[0]?.name, points.at(-1)?.name];
     const advice = kind === 'bar' ? 'group by longer times, or take a line' : 'group by longer times';
@@ -101,7 +101,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   if ([valueSpan, Math.abs(axisSpan)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
   const lastPoint = filledPoints.at(-1);
-  const lastPointEnd = lastPoint && calendar?.unit?.getNextStart(lastPoint.position);
+  const lastPointEnd = lastPoint && calendar?.unit?.getNextStartMs(lastPoint.position);
   const isLastPointUnfinished =
     readAtMs !== undefined &&
     lastPoint !== undefined &&
@@ -121,7 +121,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
-    x: axisKind,
+    axisKind,
     points: filledPoints.map((point) => ({ ...point, isUnfinished: isLastPointUnfinished && point === lastPoint })),
     series: numberColumns.map((column, seriesIndex) => ({
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
@@ -205,18 +205,18 @@ function pivotSeries(
  */
 function fillGaps(
   points: readonly ChartPoint[],
-  { getNextStart, formatName, isUnitCertain, showsGaps }: CalendarUnit,
-  isCountSeries: readonly boolean[],
+  { getNextStartMs, formatName, isUnitCertain, showsGaps }: CalendarUnit,
+  isCountBySeries: readonly boolean[],
   maxPointCount: number,
 ): readonly ChartPoint[] | undefined {
-  const fillsZeros = isUnitCertain && isCountSeries.includes(true);
+  const fillsZeros = isUnitCertain && isCountBySeries.includes(true);
   if (!fillsZeros && !showsGaps) return points;
   const [firstPosition, lastPosition] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
   const pointsByTime = new Map(points.map((point) => [point.position, point]));
   const filledPoints: ChartPoint[] = [];
-  for (let time = firstPosition; time <= lastPosition; time = getNextStart(time)) {
+  for (let time = firstPosition; time <= lastPosition; time = getNextStartMs(time)) {
     if (filledPoints.length >= maxPointCount) return fillsZeros ? undefined : points;
-    const values = isCountSeries.map((isCount) => (isCount && isUnitCertain ? 0 : null));
+    const values = isCountBySeries.map((isCount) => (isCount && isUnitCertain ? 0 : null));
     filledPoints.push(pointsByTime.get(time) ?? { name: formatName(time), rowNumber: 0, position: time, values });
   }
   return filledPoints;
@@ -235,15 +235,15 @@ const unitPatterns: readonly [string, RegExp][] = [
 const getUnit = (columnName: string) => unitPatterns.find(([, pattern]) => pattern.test(columnName))?.[0];
 
 /** Divides the series into panels by unit, because only series with the same unit can share an axis. */
-export function buildPanels(data: ChartData) {
-  const seriesGroups = [...groupBy(data.series, ({ unit }) => unit).values()];
+export function buildPanels(chartData: ChartData) {
+  const seriesGroups = [...groupBy(chartData.series, ({ unit }) => unit).values()];
   return seriesGroups.map((series) => {
     const panelValues = series.flatMap((panelSeries) => panelSeries.values).filter((value) => value !== null);
     const title = capitalize(
-      `${joinNames(data.measureTitles ?? series.map((panelSeries) => panelSeries.title))} ${data.title}`,
+      `${joinNames(chartData.measureTitles ?? series.map((panelSeries) => panelSeries.title))} ${chartData.title}`,
     );
     const [min, max] = [Math.min(0, ...panelValues), Math.max(0, ...panelValues)];
-    return { ...data, title, series, min, max, isSmall: seriesGroups.length > 1 };
+    return { ...chartData, title, series, min, max, isSmall: seriesGroups.length > 1 };
   });
 }
 

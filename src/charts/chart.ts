@@ -45,7 +45,7 @@ export interface ChartOptions {
    * The time at which the ads were last read, in milliseconds since the Unix epoch. The month, week or day that had not
    * ended at this time is drawn as unfinished.
    */
-  readAt?: number | undefined;
+  readAtMs?: number | undefined;
   isDemo?: boolean;
   /** Notes below the chart, e.g. that some of the ads are missing. */
   notes?: readonly string[];
@@ -57,20 +57,20 @@ export interface ChartOptions {
  * cannot be drawn, returns only `problem`, a text that names the problem and a solution.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
-  const chartData = readChartData(kind, table, options.readAt);
+  const chartData = readChartData(kind, table, options.readAtMs);
   if (chartData.problem !== undefined) return chartData;
   const layout = options.isNarrow ? narrowLayout : wideLayout;
   const shapes: Shape[] = [];
   let height = 0;
   for (const panel of buildPanels(chartData)) {
-    const panelChart = panelDrawers[kind][chartData.x](panel, layout);
+    const panelChart = panelDrawers[kind][chartData.axisKind](panel, layout);
     shapes.push(...panelChart.shapes.map((shape) => moveDown(shape, height)));
     height += panelChart.height;
   }
   const noteLines = (options.notes ?? []).flatMap((note) => wrapText(note, layout)).slice(0, maxNoteLines);
   for (const text of noteLines) {
     const size = layout.fontSize - 3;
-    height += size + noteGap;
+    height += size + noteGapPx;
     shapes.push({ kind: 'text', text, x: layout.margin, y: height - 6, size, anchor: 'start', color: 'soft' });
   }
   if (options.isDemo) {
@@ -87,7 +87,7 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
  * contains all notes.
  */
 const maxNoteLines = 12;
-const noteGap = 5;
+const noteGapPx = 5;
 
 /** Wraps a text at spaces, so that its lines fit the width of the chart. */
 function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
@@ -110,7 +110,7 @@ const drawVerticalBars: DrawPanel = (panel, layout) => drawAboveAxis(panel, layo
  */
 const drawLinesByDistance: DrawPanel = (panel, layout) => drawAboveAxis(panel, layout, 'by distance', drawLines);
 
-const panelDrawers: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
+const panelDrawers: Record<ChartKind, Record<ChartData['axisKind'], DrawPanel>> = {
   bar: { names: drawHorizontalBars, dates: drawVerticalBars, numbers: drawVerticalBars },
   line: {
     names: (panel, layout) => drawAboveAxis(panel, layout, 'in order', drawLines),
@@ -200,7 +200,7 @@ type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 /** Converts the values in a panel to pixel positions. */
 interface Scale {
   /** The x coordinate of the center of each point, in pixels. */
-  centers: readonly number[];
+  pointCentersX: readonly number[];
   /** The width that is available for each point, in pixels. */
   slotWidth: number;
   scaleY(value: number): number;
@@ -216,7 +216,7 @@ function drawAboveAxis(
   spacing: 'in order' | 'by distance',
   drawSeries: DrawSeries,
 ): Chart {
-  const { title, x, series, points, min, max, isSmall } = panel;
+  const { title, axisKind, series, points, min, max, isSmall } = panel;
   const { width, margin, fontSize, lineHeight } = layout;
   const shapes: Shape[] = [];
   const top = drawHeading(shapes, title, series, layout) + 8;
@@ -242,29 +242,29 @@ function drawAboveAxis(
   }
   const slotWidth = (right - left) / points.length;
   const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
-  const centers = points.map(({ position }, index) =>
+  const pointCentersX = points.map(({ position }, index) =>
     spacing === 'in order' || first === last
       ? left + slotWidth * (index + 0.5)
       : left + 10 + (right - left - 20) * ((position - first) / (last - first)),
   );
-  drawSeries(shapes, panel, { centers, slotWidth, scaleY });
+  drawSeries(shapes, panel, { pointCentersX, slotWidth, scaleY });
   const axisLabels = points.map(({ name, rowNumber }, index) => ({
     // If a date includes a time of day, remove the time, because labels have little space.
-    name: x === 'dates' ? name.replace(/T.*$/, '') : name,
+    name: axisKind === 'dates' ? name.replace(/T.*$/, '') : name,
     rowNumber,
-    centerX: centers[index] ?? 0,
+    centerX: pointCentersX[index] ?? 0,
   }));
   drawAxisLabels(shapes, axisLabels, { y: bottom + lineHeight - 4, left: margin, right, size: fontSize });
   return { width, height: Math.round(bottom + lineHeight + margin), shapes };
 }
 
 /** Draws the vertical bars of all series. A bar for an unfinished month, week or day is pale. */
-function drawBars(shapes: Shape[], { series, points }: Panel, { centers, slotWidth, scaleY }: Scale): void {
+function drawBars(shapes: Shape[], { series, points }: Panel, { pointCentersX, slotWidth, scaleY }: Scale): void {
   const barWidth = Math.min(60, slotWidth * 0.78) / series.length;
   series.forEach(({ values, seriesIndex }, index) => {
     values.forEach((value, pointIndex) => {
       if (value === null) return;
-      const x = (centers[pointIndex] ?? 0) + (index - series.length / 2) * barWidth;
+      const x = (pointCentersX[pointIndex] ?? 0) + (index - series.length / 2) * barWidth;
       const [y1, y2] = [scaleY(Math.max(0, value)), scaleY(Math.min(0, value))];
       const barRect = { x, y: y1, width: Math.max(1, barWidth - 1), height: Math.max(1, y2 - y1) };
       const isPale = points[pointIndex]?.isUnfinished === true;
@@ -273,11 +273,11 @@ function drawBars(shapes: Shape[], { series, points }: Panel, { centers, slotWid
   });
 }
 
-function drawLines(shapes: Shape[], { series, points }: Panel, { centers, scaleY }: Scale): void {
+function drawLines(shapes: Shape[], { series, points }: Panel, { pointCentersX, scaleY }: Scale): void {
   const isLastPointUnfinished = points.at(-1)?.isUnfinished === true;
   for (const { values, seriesIndex } of series) {
     const linePoints = values.map((value, index) =>
-      value === null ? undefined : ([centers[index] ?? 0, scaleY(value)] as const),
+      value === null ? undefined : ([pointCentersX[index] ?? 0, scaleY(value)] as const),
     );
     drawLine(shapes, linePoints, seriesIndex, isLastPointUnfinished);
   }

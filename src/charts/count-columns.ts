@@ -43,8 +43,8 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
  * Returns true if the statement compares the column, e.g. `WHERE ads > 2` around a subquery. Such a condition may have
  * removed rows with small counts, so a missing row does not mean zero.
  */
-function isUsedInComparison(statement: string, column: string): boolean {
-  const [lowerCaseStatement, lowerCaseColumn] = [statement.toLowerCase(), column.toLowerCase()];
+function isUsedInComparison(statement: string, columnName: string): boolean {
+  const [lowerCaseStatement, lowerCaseColumn] = [statement.toLowerCase(), columnName.toLowerCase()];
   if (lowerCaseColumn === '') return false;
   for (
     let matchIndex = lowerCaseStatement.indexOf(lowerCaseColumn);
@@ -88,9 +88,9 @@ const filterPattern = /\s*filter\s*\(/iy;
  */
 function listAliases(statement: string): { name: string; isCount: boolean }[] {
   const aliases: { name: string; isCount: boolean }[] = [];
-  const namesByEnd = new Map<number, string>();
+  const namesByEndIndex = new Map<number, string>();
   for (const match of statement.matchAll(/\bas\b\s*(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|([a-z_]\w*))/gi))
-    namesByEnd.set(match.index + match[0].length, readAliasName(match));
+    namesByEndIndex.set(match.index + match[0].length, readAliasName(match));
   const countAliasEnds = new Set<number>();
   for (const { index, 0: countCall } of statement.matchAll(/\bcount\s*\(/gi)) {
     const isWholeExpression = /(?:\bselect|\bdistinct|,)\s*$/i.test(statement.slice(0, index));
@@ -105,10 +105,11 @@ function listAliases(statement: string): { name: string; isCount: boolean }[] {
     aliases.push({ name: readAliasName(alias), isCount: isWholeExpression && endsExpression });
     countAliasEnds.add(aliasEnd);
   }
-  for (const [end, name] of namesByEnd) if (!countAliasEnds.has(end)) aliases.push({ name, isCount: false });
+  for (const [end, name] of namesByEndIndex) if (!countAliasEnds.has(end)) aliases.push({ name, isCount: false });
   for (const match of statement.matchAll(bareAliasPattern)) {
     const end = match.index + match[0].trimEnd().length;
-    if (!countAliasEnds.has(end) && !namesByEnd.has(end)) aliases.push({ name: readAliasName(match), isCount: false });
+    if (!countAliasEnds.has(end) && !namesByEndIndex.has(end))
+      aliases.push({ name: readAliasName(match), isCount: false });
   }
   return aliases;
 }

@@ -162,15 +162,15 @@ function assertToolIsCallable(toolName: string, { files, demo }: Config): void {
  */
 async function checkOutputFile(
   outputFile: string,
-  { tool, force, html }: { tool: string; force: true | undefined; html: true | undefined },
+  { tool: toolName, force, html }: { tool: string; force: true | undefined; html: true | undefined },
 ): Promise<void> {
   if (outputFile === '-')
     throw new SettingsError([
       '--out: name a file. Standard output already has the text. For a file named -, write ./-',
     ]);
-  const describedTool = describedTools.find(({ name }) => name === tool);
+  const describedTool = describedTools.find(({ name }) => name === toolName);
   if (describedTool && canCostCredits(describedTool) && !html)
-    throw new SettingsError([`--out: the result of ${tool} contains no picture and no file`]);
+    throw new SettingsError([`--out: the result of ${toolName} contains no picture and no file`]);
   const existingFile = await stat(outputFile).catch(() => undefined);
   if (existingFile?.isDirectory()) throw new SettingsError([`--out: ${outputFile} is a folder`]);
   if (existingFile && !force) throw new SettingsError([`--out: ${outputFile} exists already; --force replaces it`]);

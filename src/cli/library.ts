@@ -44,9 +44,9 @@ export interface LibraryCommandOptions {
   /** Prints a part of the command's report to standard error. With JSON logs, the part becomes one line of JSON. */
   printReport: PrintStatus;
   /** True if standard error is a terminal on which progress can be shown. */
-  isTerminal: boolean;
+  canShowProgress: boolean;
   /** Resolves when the process receives SIGINT or SIGTERM. */
-  stopRequested(): Promise<void>;
+  waitForStopSignal(): Promise<void>;
   /** How long a stopped server waits for running requests, in milliseconds. */
   drainMs: number;
 }
@@ -93,21 +93,21 @@ async function importAndReport(
   options: LibraryCommandOptions,
 ) {
   const { pictures: shouldFetchPictures, folder, maxMb, format, complete: isComplete } = flags;
-  const { stdin, writeToStderr, printReport, isTerminal } = options;
+  const { stdin, writeToStderr, printReport, canShowProgress } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
   const question = checkQuestionName(flags);
-  const progressLine = isTerminal ? createProgressLine(writeToStderr) : undefined;
+  const progressLine = canShowProgress ? createProgressLine(writeToStderr) : undefined;
   const importResult = await importFiles(target, files, {
-    ...{ stdin, format, question, isComplete, onProgress: progressLine?.show },
+    ...{ stdin, format, question, isComplete, onProgress: progressLine?.showProgress },
   })
     .catch((error) => {
       throw toReadableError(error);
     })
-    .finally(() => progressLine?.clear());
+    .finally(() => progressLine?.clearLine());
   for (const report of importResult.files)
     printReport(hasImportProblem(report) ? 'error' : 'info', formatImportReport(report));
-  if (importResult.otherFiles.length > 0) printReport('info', formatSkippedFiles(importResult.otherFiles));
+  if (importResult.otherFileNames.length > 0) printReport('info', formatSkippedFiles(importResult.otherFileNames));
   if (importResult.files.length === 0)
     printReport('error', 'nothing was read: the folder contains no file that an import reads');
   const { incompleteReason, unreadResults } = importResult;
@@ -158,7 +158,7 @@ function formatSkippedFiles(fileNames: readonly string[]): string {
 function formatQuestionResult(questionName: string, { questionResult, incompleteReason }: ImportFilesResult): string {
   if (!questionResult)
     return `question ${questionName}: no ad was marked as gone, because ${incompleteReason}; import all files of the download again`;
-  return `question ${questionName}: ${formatCount(questionResult.listed, 'ad')} listed, ${questionResult.gone.toLocaleString('en-US')} gone`;
+  return `question ${questionName}: ${formatCount(questionResult.listedCount, 'ad')} listed, ${questionResult.goneCount.toLocaleString('en-US')} gone`;
 }
 
 /** The minimum time between two updates of the progress line, in milliseconds. */
@@ -176,7 +176,7 @@ function createProgressLine(writeToStderr: (text: string) => void) {
   let lastShownAt = -Infinity;
   let lastLineLength = 0;
   return {
-    show(progress: ImportProgress): void {
+    showProgress(progress: ImportProgress): void {
       const now = performance.now();
       storingStartedAt = progress.isStoring ? (storingStartedAt ?? now) : undefined;
       if (now - lastShownAt < progressIntervalMs) return;
@@ -186,7 +186,7 @@ function createProgressLine(writeToStderr: (text: string) => void) {
       lastLineLength = line.length;
     },
     /** Removes the progress line, so that the report of the import starts on an empty line. */
-    clear(): void {
+    clearLine(): void {
       if (lastLineLength > 0) writeToStderr(`\r${' '.repeat(lastLineLength)}\r`);
     },
   };
@@ -237,7 +237,7 @@ async function fetchPicturesAndReport(
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
-  const { config, writeToStderr, printReport, isTerminal, now } = options;
+  const { config, writeToStderr, printReport, canShowProgress, now } = options;
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
   const folder = resolve(requestedFolder ?? `${target.database}.pictures`);
   const limits = { folder, maxBytes: maxMb * 1e6 };
@@ -247,18 +247,18 @@ async function fetchPicturesAndReport(
     const report = await fetchPictures(target, {
       ...limits,
       shouldRetryFailed,
-      fetch: pictureFetch.fetch,
+      fetchOriginal: pictureFetch.fetch,
       makeFolder: createPrivateFolder,
       onProgress(progress) {
         // The first line says which pictures will be fetched. After that, a terminal shows the progress in a single
         // line, which each update overwrites.
         const progressLine = `\r${formatPicturesProgress(progress)}`;
         if (lastProgressLine === undefined) printReport('info', formatPicturesPlan(progress, limits));
-        else if (isTerminal && progressLine !== lastProgressLine) writeToStderr(progressLine);
+        else if (canShowProgress && progressLine !== lastProgressLine) writeToStderr(progressLine);
         lastProgressLine = progressLine;
       },
     });
-    if (isTerminal) writeToStderr('\n');
+    if (canShowProgress) writeToStderr('\n');
     printReport(report.isFolderFull ? 'error' : 'info', formatPicturesReport(report));
     return report.isFolderFull ? 1 : 0;
   } finally {
@@ -275,12 +275,12 @@ function toReadableError(error: NodeJS.ErrnoException): Error {
 
 /** Serves the local library (a database of imported ads) until a stop signal arrives. Returns the exit code. */
 async function serveUntilStopped(
-  { config, log, writeToStderr, printStatus, now, stopRequested, drainMs }: LibraryCommandOptions,
+  { config, log, writeToStderr, printStatus, now, waitForStopSignal, drainMs }: LibraryCommandOptions,
   databaseOptions: DatabaseOptions,
   shouldOpenBrowser: boolean,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
-  const stopSignal = stopRequested();
+  const stopSignal = waitForStopSignal();
   let boundUrl = '';
   // Starts the HTTP server. Its requests have no time limit, because another command may send a long import to it.
   const listen = async (fetch: Library['fetch']) => {
@@ -350,7 +350,7 @@ function formatDatabaseContents({
 
 /** Formats the report about one imported file: its counts, notes and problems. */
 export function formatImportReport({ name, columns, keys, formats, ...report }: ImportedFile): string {
-  const { ads, pages, updated, older, repeated, skipped, notes, problems, reasons } = report;
+  const { ads, pages, updated, older, repeated, skipped, notes, problems, reasons: failureCountByReason } = report;
   const counts = [
     ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
     ...(older > 0 ? [`${older.toLocaleString('en-US')} of them older than the stored reading`] : []),
@@ -361,7 +361,7 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
   const summary = [ads + pages + repeated === 0 ? `nothing was read, ${storedCounts}` : storedCounts, ...counts].join(
     ', ',
   );
-  const unlistedCount = Object.values(reasons).reduce((sum, count) => sum + count, 0);
+  const unlistedCount = Object.values(failureCountByReason).reduce((sum, count) => sum + count, 0);
   return [
     `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,
     ...formatRecognizedFormats(formats),
@@ -370,7 +370,7 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
     ...notes.map((note) => `  ${note}`),
     ...problems.map((problem) => `  ${formatProblem(problem)}`),
     ...(unlistedCount > 0 ? [`  and ${unlistedCount.toLocaleString('en-US')} more:`] : []),
-    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...Object.entries(failureCountByReason).map(([reason, amount]) => `    ${amount} × ${reason}`),
   ].join('\n');
 }
 
@@ -399,28 +399,34 @@ function formatProblem({ line, path, problem }: ImportedFile['problems'][number]
  */
 const formatSupportedFormats = (): string =>
   listFormats()
-    .map(({ name, title, description }) => `${name}\n  ${title}\n  described in: ${description}`)
+    .map(({ name, title, documentation }) => `${name}\n  ${title}\n  described in: ${documentation}`)
     .join('\n');
 
-const formatMegabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+const formatMegabytes = (fetchedBytes: number) => `${(fetchedBytes / 1e6).toFixed(fetchedBytes < 1e7 ? 1 : 0)} MB`;
 
 function formatPicturesPlan(
-  { expectedCount, expired }: PicturesReport,
+  { expectedCount, expiredCount }: PicturesReport,
   { folder, maxBytes }: Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>,
 ): string {
-  const addresses = expired === 1 ? '1 address has' : `${expired.toLocaleString('en-US')} addresses have`;
-  const expiredNote = expired > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';
-  if (expectedCount === 0) return `pictures: ${expiredNote}${expired > 0 ? 'no other' : 'none'} is missing`;
+  const addresses = expiredCount === 1 ? '1 address has' : `${expiredCount.toLocaleString('en-US')} addresses have`;
+  const expiredNote = expiredCount > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';
+  if (expectedCount === 0) return `pictures: ${expiredNote}${expiredCount > 0 ? 'no other' : 'none'} is missing`;
   return `pictures: ${expiredNote}at most ${expectedCount.toLocaleString('en-US')} to fetch into ${folder}, which may hold ${formatMegabytes(maxBytes)}`;
 }
 
-const formatPicturesProgress = ({ fetched, failed, bytes, expectedCount }: PicturesReport) =>
-  `pictures  ${fetched + failed} of ${expectedCount}, ${formatMegabytes(bytes)}`;
+const formatPicturesProgress = ({ fetchedCount, failedCount, fetchedBytes, expectedCount }: PicturesReport) =>
+  `pictures  ${fetchedCount + failedCount} of ${expectedCount}, ${formatMegabytes(fetchedBytes)}`;
 
-function formatPicturesReport({ fetched, failed, bytes, reasons, isFolderFull }: PicturesReport): string {
+function formatPicturesReport({
+  fetchedCount,
+  failedCount,
+  fetchedBytes,
+  failureCountByReason,
+  isFolderFull,
+}: PicturesReport): string {
   return [
-    `pictures: ${formatCount(fetched, 'picture')} stored, ${formatMegabytes(bytes)}${failed > 0 ? `; ${failed} could not be fetched:` : ''}`,
-    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    `pictures: ${formatCount(fetchedCount, 'picture')} stored, ${formatMegabytes(fetchedBytes)}${failedCount > 0 ? `; ${failedCount} could not be fetched:` : ''}`,
+    ...Object.entries(failureCountByReason).map(([reason, amount]) => `    ${amount} × ${reason}`),
     ...(isFolderFull ? ['  the folder is full; run the same command with a larger --max-mb to continue'] : []),
   ].join('\n');
 }

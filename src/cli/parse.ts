@@ -355,7 +355,7 @@ function addCommand(program: Command, name: string, commandDescription: CommandD
 const formatSection = (title: string, lines: readonly string[]) => ['', `${title}:`, ...lines].join('\n');
 
 function formatEnvironmentHelp(command: Command): string[] {
-  const secrets = Object.values(settings).filter(({ secret }: Setting) => secret);
+  const secrets = Object.values(settings).filter(({ isSecret }: Setting) => isSecret);
   const helpFormatter = command.createHelp();
   return [
     ...secrets.map(({ variable, help }) => helpFormatter.formatItem(variable, 25, help, helpFormatter)),

@@ -92,7 +92,7 @@ async function readParsedCommand(argv: string[]): Promise<ParsedCommand | { exit
 async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
   for (const problem of findUnknownVariables(process.env)) printStatus('warn', problem);
   const readSettings = () =>
-    readConfig(process.env, parsedCommand.flags, { tools: toolNames, command: parsedCommand.name });
+    readConfig(process.env, parsedCommand.flags, { toolNames, commandName: parsedCommand.name });
   if (parsedCommand.name === 'stdio') return serveOverStdio(readSettings);
   const config = readSettings();
   if (parsedCommand.name === 'call') return runCallCommand(parsedCommand, config);
@@ -109,8 +109,8 @@ async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
     writeToStderr,
     printStatus,
     printReport,
-    isTerminal: canShowProgress,
-    stopRequested: waitForStopSignal,
+    canShowProgress,
+    waitForStopSignal,
     drainMs,
   });
 }
@@ -132,7 +132,7 @@ function readSettingsForHost(readSettings: () => Config): { config: Config; prob
 async function serveOverStdio(readSettings: () => Config): Promise<number> {
   const { config, problems } = readSettingsForHost(readSettings);
   const log = createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now });
-  const exportTarget = { home: findHomeFolder(), temporary: tmpdir() };
+  const exportTarget = { homeFolder: findHomeFolder(), temporaryFolder: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, monotonicNow, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
   const missingSettings = problems.length > 0 ? [] : findMissingSettings(config);
@@ -147,7 +147,7 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
       'serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.',
     );
   void import('../storage/exports.ts')
-    .then(({ removeOldExports }) => removeOldExports(exportTarget.temporary, Date.now()))
+    .then(({ removeOldExports }) => removeOldExports(exportTarget.temporaryFolder, Date.now()))
     .catch(() => {});
   const { catalog, credentials } = app;
   await serveStdio({

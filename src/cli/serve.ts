@@ -17,7 +17,7 @@ import { createHttpApp } from '../transports/http/app.ts';
 import { createGetTenantId, createTenantHasher } from '../transports/http/authentication.ts';
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
 import { createLinkOrigins } from '../transports/http/files.ts';
-import { createKeyAttempts } from '../transports/http/key-attempts.ts';
+import { createKeyAttemptLimiter } from '../transports/http/key-attempts.ts';
 import { formatUrlHost, type Listener, listen } from '../transports/http/server.ts';
 import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.ts';
 import { openReplicaState } from './replica-state.ts';
@@ -44,8 +44,8 @@ export async function serveHttp(
   const now = sharedState?.now ?? Date.now;
   const acceptedKeys = sharedState?.keys ?? createMemoryAcceptedKeys(monotonicNow);
   const isKnownKey = sharedState?.isKnownKey ?? acceptedKeys.has;
-  const keyAttempts = createKeyAttempts({
-    perMinute: config.refusalsPerMinute,
+  const keyAttempts = createKeyAttemptLimiter({
+    maxKeysPerMinute: config.refusalsPerMinute,
     now: monotonicNow,
     isKnown: isKnownKey,
   });
@@ -79,11 +79,11 @@ export async function serveHttp(
     config,
     log,
     onCall,
-    keys: acceptedKeys,
+    acceptedKeys,
     now,
     monotonicNow,
     random: Math.random,
-    shared: sharedState,
+    replicaState: sharedState,
     mediaUrl: getMediaUrl(config),
   });
   if (publicUrl && signInSecret) {
@@ -106,7 +106,7 @@ export async function serveHttp(
       now: sharedState ? now : () => startedAt + monotonicNow(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
-      onRenewed: app.extendSpendingRetention,
+      beforeRenewal: app.extendSpendingRetention,
     });
   }
   const httpApp = createHttpApp({
@@ -116,14 +116,18 @@ export async function serveHttp(
     onCall,
     allowedNames: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
     callers: demo ? { demo: app.credentials } : { keyAttempts, getTenantId, getClientAddress, signIn },
-    pictures: app.pictures,
+    serveDemoPicture: app.respondWithPicture,
     publicUrl,
     ...(fileLinks === 'on' && {
-      files: { find: app.findLinked, findLinkOrigin: createLinkOrigins(demo ? undefined : publicUrl) },
+      files: { find: app.findLinkedFile, findLinkOrigin: createLinkOrigins(demo ? undefined : publicUrl) },
     }),
-    limits: { maxRunning: callsAtOnce, maxRunningPerKey: demo ? callsAtOnce : callsPerKey, maxWaiting: callsWaiting },
+    limits: {
+      maxRunningCalls: callsAtOnce,
+      maxRunningCallsPerKey: demo ? callsAtOnce : callsPerKey,
+      maxWaitingCalls: callsWaiting,
+    },
     metrics,
-    replicas: sharedState,
+    replicaState: sharedState,
     getServiceState: serviceTracker.getServiceState,
   });
   // A connection without traffic may be waiting for a slow call, so the idle time limit is 30 seconds longer than a

@@ -27,9 +27,9 @@ export class SettingsError extends Error {
 
 interface ReadOptions {
   /** The names of all tools. They are needed to check the tool names in the setting `AD_LIBRARY_TOOLS`. */
-  tools?: readonly string[];
+  toolNames?: readonly string[];
   /** The command that reads the settings. It determines which settings are required. */
-  command?: string;
+  commandName?: string;
 }
 
 /** The commands that listen for requests on a host and port. */
@@ -45,7 +45,7 @@ const singleUserCommands = ['stdio', 'call'];
 export function readConfig(
   environment: NodeJS.ProcessEnv,
   flags: Flags = {},
-  { tools, command = '' }: ReadOptions = {},
+  { toolNames, commandName = '' }: ReadOptions = {},
 ): Config {
   const problems = new Map<SettingName, string>();
   const hasFlag = (name: SettingName) => normalizeSettingText(flags[name]) !== undefined && 'flag' in settings[name];
@@ -53,7 +53,10 @@ export function readConfig(
     const { variable, flag, title } = settings[name] as Setting;
     if (hasFlag(name)) problems.set(name, `${flag} ${problem}`);
     else
-      problems.set(name, `${variable} ${problem}${listeningCommands.includes(command) ? '' : formatFormHint(title)}`);
+      problems.set(
+        name,
+        `${variable} ${problem}${listeningCommands.includes(commandName) ? '' : formatFormHint(title)}`,
+      );
   };
   const values = Object.entries(settings).map(([key, setting]: [string, Setting]) => {
     const name = key as SettingName;
@@ -65,7 +68,7 @@ export function readConfig(
     }
   });
   const config = Object.fromEntries(values) as Config;
-  for (const [name, problem] of findCombinationProblems(config, command, tools))
+  for (const [name, problem] of findCombinationProblems(config, commandName, toolNames))
     if (!problems.has(name)) addProblem(name, problem);
   if (problems.size === 0) return config;
   throw new SettingsError([...problems.values()], [...problems.keys()].some(hasFlag) ? undefined : config);
@@ -106,18 +109,18 @@ const maxListedTools = 5;
  */
 function* findCombinationProblems(
   config: Config,
-  command: string,
-  tools: readonly string[] | undefined,
+  commandName: string,
+  toolNames: readonly string[] | undefined,
 ): Generator<[SettingName, string]> {
   const { host, allowedHosts, baseUrl, demo, files, stateUrl, stateSecret, publicUrl, signInSecret } = config;
-  const isHttp = command === 'http';
-  const unknownTools = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
+  const isHttp = commandName === 'http';
+  const unknownTools = config.tools?.filter((tool) => toolNames && !toolNames.includes(tool)) ?? [];
   if (unknownTools.length > 0) {
     const ellipsis = unknownTools.length > maxListedTools ? ', …' : '';
     const listedTools = unknownTools.slice(0, maxListedTools).join(', ') + ellipsis;
-    yield ['tools', `lists unknown tools: ${listedTools}. Tools: ${tools?.join(', ')}`];
+    yield ['tools', `lists unknown tools: ${listedTools}. Tools: ${toolNames?.join(', ')}`];
   }
-  if (listeningCommands.includes(command) && !isLoopbackHost(host) && !allowedHosts && !(isHttp && publicUrl)) {
+  if (listeningCommands.includes(commandName) && !isLoopbackHost(host) && !allowedHosts && !(isHttp && publicUrl)) {
     yield ['allowedHosts', `must list the host names that requests use, because ${host} is not a loopback address`];
   }
   if (isHttp && baseUrl === undefined && !demo) {
@@ -129,7 +132,7 @@ function* findCombinationProblems(
   if (isHttp && files !== undefined) {
     yield ['files', 'must be left out over HTTP, because the folder belongs to one user and HTTP serves many'];
   }
-  if (singleUserCommands.includes(command) && stateUrl)
+  if (singleUserCommands.includes(commandName) && stateUrl)
     yield ['stateUrl', 'is only for http. A server over stdio keeps its state in memory'];
   const secretHint = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
   if (isHttp && stateUrl && stateSecret === undefined)
@@ -146,9 +149,9 @@ const fileSuffix = '_FILE';
  * Returns the text of a setting: the value of its environment variable, or the content of the file whose path is in the
  * variable with the suffix `_FILE`.
  */
-function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
+function readSettingText({ variable, canBeReadFromFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
   const variableText = normalizeSettingText(environment[variable]);
-  const filePath = inFile && normalizeSettingText(environment[variable + fileSuffix]);
+  const filePath = canBeReadFromFile && normalizeSettingText(environment[variable + fileSuffix]);
   if (!filePath) return variableText;
   if (variableText !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
   const where = `${filePath}, the file of ${variable}${fileSuffix}`;
@@ -180,9 +183,9 @@ const variablePrefix = 'AD_LIBRARY_';
  * would otherwise not notice a typo. The warning suggests a similar setting if there is one.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const knownNames = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
+  const knownNames = Object.values<Setting>(settings).flatMap(({ variable, canBeReadFromFile }) => {
     const shortName = variable.slice(variablePrefix.length);
-    return inFile ? [shortName, shortName + fileSuffix] : [shortName];
+    return canBeReadFromFile ? [shortName, shortName + fileSuffix] : [shortName];
   });
   const names = Object.keys(environment).flatMap((name) =>
     name.startsWith(variablePrefix) ? [name.slice(variablePrefix.length)] : [],

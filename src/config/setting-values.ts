@@ -190,9 +190,9 @@ export const readFiltersFile: SettingParser<SearchFilters> = (filePath) => {
 /** The hosts from which the server may fetch the pictures of ads. */
 export interface MediaHosts {
   /** True if all public hosts are allowed. Their pictures must be served over https. */
-  public: boolean;
+  allowsPublicHosts: boolean;
   /** Hosts that are allowed by name. Only these hosts may be on an internal network or use http. */
-  listed: ListedHost[];
+  listedHosts: ListedHost[];
 }
 
 /** A host that is allowed by name. If `port` is missing, all ports of the host are allowed. */
@@ -211,7 +211,10 @@ export const parseMediaHosts: SettingParser<MediaHosts> = (settingText) => {
       `must contain only public, none, host names and host:port, without a scheme or a path: ${wrongHosts.join(', ')}`,
     );
   if (hostNames.includes('none') && hostNames.length > 1) throwProblem('must not contain anything beside none');
-  return { public: hostNames.includes('public'), listed: hosts.flatMap((name) => parseListedHost(name) ?? []) };
+  return {
+    allowsPublicHosts: hostNames.includes('public'),
+    listedHosts: hosts.flatMap((name) => parseListedHost(name) ?? []),
+  };
 };
 
 /** Parses `host` or `host:port`. Returns the host as it appears in URLs, i.e. with brackets around an IPv6 address. */

@@ -28,12 +28,12 @@ interface SettingDefinition {
    */
   parse(settingText: string | undefined): unknown;
   /** True if the value is a secret. Secrets have no flag, because flags are visible in process lists. */
-  secret?: true;
+  isSecret?: true;
   /**
    * True if the server can also read the value from a file, because containers pass secrets as files. The environment
    * variable with the suffix `_FILE` then contains the path of the file.
    */
-  inFile?: true;
+  canBeReadFromFile?: true;
   /**
    * The placeholder for the flag's value in the help text, e.g. `url` in `--base-url <url>`. Undefined for flags
    * without a value.
@@ -69,7 +69,7 @@ function addNames<Definitions extends Record<string, SettingDefinition>>(definit
   const namedSettings = Object.entries(definitions).map(([name, definition]): [string, Setting] => {
     const flag = `--${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`;
     const variable = `AD_LIBRARY${flag.slice(1).replaceAll('-', '_').toUpperCase()}`;
-    return [name, { ...definition, variable, ...(!definition.secret && { flag }) }];
+    return [name, { ...definition, variable, ...(!definition.isSecret && { flag }) }];
   });
   return Object.fromEntries(namedSettings) as {
     [Name in keyof Definitions]: Definitions[Name] & Omit<Setting, 'parse'>;
@@ -248,7 +248,7 @@ export const settings = addNames({
   },
   mediaHosts: {
     title: 'Picture hosts',
-    parse: addDefaultValue(parseMediaHosts, { public: true, listed: [] }),
+    parse: addDefaultValue(parseMediaHosts, { allowsPublicHosts: true, listedHosts: [] }),
     valueName: 'names',
     help: 'Hosts from which view_ads and the board fetch pictures: public (every public host, over https; the default), none, or a list of name or name:port; only listed hosts may be internal or use http',
   },

@@ -64,12 +64,15 @@ async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPr
     if (admission.kind === 'granted') return admission.lease;
     if (admission.kind === 'refused') {
       const { account } = admission;
-      const { spent, uncertain } = account;
+      const { spentCredits, uncertainCredits } = account;
       const prices = keyPrices ?? account.prices;
       const problem = explainRefusal({ account, budget, prices, request });
       throw createBudgetError(limit, {
         problem,
-        isTransient: isAffordable(computeRequestPriceBounds(prices, request).atLeast, budget - spent - uncertain),
+        isTransient: isAffordable(
+          computeRequestPriceBounds(prices, request).atLeast,
+          budget - spentCredits - uncertainCredits,
+        ),
       });
     }
     await ledger.waitForChange(accountId, admission.version, signal).catch((error) => {
@@ -99,7 +102,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
     isPaid: isPaidCall,
     maxPrice: getOverallMaxPrice(prices),
     queue: isExactPrice(bounds) ? undefined : isPaidCall ? unknownPriceQueue : request.operation.name,
-    ifLost: isPaidCall ? estimateUnreportedCost(prices, request) : 0,
+    creditsIfLost: isPaidCall ? estimateUnreportedCost(prices, request) : 0,
   };
 }
 

@@ -45,7 +45,7 @@ export interface CallBudget extends CreditLimit {
 interface CallBudgetOptions {
   callLimit: Budget;
   /** The credit limits of the caller's sign-in connection and of the server, which apply in addition to `callLimit`. */
-  limits: readonly SpendingLimit[];
+  callerLimits: readonly SpendingLimit[];
   readPrices(): Promise<Prices>;
   /**
    * True if an operation whose charges so far were all 0 counts as free at any page size. If false, larger pages than
@@ -55,12 +55,12 @@ interface CallBudgetOptions {
 }
 
 /**
- * Creates the credit limit of one tool call. The limits of the connection and of the server, which are in `limits`,
+ * Creates the credit limit of one tool call. The limits of the connection and of the server, which are in `callerLimits`,
  * apply as well.
  */
 export function createCallBudget({
   callLimit,
-  limits,
+  callerLimits,
   readPrices: loadPrices,
   trustsFreeOperations,
 }: CallBudgetOptions): CallBudget {
@@ -70,7 +70,7 @@ export function createCallBudget({
     async choosePageSize({ operation, maxSize }) {
       const page = { operation: operations[operation], prices: await loadPrices(), trustsFreeOperations };
       let size = maxSize;
-      for (const limit of [callLimit, ...limits].filter(isBudget)) {
+      for (const limit of [callLimit, ...callerLimits].filter(isBudget)) {
         const account = await limit.ledger.read(limit.accountId);
         const spent = sumUsedCredits(account);
         size = findLargestPageSize({ ...page, maxSize: size, maxCost: limit.budget - spent });

@@ -63,14 +63,14 @@ export function buildSpending(
   budget: number | undefined,
   connection?: { account: CreditAccount; budget: number },
 ): Spending {
-  const roundCharges = ({ spent, uncertain }: CreditAccount) => ({
-    charged: roundCredits(spent),
-    ...(uncertain > 0 && { uncertain: roundCredits(uncertain) }),
+  const roundCharges = ({ spentCredits, uncertainCredits }: CreditAccount) => ({
+    charged: roundCredits(spentCredits),
+    ...(uncertainCredits > 0 && { uncertain: roundCredits(uncertainCredits) }),
   });
   const { charged, ...uncertainty } = roundCharges(account);
   return {
     charged,
-    paidCalls: account.calls,
+    paidCalls: account.paidCallCount,
     ...uncertainty,
     ...(budget !== undefined && { budget }),
     ...(account.day && { day: account.day }),
@@ -139,11 +139,11 @@ interface RefusedCall {
 
 /** Explains why a call exceeds a budget. Suggests a smaller `limit` if the call would then fit the budget. */
 export function explainRefusal({ account, budget, prices, request }: RefusedCall): string {
-  const { spent, uncertain, reservedAtLeast, day } = account;
+  const { spentCredits, uncertainCredits, minReservedCredits, day } = account;
   const spendingTexts = [
-    `${formatRounded(spent)} spent`,
-    uncertain > 0 && `${formatRounded(uncertain)} counted for calls whose charge is unknown`,
-    reservedAtLeast > 0 && `${formatRounded(reservedAtLeast)} reserved for calls in progress`,
+    `${formatRounded(spentCredits)} spent`,
+    uncertainCredits > 0 && `${formatRounded(uncertainCredits)} counted for calls whose charge is unknown`,
+    minReservedCredits > 0 && `${formatRounded(minReservedCredits)} reserved for calls in progress`,
   ];
   const bounds = computeRequestPriceBounds(prices, request);
   const cost = isExactPrice(bounds)
@@ -151,7 +151,7 @@ export function explainRefusal({ account, budget, prices, request }: RefusedCall
     : prices.has(request.operation.name)
       ? `this call is expected to cost ${bounds.atLeast} or more`
       : 'the price of this call is not known yet';
-  const remainingCredits = budget - spent - uncertain - reservedAtLeast;
+  const remainingCredits = budget - spentCredits - uncertainCredits - minReservedCredits;
   return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${spendingTexts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remainingCredits)}`;
 }
 

@@ -4,22 +4,22 @@ import type { Prices } from './prices.ts';
 /** The credits that an API key, a sign-in connection or a tool call has spent and reserved. */
 export interface CreditAccount {
   /** The credits that the service has charged, according to its responses. */
-  readonly spent: number;
+  readonly spentCredits: number;
   /** The number of calls that the service has charged for. */
-  readonly calls: number;
+  readonly paidCallCount: number;
   /**
    * The estimated credits for calls whose charge is unknown, e.g. after a timeout. Budgets count these credits as
    * spent.
    */
-  readonly uncertain: number;
+  readonly uncertainCredits: number;
   /** The sum of the highest expected costs of all calls in progress, in credits. */
-  readonly reserved: number;
+  readonly reservedCredits: number;
   /** The sum of the lowest expected costs of all calls in progress, in credits. */
-  readonly reservedAtLeast: number;
+  readonly minReservedCredits: number;
   /** The number of calls in progress that the service may charge for. */
-  readonly paidCallsInProgress: number;
+  readonly runningPaidCallCount: number;
   /** The credit balance that the service reported in its latest response. */
-  readonly remaining: number | undefined;
+  readonly remainingCredits: number | undefined;
   /**
    * The prices that the service has charged to the API key. Empty for the account of a connection or a tool call,
    * because prices are recorded only for API keys.
@@ -49,7 +49,7 @@ export interface ReserveRequest {
    * The credits that count as spent if this process dies before it records the cost of the call. If undefined, all
    * remaining credits count as spent.
    */
-  ifLost?: number | undefined;
+  creditsIfLost?: number | undefined;
 }
 
 /** A reservation of credits for a call in progress. It ends when the call has finished. */
@@ -89,7 +89,7 @@ export interface Settlement {
 export interface FullUsageWindow {
   usageLimit: ParsedUsageLimit;
   /** The remaining credits in the hourly or the daily window, whichever is lower. */
-  remaining: number;
+  remainingCredits: number;
   /**
    * The time at which this server last asked the service for the usage limits, in milliseconds of a monotonic clock.
    */
@@ -141,7 +141,8 @@ export interface CreditLedger {
 }
 
 /** Returns the credits that count toward a budget: spent, uncertain and reserved credits. */
-export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): number => spent + uncertain + reserved;
+export const sumUsedCredits = ({ spentCredits, uncertainCredits, reservedCredits }: CreditAccount): number =>
+  spentCredits + uncertainCredits + reservedCredits;
 
 /**
  * Returns true if a cost is within the remaining credits. Tolerates a difference of 1e-6, because sums of fractional
@@ -166,13 +167,13 @@ const maxConcurrentPaidCalls = 4;
  */
 export function decideAdmission(account: CreditAccount, request: ReserveRequest): 'now' | 'later' | 'never' {
   const { budget, credits, atLeast, isPaid, maxPrice } = request;
-  const { spent, uncertain, reserved, reservedAtLeast, paidCallsInProgress } = account;
-  const unspent = budget - spent - uncertain;
-  if ((isPaid || atLeast > 0) && !isAffordable(atLeast, unspent - reservedAtLeast)) return 'never';
+  const { spentCredits, uncertainCredits, reservedCredits, minReservedCredits, runningPaidCallCount } = account;
+  const unspent = budget - spentCredits - uncertainCredits;
+  if ((isPaid || atLeast > 0) && !isAffordable(atLeast, unspent - minReservedCredits)) return 'never';
   if (!isPaid) return 'now';
-  if (reserved > 0 && !isAffordable(credits, unspent - reserved)) return 'later';
-  const maxConcurrentCalls = isAffordable(maxConcurrentPaidCalls * maxPrice, unspent - reserved)
+  if (reservedCredits > 0 && !isAffordable(credits, unspent - reservedCredits)) return 'later';
+  const maxConcurrentCalls = isAffordable(maxConcurrentPaidCalls * maxPrice, unspent - reservedCredits)
     ? maxConcurrentPaidCalls
     : 1;
-  return paidCallsInProgress < maxConcurrentCalls ? 'now' : 'later';
+  return runningPaidCallCount < maxConcurrentCalls ? 'now' : 'later';
 }

@@ -60,9 +60,9 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
    */
   const listCallerLimits = ({ tenantId, connection }: TenantOrConnection): SpendingLimit[] => {
     const serverLimit: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
-    if (connection?.budget === undefined) return [serverLimit];
+    if (connection?.creditBudget === undefined) return [serverLimit];
     return [
-      { ledger, accountId: getConnectionAccountId(connection), budget: connection.budget, scope: 'connection' },
+      { ledger, accountId: getConnectionAccountId(connection), budget: connection.creditBudget, scope: 'connection' },
       serverLimit,
     ];
   };
@@ -159,12 +159,12 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
       if (!operation.requiresCredits) {
         const response = await sendMetered(call);
         if (operation.name === 'getCredits')
-          await usage.recordUsageLimit(call.owner.tenantId, (response.value as ParsedCreditStatus).usageLimit);
+          await usage.recordUsageLimit(call.owner.tenantId, (response.validatedBody as ParsedCreditStatus).usageLimit);
         return response;
       }
-      const usageWindow: FullUsageWindow | undefined = await usage.admit(call);
+      const usageWindow: FullUsageWindow | undefined = await usage.admitCall(call);
       return sendMetered(call).catch(async (error) => {
-        throw await usage.explain(error, call, usageWindow);
+        throw await usage.explainError(error, call, usageWindow);
       });
     },
     /**
@@ -182,16 +182,16 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
       const response = await pendingResponse;
       const { receipt } = response;
       if (!receipt.cached) return response;
-      const { remaining = receipt.remaining } = await ledger.readPossiblyOutdated(tenantId);
-      return { ...response, receipt: { ...receipt, remaining } };
+      const { remainingCredits = receipt.remaining } = await ledger.readPossiblyOutdated(tenantId);
+      return { ...response, receipt: { ...receipt, remaining: remainingCredits } };
     },
     readPrices,
     async readSpending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {
       const account = await ledger.read(tenantId);
-      if (connection?.budget === undefined) return buildSpending(account, budget);
+      if (connection?.creditBudget === undefined) return buildSpending(account, budget);
       const connectionLimit = {
         account: await ledger.read(getConnectionAccountId(connection)),
-        budget: connection.budget,
+        budget: connection.creditBudget,
       };
       return buildSpending(account, budget, connectionLimit);
     },
@@ -219,7 +219,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
       };
       const callBudget = createCallBudget({
         callLimit,
-        limits: listCallerLimits(caller),
+        callerLimits: listCallerLimits(caller),
         readPrices: () => readPrices(tenantId),
         trustsFreeOperations: maxCredits === undefined,
       });

@@ -4,11 +4,11 @@ import { maxPageSize, type Operation } from '../api/operations.ts';
 /** The charges that the service reported for calls that requested the same number of items. */
 interface SizePrice {
   /** The highest charge of all these calls, in credits. */
-  maxCharged: number;
+  maxCharge: number;
   /** The number of items in the response with the most items. */
-  items: number;
+  itemCount: number;
   /** The charge for the response with the most items, in credits. */
-  charged: number;
+  chargedCredits: number;
 }
 
 /** The charges, in credits, that the service reported for calls to one API operation, e.g. `searchAds`. */
@@ -36,12 +36,12 @@ export type Prices = Map<string, PriceTable>;
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /**
- * A pricing rule that the service may use: a call costs `credits` for each full or partial group of `perItems` items.
- * If `perItems` is undefined, every call costs `credits`, regardless of its page size.
+ * A pricing rule that the service may use: a call costs `credits` for each full or partial group of `groupSize`
+ * items. If `groupSize` is undefined, every call costs `credits`, regardless of its page size.
  */
 interface PriceRule {
   credits: number;
-  perItems?: number;
+  groupSize?: number;
 }
 
 /**
@@ -51,11 +51,11 @@ interface PriceRule {
 const maxStoredPageSizes = 32;
 
 /**
- * The parts of a response from which the server learns a price. `value` is the parsed body, which contains the items.
- * `unusable` counts items without an id, which the service charges for as well.
+ * The parts of a response from which the server learns a price. `validatedBody` is the parsed body, which contains the items.
+ * `unusableCount` counts items without an id, which the service charges for as well.
  */
-export interface PricedResponse extends Pick<ServiceResponse, 'value'> {
-  receipt?: Pick<Receipt, 'unusable'>;
+export interface PricedResponse extends Pick<ServiceResponse, 'validatedBody'> {
+  receipt?: Pick<Receipt, 'unusableCount'>;
 }
 
 /**
@@ -67,13 +67,13 @@ export interface PricedResponse extends Pick<ServiceResponse, 'value'> {
 export function learnPrice(
   prices: Prices,
   request: PricedRequest,
-  { value, receipt }: PricedResponse,
-  charged: number,
+  { validatedBody, receipt }: PricedResponse,
+  chargedCredits: number,
 ): Prices {
   const { operation } = request;
-  const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
-  const itemCount = isListRequest(request) && Array.isArray(items) ? items.length + (receipt?.unusable ?? 0) : 1;
-  if (charged === 0 && (itemCount === 0 || added === false)) return prices;
+  const { items, hasMore, added } = validatedBody as { items?: unknown; hasMore?: unknown; added?: unknown };
+  const itemCount = isListRequest(request) && Array.isArray(items) ? items.length + (receipt?.unusableCount ?? 0) : 1;
+  if (chargedCredits === 0 && (itemCount === 0 || added === false)) return prices;
   const knownTable = prices.get(operation.name);
   const isContinuationWithoutLimit = hasCursor(request) && !hasLimit(request) && !request.hasDefaultSize;
   const defaultPageSize =
@@ -87,7 +87,10 @@ export function learnPrice(
   const size =
     isContinuationWithoutLimit && itemCount <= assumedPageSize ? assumedPageSize : getPageSize(request, table);
   const previousPrice = size === undefined ? table.unsized : table.bySize.get(size);
-  const mergedPrice = mergeCharge(previousPrice, { items: Math.min(itemCount, size ?? itemCount), charged });
+  const mergedPrice = mergeCharge(previousPrice, {
+    itemCount: Math.min(itemCount, size ?? itemCount),
+    chargedCredits,
+  });
   if (mergedPrice === previousPrice && defaultPageSize === knownTable?.defaultPageSize) return prices;
   if (size === undefined) table.unsized = mergedPrice;
   else table.bySize = new Map([...table.bySize, [size, mergedPrice]]);
@@ -100,13 +103,15 @@ export function learnPrice(
  */
 function mergeCharge(
   previousPrice: SizePrice | undefined,
-  { items, charged }: Omit<SizePrice, 'maxCharged'>,
+  { itemCount, chargedCredits }: Omit<SizePrice, 'maxCharge'>,
 ): SizePrice {
-  if (previousPrice === undefined) return { maxCharged: charged, items, charged };
-  const maxCharged = Math.max(charged, previousPrice.maxCharged);
-  const isFuller = items > previousPrice.items || (items === previousPrice.items && charged > previousPrice.charged);
-  if (isFuller) return { maxCharged, items, charged };
-  return maxCharged === previousPrice.maxCharged ? previousPrice : { ...previousPrice, maxCharged };
+  if (previousPrice === undefined) return { maxCharge: chargedCredits, itemCount, chargedCredits };
+  const maxCharge = Math.max(chargedCredits, previousPrice.maxCharge);
+  const isFuller =
+    itemCount > previousPrice.itemCount ||
+    (itemCount === previousPrice.itemCount && chargedCredits > previousPrice.chargedCredits);
+  if (isFuller) return { maxCharge, itemCount, chargedCredits };
+  return maxCharge === previousPrice.maxCharge ? previousPrice : { ...previousPrice, maxCharge };
 }
 
 /** The lowest and the highest possible cost of a call, in credits. They are equal if the price is known exactly. */
@@ -137,16 +142,16 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   if (priceTable === undefined) return { atLeast: minPrice, atMost: Infinity };
   if (size === undefined)
     return {
-      atLeast: priceTable.unsized?.maxCharged ?? minPrice,
+      atLeast: priceTable.unsized?.maxCharge ?? minPrice,
       // The size of the page is unknown, so the upper bound is the cost of the largest page.
       atMost: Math.max(getMaxCharge(priceTable), computeMaxPageCost(priceTable, maxPageSize)),
     };
   const sizePrice = priceTable.bySize.get(size);
-  if (sizePrice?.items === size) return { atLeast: sizePrice.maxCharged, atMost: sizePrice.maxCharged };
+  if (sizePrice?.itemCount === size) return { atLeast: sizePrice.maxCharge, atMost: sizePrice.maxCharge };
   // A page costs at least as much as a smaller page, so the charges of smaller pages are lower bounds.
   const smallerPageCharges = [...priceTable.bySize]
     .filter(([pageSize]) => pageSize <= size)
-    .map(([, { maxCharged }]) => maxCharged);
+    .map(([, { maxCharge }]) => maxCharge);
   const [lowByRules = 0, highByRules] = computeRulePriceBounds(priceTable, size);
   const atLeast = Math.max(...smallerPageCharges, smallerPageCharges.length > 0 ? 0 : minPrice, lowByRules);
   if (highByRules === atLeast) return { atLeast, atMost: atLeast };
@@ -160,10 +165,10 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
  * of a larger page has no upper bound.
  */
 function computeMaxPageCost({ bySize, unsized }: PriceTable, pageSize: number): number {
-  const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
-  const paidPrices = pricesWithItems.filter(({ maxCharged }) => maxCharged > 0);
-  if (paidPrices.length === 0) return pricesWithItems.some(({ items }) => items >= pageSize) ? 0 : Infinity;
-  return Math.min(...paidPrices.map(({ maxCharged, items }) => maxCharged * Math.ceil(pageSize / items)));
+  const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ itemCount }) => itemCount > 0);
+  const paidPrices = pricesWithItems.filter(({ maxCharge }) => maxCharge > 0);
+  if (paidPrices.length === 0) return pricesWithItems.some(({ itemCount }) => itemCount >= pageSize) ? 0 : Infinity;
+  return Math.min(...paidPrices.map(({ maxCharge, itemCount }) => maxCharge * Math.ceil(pageSize / itemCount)));
 }
 
 /**
@@ -179,15 +184,15 @@ const candidateGroupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
  */
 function computeRulePriceBounds(priceTable: PriceTable, pageSize: number): [low?: number, high?: number] {
   const fullPages = listFullPageCharges(priceTable);
-  if (fullPages.every((page) => page.charged === 0 && page.size < pageSize)) return [];
+  if (fullPages.every((page) => page.chargedCredits === 0 && page.pageSize < pageSize)) return [];
   const rulePrices = findMatchingRules(fullPages).map((rule) => computeRulePrice(rule, pageSize));
   return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
 }
 
 /** The charge for a full page, i.e. for a page with as many items as the call requested. */
 interface FullPageCharge {
-  size: number;
-  charged: number;
+  pageSize: number;
+  chargedCredits: number;
 }
 
 /**
@@ -195,7 +200,9 @@ interface FullPageCharge {
  * matches every kind of pricing rule.
  */
 function listFullPageCharges({ bySize }: PriceTable): FullPageCharge[] {
-  const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
+  const fullPages = [...bySize].flatMap(([pageSize, { itemCount, chargedCredits }]) =>
+    itemCount === pageSize ? [{ pageSize, chargedCredits }] : [],
+  );
   return fullPages.length < 2 ? [] : fullPages;
 }
 
@@ -206,21 +213,23 @@ function listFullPageCharges({ bySize }: PriceTable): FullPageCharge[] {
 function findMatchingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   const [firstCharge] = charges;
   if (firstCharge === undefined) return [];
-  const areWholeNumbers = charges.every(({ charged }) => Number.isInteger(charged));
-  const groupRules = candidateGroupSizes.map((perItems) => ({
-    credits: firstCharge.charged / Math.ceil(firstCharge.size / perItems),
-    perItems,
+  const areWholeNumbers = charges.every(({ chargedCredits }) => Number.isInteger(chargedCredits));
+  const groupRules = candidateGroupSizes.map((groupSize) => ({
+    credits: firstCharge.chargedCredits / Math.ceil(firstCharge.pageSize / groupSize),
+    groupSize,
   }));
-  return [{ credits: firstCharge.charged }, ...groupRules].filter(
+  return [{ credits: firstCharge.chargedCredits }, ...groupRules].filter(
     (rule) =>
-      charges.every(({ size, charged }) => isNearlyEqual(computeRulePrice(rule, size), charged)) &&
+      charges.every(({ pageSize, chargedCredits }) =>
+        isNearlyEqual(computeRulePrice(rule, pageSize), chargedCredits),
+      ) &&
       (!areWholeNumbers || Number.isInteger(computeRulePrice(rule, 1))),
   );
 }
 
 /** Computes the price of a page with `itemCount` items under a pricing rule, in credits, rounded to six decimals. */
-const computeRulePrice = ({ credits, perItems }: PriceRule, itemCount: number): number =>
-  Math.round((perItems === undefined ? 1 : Math.ceil(itemCount / perItems)) * credits * 1e6) / 1e6;
+const computeRulePrice = ({ credits, groupSize }: PriceRule, itemCount: number): number =>
+  Math.round((groupSize === undefined ? 1 : Math.ceil(itemCount / groupSize)) * credits * 1e6) / 1e6;
 
 const isNearlyEqual = (credits: number, otherCredits: number) => Math.abs(credits - otherCredits) < 1e-6;
 
@@ -229,8 +238,8 @@ const isNearlyEqual = (credits: number, otherCredits: number) => Math.abs(credit
  * the highest charge, because this charge is the upper bound for the cost of other page sizes.
  */
 function evictPageSize({ bySize }: PriceTable): void {
-  const highestCharge = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
-  for (const [size, { maxCharged }] of bySize) if (maxCharged < highestCharge) return void bySize.delete(size);
+  const highestCharge = Math.max(...[...bySize.values()].map(({ maxCharge }) => maxCharge));
+  for (const [pageSize, { maxCharge }] of bySize) if (maxCharge < highestCharge) return void bySize.delete(pageSize);
   bySize.delete([...bySize.keys()][0] ?? 0);
 }
 
@@ -266,8 +275,8 @@ const maxListedCharges = 4;
  */
 export function listCharges({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const chargesByItemCount = new Map<number, number>();
-  for (const { items, charged } of [...(unsized ? [unsized] : []), ...bySize.values()])
-    chargesByItemCount.set(items, Math.max(charged, chargesByItemCount.get(items) ?? 0));
+  for (const { itemCount, chargedCredits } of [...(unsized ? [unsized] : []), ...bySize.values()])
+    chargesByItemCount.set(itemCount, Math.max(chargedCredits, chargesByItemCount.get(itemCount) ?? 0));
   return [...chargesByItemCount]
     .map(([items, charged]) => ({ items, charged }))
     .sort((left, right) => left.items - right.items)
@@ -288,7 +297,7 @@ export const isPaidOperation = ({ requiresCredits, name }: Operation, prices: Pr
   requiresCredits || (getMaxPrice(prices, name) ?? 0) > 0;
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
-  Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));
+  Math.max(unsized?.maxCharge ?? 0, ...[...bySize.values()].map(({ maxCharge }) => maxCharge));
 
 /** Returns the highest charge so far for a call to any operation, or 0 if no charge is known. */
 export const getOverallMaxPrice = (prices: Prices): number =>

@@ -40,7 +40,7 @@ export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Set
   const { charged, uncertain } = charge;
   const isChargeReported = readReportedCharge(finishedCall) !== undefined;
   const status =
-    request.operation.name === 'getCredits' ? (response?.value as ParsedCreditStatus | undefined) : undefined;
+    request.operation.name === 'getCredits' ? (response?.validatedBody as ParsedCreditStatus | undefined) : undefined;
   return {
     charged,
     uncertain,
@@ -54,7 +54,7 @@ export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Set
   };
 }
 
-const emptyResponse = { value: { items: [] } };
+const emptyResponse = { validatedBody: { items: [] } };
 
 /**
  * The credits that the service charged for a call (`charged`), and the credits that it may have charged in addition
@@ -75,8 +75,8 @@ export function computeCharge(
   const charged = readReportedCharge(finishedCall);
   if (charged !== undefined) return { charged, uncertain: 0 };
   if (budget === undefined) return { charged: 0, uncertain: estimateUnreportedCost(prices, finishedCall.request) ?? 0 };
-  const { spent = 0, uncertain = 0 } = account ?? {};
-  const remainingCredits = Math.max(1, budget - spent - uncertain);
+  const { spentCredits = 0, uncertainCredits = 0 } = account ?? {};
+  const remainingCredits = Math.max(1, budget - spentCredits - uncertainCredits);
   return {
     charged: 0,
     uncertain: Math.max(1, estimateUnreportedCost(prices, finishedCall.request) ?? remainingCredits),

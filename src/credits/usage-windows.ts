@@ -52,8 +52,8 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
       try {
         // `owner` omits the sign-in connection of the caller, so that this free request does not count toward the
         // budget of the connection.
-        const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };
-        return (await send(call)).value as ParsedCreditStatus;
+        const call = { request, owner: { apiKey, tenantId }, signal, cacheOptions: {}, progress: { isSent: false } };
+        return (await send(call)).validatedBody as ParsedCreditStatus;
       } catch {
         if (signal.aborted) pausedTenants.set(tenantId, true);
         return undefined;
@@ -83,7 +83,7 @@ export function trackUsageWindows(
     return windows.set(
       tenantId,
       isFull
-        ? { usageLimit, remaining: computeRemainingCredits(usageLimit), checkedAt: now(), id: randomUUID() }
+        ? { usageLimit, remainingCredits: computeRemainingCredits(usageLimit), checkedAt: now(), id: randomUUID() }
         : undefined,
     );
   };
@@ -106,8 +106,9 @@ export function trackUsageWindows(
    */
   const isCallOverLimit = async (usageWindow: FullUsageWindow, call: ApiCall): Promise<boolean> => {
     return (
-      usageWindow.remaining <= 0 ||
-      computeRequestPriceBounds(await readPrices(call.owner.tenantId), call.request).atLeast > usageWindow.remaining
+      usageWindow.remainingCredits <= 0 ||
+      computeRequestPriceBounds(await readPrices(call.owner.tenantId), call.request).atLeast >
+        usageWindow.remainingCredits
     );
   };
 
@@ -118,7 +119,7 @@ export function trackUsageWindows(
      * this window, or undefined if the key has reached no limit.
      * @throws AdLibraryError `usage_limit` if the call would exceed the limit
      */
-    async admit(call: ApiCall): Promise<FullUsageWindow | undefined> {
+    async admitCall(call: ApiCall): Promise<FullUsageWindow | undefined> {
       const { tenantId } = call.owner;
       const usageWindow = await windows.get(tenantId);
       if (usageWindow === undefined || !(await isCallOverLimit(usageWindow, call))) return usageWindow;
@@ -133,7 +134,7 @@ export function trackUsageWindows(
       return recheckedWindow;
     },
     /** Adds the usage limits to a 429 error, or the credit balance to a 402 error. Returns other errors unchanged. */
-    async explain(error: unknown, call: ApiCall, previousWindow: FullUsageWindow | undefined): Promise<unknown> {
+    async explainError(error: unknown, call: ApiCall, previousWindow: FullUsageWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // If another call has updated the usage limits since this call was sent, reuse them instead of sending a request.

@@ -40,7 +40,7 @@ export async function readAdIdsAndTotal({ collectionId }: GatheringQuestion, res
     totalAds:
       collectionId === undefined
         ? readTotalHits(response as ApiResponse<'searchAds'>)
-        : parseCount(collectionResponse.value.collection?.adCount),
+        : parseCount(collectionResponse.validatedBody.collection?.adCount),
   };
 }
 
@@ -49,4 +49,4 @@ export async function readAdIdsAndTotal({ collectionId }: GatheringQuestion, res
  * response from `now`; a response without an age counts as sent at `now`.
  */
 export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, now: number): number =>
-  now - (receipt.age ?? 0);
+  now - (receipt.ageMs ?? 0);

@@ -59,7 +59,7 @@ export interface AdFacts {
   /**
    * The fields for which the ad has a value, among those that the board shows in charts and filters, e.g. `startedAt`.
    */
-  chartedFields: readonly ChartedField[];
+  filledChartedFields: readonly ChartedField[];
 }
 
 /** The ad fields that the board (the interactive view of ads) shows in charts and filters. */
@@ -77,7 +77,7 @@ function readLastSeenTime({ lastSeenAt }: UntypedFields, readAt: number): number
 }
 
 /** Values that are read from the JSON of an ad. They are cached, because parsing the JSON is slow. */
-interface ParsedAd extends Pick<AdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
+interface ParsedAd extends Pick<AdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'filledChartedFields'> {
   textHash: string;
   perceptualHash: string | undefined;
   /**
@@ -117,7 +117,7 @@ interface GatheringFacts {
   lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
-type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
+type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictureHashes' | 'pictureHashesVersion'>;
 
 /**
  * The maximum number of tenants (API keys) whose facts stay in memory. It is also the number of tenants whose SQL
@@ -136,7 +136,7 @@ const decoder = new TextDecoder();
  * because a lookup requires the hash of the ad text or the stored object itself.
  */
 const createSharedCaches = () => ({
-  languages: new LRUCache<string, { language: string | null }>(limitEntries(maxCachedLanguages)),
+  languagesByTextHash: new LRUCache<string, { language: string | null }>(limitEntries(maxCachedLanguages)),
   parsedAdsByJson: new WeakMap<Uint8Array, ParsedAd>(),
 });
 type SharedCaches = ReturnType<typeof createSharedCaches>;
@@ -218,7 +218,7 @@ export class AdRowReader {
   }
 
   async #groupPictures(contents: AdContents) {
-    const version = `${contents.version} ${contents.picturesVersion}`;
+    const version = `${contents.version} ${contents.pictureHashesVersion}`;
     if (this.#groupedPictures?.version === version) return this.#groupedPictures.groups;
     const groups = await groupPictures(contents.ads, this.readPerceptualHashes(contents));
     this.#groupedPictures = { version, groups };
@@ -230,14 +230,14 @@ export class AdRowReader {
    * could not be fetched. A picture that was never fetched has no entry, unless it comes from a local library (a server
    * of imported ads), which includes the hash in the picture URL.
    */
-  readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
+  readPerceptualHashes({ ads, pictureHashes }: AdContents): Map<string, unknown> {
     const libraryHashes = ads.flatMap((storedAd) => {
       const { perceptualHash } = this.#parseAd(storedAd);
       return perceptualHash === undefined ? [] : [[normalizeAdId(storedAd.id), perceptualHash] as const];
     });
     // The hashes from a local library come last, so that they replace `failedPicture`. The library may have stored a
     // picture after an attempt to fetch it had failed.
-    return new Map<string, unknown>([...pictures, ...libraryHashes]);
+    return new Map<string, unknown>([...pictureHashes, ...libraryHashes]);
   }
 
   /**
@@ -269,7 +269,9 @@ export class AdRowReader {
 
   async #computeGatheringFacts({ ads, gatherings }: AdContents): Promise<GatheringFacts> {
     const parsedAdsByJson = new Map(ads.map((storedAd) => [normalizeAdId(storedAd.id), this.#parseAd(storedAd)]));
-    const incompleteGatherings = gatherings.filter(({ complete, parts }) => !complete && parts.length === 0);
+    const incompleteGatherings = gatherings.filter(
+      ({ isComplete, partGatheringIds }) => !isComplete && partGatheringIds.length === 0,
+    );
     const listOrderValues = ({ adIds }: Gathering) =>
       [...adIds].flatMap((id) => [parsedAdsByJson.get(id)?.orderValues ?? []]);
     return {
@@ -301,37 +303,54 @@ export class AdRowReader {
     previousFacts?: DatasetFacts,
   ): Promise<DatasetFacts> {
     const detectLanguage = await loadLanguageDetector();
-    const languages = new Map<StoredItem, string | null>();
+    const languagesByTextHash = new Map<StoredItem, string | null>();
     const yieldToEventLoop = createEventLoopYielder();
     const adsByArrival = ads.toSorted(compareByArrival);
-    for (const [index, item] of adsByArrival.entries()) {
-      languages.set(item, this.#detectLanguage(item, this.#parseAd(item).textHash, detectLanguage));
+    for (const [index, storedAd] of adsByArrival.entries()) {
+      languagesByTextHash.set(
+        storedAd,
+        this.#detectLanguage(storedAd, this.#parseAd(storedAd).textHash, detectLanguage),
+      );
       if (index % adsPerBatch === 0) await yieldToEventLoop();
     }
     const variantsByPage = new Map<string | null, PageVariants>();
     const variants = new Map<StoredItem, string | null>();
-    for (const [pageId, items] of groupBy(adsByArrival, (item) => this.#parseAd(item).pageId)) {
-      const hashedAds = items.map((item) => ({ item, adHash: `${item.id} ${this.#parseAd(item).textHash}` }));
-      const page = await extendVariants(hashedAds, previousFacts?.variantsByPage.get(pageId), yieldToEventLoop);
-      variantsByPage.set(pageId, page);
-      for (const [index, item] of items.entries()) variants.set(item, page.variantIds[index] ?? null);
+    for (const [pageId, adsOfPage] of groupBy(adsByArrival, (storedAd) => this.#parseAd(storedAd).pageId)) {
+      const hashedAds = adsOfPage.map((storedAd) => ({
+        storedAd,
+        adHash: `${storedAd.id} ${this.#parseAd(storedAd).textHash}`,
+      }));
+      const pageVariants = await extendVariants(hashedAds, previousFacts?.variantsByPage.get(pageId), yieldToEventLoop);
+      variantsByPage.set(pageId, pageVariants);
+      for (const [index, storedAd] of adsOfPage.entries())
+        variants.set(storedAd, pageVariants.variantIds[index] ?? null);
     }
-    const factsById = ads.map((item): [string, AdFacts] => {
-      const { pageId, pageName, lastSeenAt, chartedFields } = this.#parseAd(item);
-      const [language = null, variant = null] = [languages.get(item), variants.get(item)];
+    const factsById = ads.map((storedAd): [string, AdFacts] => {
+      const { pageId, pageName, lastSeenAt, filledChartedFields } = this.#parseAd(storedAd);
+      const [language = null, variant = null] = [languagesByTextHash.get(storedAd), variants.get(storedAd)];
       return [
-        normalizeAdId(item.id),
-        { pageId, pageName, language, variantId: variant, lastSeenAt, chartedFields, readAt: item.at },
+        normalizeAdId(storedAd.id),
+        {
+          pageId,
+          pageName,
+          language,
+          variantId: variant,
+          lastSeenAt,
+          filledChartedFields,
+          readAt: storedAd.at,
+        },
       ];
     });
     return { version, factsById: new Map(factsById), variantsByPage };
   }
 
-  #detectLanguage(item: StoredItem, hash: string, detectLanguage: DetectLanguage): string | null {
-    const { languages } = this.#sharedCaches;
-    const detected = languages.get(hash) ?? { language: detectLanguage(extractLanguageText(parseItem(item))) };
-    languages.set(hash, detected);
-    return detected.language;
+  #detectLanguage(storedAd: StoredItem, hash: string, detectLanguage: DetectLanguage): string | null {
+    const { languagesByTextHash } = this.#sharedCaches;
+    const detectedLanguage = languagesByTextHash.get(hash) ?? {
+      language: detectLanguage(extractLanguageText(parseItem(storedAd))),
+    };
+    languagesByTextHash.set(hash, detectedLanguage);
+    return detectedLanguage.language;
   }
 
   #parseAd({ json, at }: StoredItem): ParsedAd {
@@ -347,7 +366,7 @@ export class AdRowReader {
       textHash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       perceptualHash: readPerceptualHash(ad),
       orderValues: readOrderValues(ad, at),
-      chartedFields: listChartedFields(ad),
+      filledChartedFields: listChartedFields(ad),
     };
     parsedAdsByJson.set(json, parsedAd);
     return parsedAd;
@@ -365,7 +384,7 @@ const listChartedFields = (ad: UntypedFields): ChartedField[] =>
  * extends the previous groups. Otherwise computes all groups again.
  */
 async function extendVariants(
-  hashedAds: readonly { item: StoredItem; adHash: string }[],
+  hashedAds: readonly { storedAd: StoredItem; adHash: string }[],
   previousVariants: PageVariants | undefined,
   yieldToEventLoop: () => Promise<void>,
 ): Promise<PageVariants> {
@@ -374,9 +393,9 @@ async function extendVariants(
     previousVariants && wereAdsOnlyAppended
       ? previousVariants
       : { adHashes: [], variantIds: [], variantIndex: new VariantIndex() };
-  for (const { item, adHash } of hashedAds.slice(pageVariants.adHashes.length)) {
+  for (const { storedAd, adHash } of hashedAds.slice(pageVariants.adHashes.length)) {
     pageVariants.variantIds.push(
-      pageVariants.variantIndex.addAd(item.id, selectVariantText(extractAdTexts(parseItem(item)))),
+      pageVariants.variantIndex.addAd(storedAd.id, selectVariantText(extractAdTexts(parseItem(storedAd)))),
     );
     pageVariants.adHashes.push(adHash);
     if (pageVariants.adHashes.length % adsPerBatch === 0) await yieldToEventLoop();

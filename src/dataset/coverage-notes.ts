@@ -102,14 +102,15 @@ function formatReadCount({ readCount, matchingCount, matchingCountText, repeated
 const emptyOrderTexts = { orderPhrase: '', missingAdsSentence: undefined };
 
 /**
- * Phrases for each date field by which a service may sort ads. `names` describe the descending and the ascending order.
- * `verb` precedes a date, as in `The missing ads are from 2026-05-11`.
+ * Phrases for each date field by which a service may sort ads. `orderNames` describe the descending and the ascending
+ * order. `verb` precedes a date, as in `The missing ads are from 2026-05-11`.
  */
-const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [string, string]; verb: string }>> = {
-  startedAt: { names: ['newest first', 'oldest first'], verb: 'are from' },
-  lastSeenAt: { names: ['the most recently seen first', 'the longest unseen first'], verb: 'were last seen on' },
-  endDate: { names: ['the latest end first', 'the earliest end first'], verb: 'end on' },
-};
+const dateOrderTexts: Partial<Record<ListingOrder['field'], { orderNames: readonly [string, string]; verb: string }>> =
+  {
+    startedAt: { orderNames: ['newest first', 'oldest first'], verb: 'are from' },
+    lastSeenAt: { orderNames: ['the most recently seen first', 'the longest unseen first'], verb: 'were last seen on' },
+    endDate: { orderNames: ['the latest end first', 'the earliest end first'], verb: 'end on' },
+  };
 
 /**
  * Describes in which order the service listed the ads, and which ads are therefore missing. The missing ads may have
@@ -127,7 +128,7 @@ function describeListingOrder(listingOrder: ListingOrder | undefined) {
   const lastValueText = formatOrderValue(lastValue);
   const dateOrder = dateOrderTexts[field];
   const orderName =
-    dateOrder?.names[isDescending ? 0 : 1] ?? `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`;
+    dateOrder?.orderNames[isDescending ? 0 : 1] ?? `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`;
   const missingAdsSentence = dateOrder
     ? `The missing ads ${dateOrder.verb} ${lastValueText} or ${isDescending ? 'earlier' : 'later'}, or have no date.`
     : `The missing ads have ${isDescending ? 'at most' : 'at least'} ${lastValueText}, or no ${field}.`;
@@ -232,16 +233,16 @@ export function formatFieldGaps(
   { namedAdvertiserKeys, advertiserKeysInRows, getAdvertiserName }: FieldGapAdvertisers = {},
 ): string | undefined {
   const totalAds = namedAdvertiserKeys
-    ? sumCounts(readFields.adsByAdvertiser, namedAdvertiserKeys)
+    ? sumCounts(readFields.adCountByAdvertiser, namedAdvertiserKeys)
     : readFields.totalAds;
   const fieldGaps = readFields.fields
     .map((field) => {
       const adsWithValue = namedAdvertiserKeys
-        ? totalAds - sumCounts(field.missingByAdvertiser, namedAdvertiserKeys)
+        ? totalAds - sumCounts(field.missingCountByAdvertiser, namedAdvertiserKeys)
         : field.adsWithValue;
       const hasGap = adsWithValue < minShareWithValue * totalAds;
       const candidates = hasGap
-        ? (namedAdvertiserKeys ?? readFields.adsByAdvertiser.keys())
+        ? (namedAdvertiserKeys ?? readFields.adCountByAdvertiser.keys())
         : (advertiserKeysInRows ?? []);
       const mentionedAdvertisers =
         getAdvertiserName && adsWithValue > 0
@@ -274,11 +275,11 @@ const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string
 function findAdvertisersToMention(
   advertiserKeys: readonly string[],
   shareWithValue: number,
-  { missingByAdvertiser }: ReadField,
-  { adsByAdvertiser }: ReadFields,
+  { missingCountByAdvertiser }: ReadField,
+  { adCountByAdvertiser }: ReadFields,
 ) {
   return advertiserKeys
-    .map((key) => ({ key, ads: adsByAdvertiser.get(key) ?? 0, missing: missingByAdvertiser.get(key) ?? 0 }))
+    .map((key) => ({ key, ads: adCountByAdvertiser.get(key) ?? 0, missing: missingCountByAdvertiser.get(key) ?? 0 }))
     .filter(
       ({ ads, missing }) =>
         ads >= minAdsOfMentionedAdvertiser && (ads - missing) / ads <= maxRelativeShareWithValue * shareWithValue,
@@ -319,9 +320,9 @@ export const hasRunningTimeColumn = ({ fields }: ReadFields): boolean =>
  */
 export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | undefined)[]): ReadFields[] {
   const definedReadFields = readFieldsByStatement.filter((readFields) => readFields !== undefined);
-  const areAdvertisersNamed = definedReadFields.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);
-  const namedAdvertisers = new Set(
-    areAdvertisersNamed ? definedReadFields.flatMap((read) => [...read.namedAdvertisers]) : [],
+  const areAdvertisersNamed = definedReadFields.every(({ namedAdvertiserKeys }) => namedAdvertiserKeys.size > 0);
+  const namedAdvertiserKeys = new Set(
+    areAdvertisersNamed ? definedReadFields.flatMap((read) => [...read.namedAdvertiserKeys]) : [],
   );
   const listedFieldNames = new Set<string>();
   return [...groupBy(definedReadFields, ({ totalAds }) => totalAds).values()]
@@ -332,6 +333,6 @@ export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | un
       for (const name of fields.keys()) listedFieldNames.add(name);
       return readFieldsOfSameAds
         .slice(0, 1)
-        .map((read) => ({ ...read, fields: [...fields.values()], namedAdvertisers }));
+        .map((read) => ({ ...read, fields: [...fields.values()], namedAdvertiserKeys }));
     });
 }

@@ -151,13 +151,13 @@ const maxQuestionTokens = 40;
  */
 export function buildCoverageView(input: CoverageInput): CoverageView {
   const { contents } = input;
-  const { ads, gatherings, evicted } = contents;
+  const { ads, gatherings, evictedCounts } = contents;
   const outsideAds = countAdsOutsideGatherings(contents);
   const current = buildCurrentAdsView(contents);
   const unlisted = sumNumbers(selectTopLevelGatherings(contents).map(countUnlistedAds));
   const incomplete = selectIncompleteGatherings(contents);
   const advertisers = collectAdvertisers(input);
-  const { namedAdvertisers, omittedCount } = findUncoveredAdvertisers(input, advertisers);
+  const { namedAdvertisers: namedAdvertiserKeys, omittedCount } = findUncoveredAdvertisers(input, advertisers);
   const notes = [
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.readFieldsByStatement ?? []).map((readFields) =>
@@ -178,10 +178,10 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
         .map((gathering) => buildIncompleteGatheringView(gathering, input)),
     }),
     ...(incomplete.length > maxListedGatherings && { morePartial: incomplete.length - maxListedGatherings }),
-    ...(namedAdvertisers.length > 0 && { uncovered: namedAdvertisers.map(buildUncoveredAdvertiserView) }),
+    ...(namedAdvertiserKeys.length > 0 && { uncovered: namedAdvertiserKeys.map(buildUncoveredAdvertiserView) }),
     ...(omittedCount > 0 && { moreUncovered: omittedCount }),
     ...(unlisted > 0 && { unlisted }),
-    ...(evicted.ads > 0 && { removedAds: evicted.ads }),
+    ...(evictedCounts.ads > 0 && { removedAds: evictedCounts.ads }),
     ...(notes.length > 0 && { notes }),
   };
 }
@@ -200,8 +200,8 @@ export const buildCoverageCounts = ({ ads, gatherings }: DatasetContents): Cover
  */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
-  const parts = new Set(newestGatherings.flatMap((gathering) => gathering.parts));
-  return newestGatherings.filter(({ id }) => !parts.has(id));
+  const partIds = new Set(newestGatherings.flatMap((gathering) => gathering.partGatheringIds));
+  return newestGatherings.filter(({ id }) => !partIds.has(id));
 }
 
 /**
@@ -210,7 +210,7 @@ function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
  */
 export const selectIncompleteGatherings = (contents: DatasetContents): Gathering[] =>
   selectTopLevelGatherings(contents)
-    .filter(({ complete }) => !complete)
+    .filter(({ isComplete }) => !isComplete)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 
 /**
@@ -233,11 +233,13 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
  * ads that lack a field.
  */
 const selectFieldGapAdvertisers = (
-  { namedAdvertisers }: ReadFields,
+  { namedAdvertiserKeys }: ReadFields,
   { keysInRows }: Pick<Advertisers, 'keysInRows'>,
 ): FieldGapAdvertisers => ({
   advertiserKeysInRows: keysInRows,
-  ...(namedAdvertisers.size > 0 && { namedAdvertiserKeys: new Set([...namedAdvertisers, ...(keysInRows ?? [])]) }),
+  ...(namedAdvertiserKeys.size > 0 && {
+    namedAdvertiserKeys: new Set([...namedAdvertiserKeys, ...(keysInRows ?? [])]),
+  }),
 });
 
 /**
@@ -264,17 +266,17 @@ export function listCaptionNotes(input: CoverageInput): string[] {
 /**
  * Returns notes about a gathering (the stored ads of one search):
  *
- * - `missing`: set if not all ads were read.
- * - `oneDay`: set if nearly all ads of some advertisers were last seen on the same day.
- * - `fieldGaps`: set if many ads lack a field that the board (the interactive view of ads) shows in charts and filters.
+ * - `missingAdsNote`: set if not all ads were read.
+ * - `oneDayNote`: set if nearly all ads of some advertisers were last seen on the same day.
+ * - `fieldGapsNote`: set if many ads lack a field that the board (the interactive view of ads) shows in charts and filters.
  */
 export function describeGathering(gathering: Gathering, input: CoverageInput) {
-  const { complete, adIds } = gathering;
+  const { isComplete, adIds } = gathering;
   const ads = [...input.adFacts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
   return {
-    missing: complete ? undefined : formatIncompleteGathering(describeIncompleteGathering(gathering, input)),
-    oneDay: formatOneDayAdvertisersNote([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
-    fieldGaps: formatFieldGaps(countChartedFields(ads), collectAdvertisers(input)),
+    missingAdsNote: isComplete ? undefined : formatIncompleteGathering(describeIncompleteGathering(gathering, input)),
+    oneDayNote: formatOneDayAdvertisersNote([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
+    fieldGapsNote: formatFieldGaps(countChartedFields(ads), collectAdvertisers(input)),
   };
 }
 
@@ -291,14 +293,14 @@ function countChartedFields(ads: readonly AdFacts[]): ReadFields {
     );
   };
   const fields = chartedFields.map((name) => {
-    const adsWithoutField = ads.filter((ad) => !ad.chartedFields.includes(name));
+    const adsWithoutField = ads.filter((ad) => !ad.filledChartedFields.includes(name));
     return {
       name,
       adsWithValue: ads.length - adsWithoutField.length,
-      missingByAdvertiser: countByAdvertiser(adsWithoutField),
+      missingCountByAdvertiser: countByAdvertiser(adsWithoutField),
     };
   });
-  return { totalAds: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
+  return { totalAds: ads.length, adCountByAdvertiser: countByAdvertiser(ads), fields, namedAdvertiserKeys: new Set() };
 }
 
 /** Determines how many ads of a search were read, and which ads are missing. */
@@ -306,23 +308,26 @@ function describeIncompleteGathering(
   gathering: Gathering,
   { contents, listingOrders, remainingPrices }: Pick<CoverageInput, 'contents' | 'listingOrders' | 'remainingPrices'>,
 ): IncompleteGathering {
-  const { id, found, adIds, missing, ended, storedParts, parts, state } = gathering;
-  const readParts = parts.length === 0 ? [gathering] : storedParts;
+  const { id, matchingCount, adIds, evictedCount, hasReadLastPage, storedParts, partGatheringIds, state } = gathering;
+  const readParts = partGatheringIds.length === 0 ? [gathering] : storedParts;
   const earlierGathering = findPreviousCompleteGathering(gathering, contents);
   return {
     readCount: adIds.size,
-    matchingCount: found,
+    matchingCount,
     matchingCountText: formatFoundInParts(gathering),
     repeatedCount: countAdRepetitions(gathering),
-    evictedCount: missing,
-    hasReadLastPage: ended,
-    isRepeatingPages: state.stuck || readParts.some((part) => part.state.stuck),
+    evictedCount,
+    hasReadLastPage,
+    isRepeatingPages: state.isStuck || readParts.some((part) => part.state.isStuck),
     listingOrder: combineListingOrders(
-      readParts.filter(({ complete, adIds }) => !complete && adIds.size > 0).map((part) => listingOrders?.get(part.id)),
+      readParts
+        .filter(({ isComplete, adIds }) => !isComplete && adIds.size > 0)
+        .map((part) => listingOrders?.get(part.id)),
     ),
     incompletePartTexts: describeIncompleteParts(gathering),
     hasUnreadPart:
-      readParts.length < parts.length || readParts.some(({ complete, adIds }) => !complete && adIds.size === 0),
+      readParts.length < partGatheringIds.length ||
+      readParts.some(({ isComplete, adIds }) => !isComplete && adIds.size === 0),
     earlierCompleteDay: earlierGathering && formatDay(earlierGathering.gatheredAt),
     remainingPrice: remainingPrices?.get(id),
   };
@@ -375,12 +380,12 @@ function describeIncompleteParts(gathering: Gathering): string[] {
   const { split } = getQuestion(gathering);
   if (split === undefined) return [];
   const storedPartsById = new Map(gathering.storedParts.map((part) => [part.id, part]));
-  const partTexts = gathering.parts.flatMap((id, index) => {
+  const partTexts = gathering.partGatheringIds.flatMap((id, index) => {
     const part = storedPartsById.get(id);
-    if (part?.complete) return [];
+    if (part?.isComplete) return [];
     const quotedFilters = quote(truncateLine(toCanonicalJson(split[index] ?? {}), maxQuestionTokens));
     if (part === undefined) return `${quotedFilters} not begun`;
-    return `${quotedFilters} ${formatNumber(part.adIds.size)} of ${part.found === null ? 'an unknown number' : formatCount(part.found, 'ad')}`;
+    return `${quotedFilters} ${formatNumber(part.adIds.size)} of ${part.matchingCount === null ? 'an unknown number' : formatCount(part.matchingCount, 'ad')}`;
   });
   const omittedCount = partTexts.length - maxMissingParts;
   return omittedCount > 0
@@ -401,16 +406,16 @@ function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAd
 
 /** Builds the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
 function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput): IncompleteGatheringView {
-  const { id, found, adIds, missing, gatheredAt } = gathering;
+  const { id, matchingCount, adIds, evictedCount, gatheredAt } = gathering;
   const incompleteGathering = describeIncompleteGathering(gathering, input);
   const { matchingCountText, repeatedCount } = incompleteGathering;
   return {
     gathering: id,
     about: truncateLine(formatQuestionJson(gathering), maxQuestionTokens),
-    found,
+    found: matchingCount,
     ...(matchingCountText && { foundInParts: matchingCountText }),
     read: adIds.size,
-    ...(missing > 0 && { removed: missing }),
+    ...(evictedCount > 0 && { removed: evictedCount }),
     ...(repeatedCount > 0 && { repeats: repeatedCount }),
     gatheredAt: formatDay(gatheredAt) ?? '',
     ...(incompleteGathering.earlierCompleteDay && { earlierComplete: incompleteGathering.earlierCompleteDay }),
@@ -431,7 +436,7 @@ interface Advertisers {
    * of the dataset.
    */
   keysInRows: ReadonlySet<string> | undefined;
-  getAdvertiserName(key: string): string;
+  getAdvertiserName(adId: string): string;
 }
 
 /**
@@ -445,7 +450,7 @@ function collectAdvertisers({
   maxCellChars = 0,
 }: CoverageInput): Advertisers {
   const coveredIds = new Set(
-    contents.gatherings.flatMap((gathering) => (gathering.complete ? [...gathering.adIds] : [])),
+    contents.gatherings.flatMap((gathering) => (gathering.isComplete ? [...gathering.adIds] : [])),
   );
   const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, index) => (names.includes(column) ? rows.map((row) => row[index]) : []));

@@ -19,20 +19,20 @@ export type RunStatement = <Result>(readRows: (sqlExport: SqlExport) => Promise<
 export interface ExportStatement {
   name: string;
   sql: string;
-  run: RunStatement;
+  runStatement: RunStatement;
 }
 
 /**
  * The numbers and facts that an export reports about one SQL statement, e.g. its columns, number of rows and first
  * rows.
  */
-export interface ExportCounts extends Omit<ExportStatement, 'run'> {
+export interface ExportCounts extends Omit<ExportStatement, 'runStatement'> {
   columns: readonly string[];
   rowCount: number;
   /** The first rows of the result, with which a model can check the export without opening the file. */
   firstRows: Cell[][];
   /** The number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
-  truncatedCells: number;
+  truncatedCellCount: number;
   /** The ad fields that the SQL statement reads, and how many ads have a value for each field. */
   readFields: SqlExport['readFields'];
   /** True if the SQL statement reads ads. False if it reads only the tables `gatherings` and `months`. */
@@ -83,28 +83,35 @@ export async function writeExport(
     }
     await target.writeBytes(bytes);
   };
-  const countedStatements = statements.map(({ run, ...description }): { counts: ExportCounts; run: RunStatement } => {
-    const counts: ExportCounts = {
-      ...description,
-      columns: [],
-      rowCount: 0,
-      firstRows: [],
-      truncatedCells: 0,
-      readFields: undefined,
-      isAboutAds: true,
-      distinctIds: undefined,
-    };
-    return { counts, run: (read) => run((sqlExport) => read({ ...sqlExport, rows: countRows(sqlExport, counts) })) };
-  });
+  const countedStatements = statements.map(
+    ({ runStatement, ...description }): { counts: ExportCounts; runStatement: RunStatement } => {
+      const counts: ExportCounts = {
+        ...description,
+        columns: [],
+        rowCount: 0,
+        firstRows: [],
+        truncatedCellCount: 0,
+        readFields: undefined,
+        isAboutAds: true,
+        distinctIds: undefined,
+      };
+      return {
+        counts,
+        runStatement: (read) => runStatement((sqlExport) => read({ ...sqlExport, rows: countRows(sqlExport, counts) })),
+      };
+    },
+  );
   const counts = countedStatements.map(({ counts }) => counts);
   if (format === 'xlsx') {
     await writeWorkbook(countedStatements, () => buildMethodRows(counts), writeBytes);
     return counts;
   }
-  for (const { run } of countedStatements) {
+  for (const { runStatement } of countedStatements) {
     if (format === 'parquet')
-      await run(readColumnTypes).then(({ columns }) => run(({ rows }) => writeParquet(columns, rows, writeBytes)));
-    else await run((sqlExport) => writeText(format, sqlExport, writeBytes));
+      await runStatement(readColumnTypes).then(({ columns }) =>
+        runStatement(({ rows }) => writeParquet(columns, rows, writeBytes)),
+      );
+    else await runStatement((sqlExport) => writeText(format, sqlExport, writeBytes));
   }
   return counts;
 }
@@ -264,12 +271,12 @@ const maxSheetRows = 1_048_575;
 /** The maximum number of characters in an Excel cell. Source: "Excel specifications and limits". */
 const maxSheetCellChars = 32_767;
 /** The largest integer that Excel stores exactly, because Excel has a precision of 15 digits. */
-const maxSheetInteger = 999_999_999_999_999;
+const maxExactExcelInteger = 999_999_999_999_999;
 /**
  * The first date that Excel numbers correctly. Earlier dates are off by one, because Excel also counts 29 February
  * 1900, a day that never existed.
  */
-const firstSheetDate = '1900-03-01';
+const firstCorrectExcelDate = '1900-03-01';
 /** The day number of 1 January 1970 in Excel, which counts days from the beginning of 1900. */
 const excelDayNumberOf1970 = 25_569;
 
@@ -328,25 +335,33 @@ function getCellType(cell: string | number): ColumnType {
 
 const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isDate = (cell: Cell): cell is string =>
-  typeof cell === 'string' && datePattern.test(cell) && cell >= firstSheetDate && !Number.isNaN(Date.parse(cell));
+  typeof cell === 'string' &&
+  datePattern.test(cell) &&
+  cell >= firstCorrectExcelDate &&
+  !Number.isNaN(Date.parse(cell));
 
 /** Writes an Excel workbook with one sheet per statement, followed by the "Method" sheet. */
 async function writeWorkbook(
-  countedStatements: readonly { counts: ExportCounts; run: RunStatement }[],
+  countedStatements: readonly { counts: ExportCounts; runStatement: RunStatement }[],
   buildMethodRows: () => SheetCell[][],
   writeBytes: WriteBytes,
 ): Promise<void> {
   const { createWorkbookWriter } = await import('./workbook.ts');
   const workbook = createWorkbookWriter(writeBytes);
-  for (const { counts, run } of countedStatements) {
-    const { columns, rowCount } = await run(readColumnTypes);
+  for (const { counts, runStatement } of countedStatements) {
+    const { columns, rowCount } = await runStatement(readColumnTypes);
     if (rowCount > maxSheetRows)
       throw createInvalidRequestError(
         `A sheet of Excel holds ${maxSheetRows} rows below its header, and the statement gives ${rowCount}. Select fewer rows, or export them as csv or parquet.`,
       );
-    await run(({ rows }) => workbook.addSheet(buildSheet(columns, rows, counts)));
+    await runStatement(({ rows }) => workbook.addSheet(buildSheet(columns, rows, counts)));
   }
-  await workbook.addSheet({ name: methodSheetName, columns: methodColumns, rows: [buildMethodRows()], isTable: false });
+  await workbook.addSheet({
+    name: methodSheetName,
+    columns: methodColumns,
+    rowBatches: [buildMethodRows()],
+    isTable: false,
+  });
   await workbook.end();
 }
 
@@ -355,12 +370,12 @@ export const methodSheetName = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
 function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], counts: ExportCounts): Sheet {
-  counts.truncatedCells = 0;
+  counts.truncatedCellCount = 0;
   const toSheetCell = (cell: Cell, { type }: TypedColumn) => {
     if (cell === null || (typeof cell === 'number' && isExactInExcel(cell))) return cell;
     if (type === 'date' && isDate(cell)) return Date.parse(cell) / dayMs + excelDayNumberOf1970;
     const text = String(cell);
-    if (text.length > maxSheetCellChars) counts.truncatedCells++;
+    if (text.length > maxSheetCellChars) counts.truncatedCellCount++;
     return text.slice(0, maxSheetCellChars);
   };
   async function* rows() {
@@ -369,7 +384,7 @@ function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], count
   }
   return {
     name: counts.name,
-    rows: rows(),
+    rowBatches: rows(),
     isTable: true,
     columns: columns.map(({ name, type, hasOnlyDays, widthChars }) => ({
       title: formatColumnTitle(name).slice(0, maxSheetCellChars),
@@ -380,7 +395,7 @@ function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], count
 }
 
 const isExactInExcel = (number: number) =>
-  Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
+  Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxExactExcelInteger);
 
 /**
  * The maximum number of cells in a Parquet row group. Row groups are small, because writing one blocks the event loop.

@@ -176,7 +176,7 @@ async function openCurrentGathering(
    * True if an earlier call with `fresh` stopped early, and started too long ago (more than `maxFreshAgeMs`) to be
    * continued.
    */
-  const isTooOldToContinue = shouldStartOver && newestGathering?.fresh === true && !newestGathering.ended;
+  const isTooOldToContinue = shouldStartOver && newestGathering?.isFresh === true && !newestGathering.hasReadLastPage;
   return { ...openedGathering, contents, isTooOldToContinue };
 }
 
@@ -188,11 +188,15 @@ async function openCurrentGathering(
  * - Another call with `fresh` started the gathering less than a day ago, and no caller has received its final result
  * yet.
  */
-function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: DatasetContents, now: number): boolean {
+function canContinueFreshGathering(
+  { id, partGatheringIds }: Gathering,
+  contentsBefore: DatasetContents,
+  now: number,
+): boolean {
   const gatheringsById = new Map(contentsBefore.gatherings.map((gathering) => [gathering.id, gathering]));
   const gathering = gatheringsById.get(id);
-  if (gathering === undefined) return parts.every((part) => !gatheringsById.has(part));
-  return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAgeMs;
+  if (gathering === undefined) return partGatheringIds.every((part) => !gatheringsById.has(part));
+  return gathering.isFresh && Math.abs(now - gathering.startedAt) < maxFreshAgeMs;
 }
 
 /**
@@ -228,9 +232,9 @@ const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
  */
 interface PartProgress extends GatheringPart {
   /** True to request pages from the service even if their responses are in the cache. */
-  fresh: boolean;
+  ignoresCache: boolean;
   /** The ids of all ads that this call or earlier calls have read for this part of the search, in lower case. */
-  readAdIds: Set<string>;
+  adIdsReadSoFar: Set<string>;
   /**
    * The ids of the ads on all pages that this call has read. If a page adds no id to this set, the service may be
    * repeating its pages.
@@ -324,9 +328,9 @@ class GatheringReader {
 
   async #markReturned({ gatherings }: DatasetContents, gatheringIds: ReadonlySet<string>): Promise<void> {
     if (isCallAbandoned(this.#context.signal)) return;
-    for (const { id, ended, fresh, state } of gatherings)
-      if (gatheringIds.has(id) && ended && fresh)
-        await this.#dataset.saveGathering({ ...state, fresh: false, step: state.step + 1, adIds: [] });
+    for (const { id, hasReadLastPage, isFresh, state } of gatherings)
+      if (gatheringIds.has(id) && hasReadLastPage && isFresh)
+        await this.#dataset.saveGathering({ ...state, isFresh: false, stepNumber: state.stepNumber + 1, adIds: [] });
   }
 
   async #readParts(): Promise<StopInfo> {
@@ -334,16 +338,16 @@ class GatheringReader {
     await this.#updateMaxAds();
     let repeatedPagesStop: StopInfo | undefined;
     for (const { state } of this.#openedGathering.parts) {
-      if (this.#findPart(state.question)?.state.ended !== false) continue;
-      const stopInfo = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
+      if (this.#findPart(state.questionKey)?.state.hasReadLastPage !== false) continue;
+      const stopInfo = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.questionKey));
       // If the service repeats the pages of one part (smaller search), the other parts of the split search can still be
       // read.
       if (stopInfo.deadEndReason === 'repeats') repeatedPagesStop ??= stopInfo;
       else if (stopInfo.reason !== 'end') return stopInfo;
     }
     if (repeatedPagesStop) return repeatedPagesStop;
-    if (!this.#openedGathering.gathering.ended)
-      await this.#saveSplitGathering({ ended: true, gatheredAt: this.#context.clock() });
+    if (!this.#openedGathering.gathering.hasReadLastPage)
+      await this.#saveSplitGathering({ hasReadLastPage: true, gatheredAt: this.#context.clock() });
     return { reason: 'end' };
   }
 
@@ -362,18 +366,18 @@ class GatheringReader {
       // the lock.
       this.#continueFromGathering(await this.#reopenGathering());
       const part = this.#findPart(questionKey);
-      if (part === undefined || part.state.ended) return { reason: 'end' };
-      const readAdIds = new Set(part.storedGathering?.adIds);
-      const fresh = this.#request.fresh || part.state.fresh;
+      if (part === undefined || part.state.hasReadLastPage) return { reason: 'end' };
+      const adIdsReadSoFar = new Set(part.storedGathering?.adIds);
+      const ignoresCache = this.#request.fresh || part.state.isFresh;
       const stopInfo = await this.#readPart({
         ...part,
-        fresh,
-        readAdIds,
+        ignoresCache,
+        adIdsReadSoFar,
         adIdsListedByCall: new Set(),
         pagesWithoutNewAds: 0,
         chargeableRequests,
       });
-      if (stopInfo.deadEndReason) await this.#saveSplitGathering({ fresh: false });
+      if (stopInfo.deadEndReason) await this.#saveSplitGathering({ isFresh: false });
       return stopInfo;
     } finally {
       // Requests continue even if their caller disconnects. The lock is held until all requests have finished, so that
@@ -384,18 +388,18 @@ class GatheringReader {
 
   /** Reads pages of one part (smaller search) of a split search until there are no more pages or a limit is reached. */
   async #readPart(part: PartProgress): Promise<StopInfo> {
-    if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
-    const knownTotal = part.state.found === null ? await this.#findTotal(part) : undefined;
+    if (part.state.isStuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
+    const knownTotal = part.state.matchingCount === null ? await this.#findTotal(part) : undefined;
     const usedCursors = new Set([part.state.cursor]);
     let isTotalPlausible = true;
     for (;;) {
       const reachedLimit = this.#findReachedLimit();
       if (reachedLimit) return reachedLimit;
-      const totalAds = part.state.found ?? knownTotal?.totalAds;
+      const totalAds = part.state.matchingCount ?? knownTotal?.totalAds;
       // Some services charge for the requested number of ads, not for the returned number. Therefore never request more
       // ads than remain, which saves credits on the last page.
       const remainingAds =
-        isTotalPlausible && totalAds !== undefined ? Math.max(1, totalAds - part.state.listed) : Infinity;
+        isTotalPlausible && totalAds !== undefined ? Math.max(1, totalAds - part.state.listedCount) : Infinity;
       try {
         await this.#readPage(part, remainingAds);
       } catch (error) {
@@ -405,13 +409,13 @@ class GatheringReader {
           : stopInfo;
       }
       await this.#updateMaxAds();
-      this.#reportProgress(part.state.found);
+      this.#reportProgress(part.state.matchingCount);
       // Give the event loop a turn between two pages. A local library (a server of imported ads) in this process
       // responds without any I/O, so reading many pages would otherwise block the event loop.
       await nextTurn();
       const { state } = part;
-      if (state.ended) return { reason: 'end' };
-      isTotalPlausible &&= totalAds === undefined || state.listed < totalAds;
+      if (state.hasReadLastPage) return { reason: 'end' };
+      isTotalPlausible &&= totalAds === undefined || state.listedCount < totalAds;
       if (usedCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
       usedCursors.add(state.cursor);
@@ -431,9 +435,15 @@ class GatheringReader {
     error: AdLibraryError,
     deadEndReason: 'repeats' | 'rejected',
   ): Promise<StopInfo> {
-    const stuck = deadEndReason === 'repeats';
-    if ((state.fresh || stuck) && state.step > 0)
-      await this.#dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
+    const isStuck = deadEndReason === 'repeats';
+    if ((state.isFresh || isStuck) && state.stepNumber > 0)
+      await this.#dataset.saveGathering({
+        ...state,
+        isFresh: false,
+        isStuck,
+        stepNumber: state.stepNumber + 1,
+        adIds: [],
+      });
     return { reason: 'error', error, deadEndReason };
   }
 
@@ -449,7 +459,7 @@ class GatheringReader {
     const largestPage = buildPageRequest(part.question, { limit: getMaxAllowedPageSize(), cursor });
     const isLargestPageCached =
       remainingAds < getMaxAllowedPageSize() &&
-      !part.fresh &&
+      !part.ignoresCache &&
       (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
     let maxPageSize = isLargestPageCached ? getMaxAllowedPageSize() : remainingAds;
     for (;;) {
@@ -494,21 +504,21 @@ class GatheringReader {
     };
     const operation = getListOperationName(part.question);
     const skipsCaching = this.#adIds.size >= maxAdsToCache;
-    const callOptions = { fresh: part.fresh, skipsCaching, creditLimit: this.#callBudget, onSending };
+    const callOptions = { ignoresCache: part.ignoresCache, skipsCaching, creditLimit: this.#callBudget, onSending };
     const response = await this.#context.api[operation]({
       ...buildPageRequest(part.question, position),
       ...callOptions,
     });
     // A response without a sequence number gets 0, so that it counts as older than all other responses.
-    const { sequenceNumber = 0, receipt, raw } = response;
+    const { sequenceNumber = 0, receipt, rawBody } = response;
     // A cached response costs nothing, but the dataset may have evicted the ads in this response, so add them again.
-    if (receipt.age !== undefined) {
-      const { items } = raw as { items: readonly unknown[] };
+    if (receipt.ageMs !== undefined) {
+      const { items } = rawBody as { items: readonly unknown[] };
       const { requestId } = receipt;
       const answeredAt = getResponseTime(response, this.#context.clock());
       await this.#dataset.addItems({
         type: 'ads',
-        items: () => items,
+        parseItems: () => items,
         at: answeredAt,
         sequenceNumber,
         requestId,
@@ -525,28 +535,30 @@ class GatheringReader {
   async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
     const { state, adIdsListedByCall } = part;
     const { ids, totalAds } = await readAdIdsAndTotal(part.question, response);
-    const { cursor, hasMore } = response.value;
+    const { cursor, hasMore } = response.validatedBody;
     const { charged } = response.receipt;
-    const [readCountBefore, listedCountBefore] = [part.readAdIds.size, adIdsListedByCall.size];
+    const [readCountBefore, listedCountBefore] = [part.adIdsReadSoFar.size, adIdsListedByCall.size];
     for (const id of ids.map(normalizeAdId))
-      for (const idSet of [part.readAdIds, adIdsListedByCall, this.#adIds, this.#idsReadByCall]) idSet.add(id);
-    const newIdCount = part.readAdIds.size - readCountBefore;
+      for (const idSet of [part.adIdsReadSoFar, adIdsListedByCall, this.#adIds, this.#idsReadByCall]) idSet.add(id);
+    const newIdCount = part.adIdsReadSoFar.size - readCountBefore;
     this.#listedCount += newIdCount;
     part.pagesWithoutNewAds = adIdsListedByCall.size > listedCountBefore ? 0 : part.pagesWithoutNewAds + 1;
     const nextState = {
       ...state,
-      found: totalAds ?? state.found,
-      // `listed` can exceed the number of stored ids, because the dataset may have evicted the ids of earlier pages.
-      listed: Math.max(state.listed, readCountBefore) + newIdCount,
-      ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
-      ended: !hasMore,
+      matchingCount: totalAds ?? state.matchingCount,
+      // `listedCount` can exceed the number of stored ids, because the dataset may have evicted ids of earlier pages.
+      listedCount: Math.max(state.listedCount, readCountBefore) + newIdCount,
+      ...(this.#request.question.split === undefined && { chargedCredits: addCharge(state.chargedCredits, charged) }),
+      hasReadLastPage: !hasMore,
       cursor: hasMore ? (cursor ?? state.cursor) : null,
-      step: state.step + 1,
+      stepNumber: state.stepNumber + 1,
       responseSequenceNumber: Math.max(state.responseSequenceNumber, response.sequenceNumber ?? 0),
       gatheredAt: this.#context.clock(),
     };
     part.state = nextState;
-    await this.#saveSplitGathering({ charged: addCharge(this.#openedGathering.gathering.charged, charged) });
+    await this.#saveSplitGathering({
+      chargedCredits: addCharge(this.#openedGathering.gathering.chargedCredits, charged),
+    });
     await this.#dataset.saveGathering({ ...nextState, adIds: ids });
   }
 
@@ -558,12 +570,12 @@ class GatheringReader {
   async #saveSplitGathering(changedFields: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
     const { gathering } = this.#openedGathering;
-    this.#openedGathering.gathering = { ...gathering, ...changedFields, step: gathering.step + 1 };
+    this.#openedGathering.gathering = { ...gathering, ...changedFields, stepNumber: gathering.stepNumber + 1 };
     await this.#dataset.saveGathering({ ...this.#openedGathering.gathering, adIds: [] });
   }
 
   #findPart(question: string): GatheringPart | undefined {
-    return this.#openedGathering.parts.find(({ state }) => state.question === question);
+    return this.#openedGathering.parts.find(({ state }) => state.questionKey === question);
   }
 
   #continueFromGathering(openedGathering: OpenedGathering): void {
@@ -605,9 +617,11 @@ class GatheringReader {
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =
     question.collectionId === undefined ? await context.findCachedTotal(question.filters ?? {}) : undefined;
-  const gathering = findGatherings(contents, question).find(({ found, complete }) => found !== null || complete);
+  const gathering = findGatherings(contents, question).find(
+    ({ matchingCount, isComplete }) => matchingCount !== null || isComplete,
+  );
   const gatheredTotal = gathering && {
-    totalAds: gathering.found ?? gathering.adIds.size,
+    totalAds: gathering.matchingCount ?? gathering.adIds.size,
     countedAt: gathering.gatheredAt,
   };
   return gathering && gathering.responseSequenceNumber > (cachedTotal?.sequenceNumber ?? 0)

@@ -133,7 +133,7 @@ export async function buildGatheringResult(
   }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { contentsBefore: DatasetContents },
   context: RowContext,
 ) {
-  const { adIds: ids, found, complete } = gathering;
+  const { adIds: ids, matchingCount, isComplete } = gathering;
   const [foundInParts, unlisted, repeats] = [
     formatFoundInParts(gathering),
     countUnlistedAds(gathering),
@@ -143,22 +143,22 @@ export async function buildGatheringResult(
   const earlierItems = new Map(contentsBefore.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const evictedCount = ids.size - rows.ads.length;
-  const { oneDay } = describeGathering(gathering, {
+  const { oneDayNote } = describeGathering(gathering, {
     contents,
     adFacts: await context.getAdRowReader().readFacts(contents),
   });
-  const previousGathering = complete ? findPreviousCompleteGathering(gathering, contents) : undefined;
+  const previousGathering = isComplete ? findPreviousCompleteGathering(gathering, contents) : undefined;
   const differences = previousGathering && compareGatherings(previousGathering, gathering, contents);
   return {
     gathering: gathering.id,
-    found,
+    found: matchingCount,
     ...(foundInParts && { foundInParts }),
     read: ids.size,
     added: itemsReadByCall.filter(({ id }) => !earlierItems.has(normalizeAdId(id))).length,
     updated: itemsReadByCall.filter((item) => !hasSameContent(earlierItems.get(normalizeAdId(item.id)) ?? item, item))
       .length,
     gone: differences?.goneIds.slice(0, maxListedGoneIds).map(sanitizeId) ?? null,
-    complete,
+    complete: isComplete,
     gatheredAt: formatIsoTime(gathering.gatheredAt),
     ...(evictedCount > 0 && { missing: evictedCount }),
     ...(unlisted > 0 && { unlisted }),
@@ -169,13 +169,13 @@ export async function buildGatheringResult(
         fresh: differences.newIds.length,
         updated: differences.updatedIds.length,
         gone: differences.goneIds.length,
-        ...(Object.keys(differences.counters).length > 0 && { counters: differences.counters }),
+        ...(Object.keys(differences.counterChanges).length > 0 && { counters: differences.counterChanges }),
       },
     }),
     summary: joinLines([
       differences && formatDifferences(previousGathering.gatheredAt, differences, gathering.filters),
       formatSummary(rows),
-      oneDay,
+      oneDayNote,
     ]),
   };
 }

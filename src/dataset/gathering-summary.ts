@@ -59,7 +59,7 @@ export async function readGatheredRows(
  */
 export function formatDifferences(
   previousReadingAt: number,
-  { newIds, updatedIds, goneIds, counters }: GatheringDifferences,
+  { newIds, updatedIds, goneIds, counterChanges }: GatheringDifferences,
   filters: Gathering['filters'],
 ): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
@@ -68,7 +68,7 @@ export function formatDifferences(
     formatIdsLine('New', newIds),
     formatIdsLine('Changed', updatedIds),
     formatIdsLine(formatGoneAdsTitle(filters), goneIds),
-    formatCounterChanges(counters),
+    formatCounterChanges(counterChanges),
   ]);
 }
 
@@ -266,9 +266,13 @@ function formatValueCounts(
     const otherValues = valueCounts.filter((value) => !shownValues.includes(value));
     const valueTexts = [
       // The values are shortened only after counting, because different values may have the same beginning.
-      ...shownValues.map(([value, ads]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(ads)}`),
+      ...shownValues.map(
+        ([value, adCount]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(adCount)}`,
+      ),
       ...(otherValues.length > 0
-        ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumNumbers(otherValues.map(([, ads]) => ads)))}`]
+        ? [
+            `${formatCount(otherValues.length, 'other')} ${formatNumber(sumNumbers(otherValues.map(([, adCount]) => adCount)))}`,
+          ]
         : []),
       ...(missingCount > 0 ? [`none ${formatNumber(missingCount)}`] : []),
     ];

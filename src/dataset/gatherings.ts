@@ -51,25 +51,25 @@ export function createGathering(
   question: GatheringQuestion,
   startedAt: number,
   sequenceNumber = startedAt,
-  fresh = false,
+  isFresh = false,
 ): GatheringState {
   const questionKey = getQuestionKey(question);
   const { filters = {}, split, collectionId = null } = question;
   return {
     id: `g${hash('sha256', `${questionKey} ${sequenceNumber}`).slice(0, 10)}`,
-    question: questionKey,
+    questionKey,
     filters: collectionId === null ? { ...filters, ...(split && { split }) } : null,
     collectionId,
-    fresh,
-    parts: [],
-    found: null,
-    listed: 0,
-    charged: 0,
-    stuck: false,
-    ended: false,
+    isFresh,
+    partGatheringIds: [],
+    matchingCount: null,
+    listedCount: 0,
+    chargedCredits: 0,
+    isStuck: false,
+    hasReadLastPage: false,
     cursor: null,
     sequenceNumber,
-    step: 0,
+    stepNumber: 0,
     responseSequenceNumber: 0,
     startedAt,
     gatheredAt: startedAt,
@@ -90,32 +90,34 @@ export interface GatheringPart {
 /**
  * Returns the newest gathering (the stored ads) of a search. If there is none, creates an empty gathering in memory.
  * Also returns the progress of each part (smaller search). A search without `split` has a single part.
- * @param fresh true to create a new gathering even if an earlier one exists
+ * @param shouldStartOver true to create a new gathering even if an earlier one exists
  */
 export function findOrCreateGathering(
   question: GatheringQuestion,
   contents: DatasetContents,
-  fresh: boolean,
+  shouldStartOver: boolean,
   now: number,
 ) {
-  const [newestGathering] = fresh ? [] : findGatherings(contents, question);
+  const [newestGathering] = shouldStartOver ? [] : findGatherings(contents, question);
   // A new gathering must sort after all other gatherings, even after gatherings of processes whose clocks are ahead.
   const sequenceNumber = contents.gatherings.reduce(
     (nextSequenceNumber, gathering) => Math.max(nextSequenceNumber, gathering.sequenceNumber + 1),
     now,
   );
-  const state = newestGathering ? newestGathering.state : createGathering(question, now, sequenceNumber, fresh);
+  const state = newestGathering
+    ? newestGathering.state
+    : createGathering(question, now, sequenceNumber, shouldStartOver);
   if (question.split === undefined)
     return { gathering: state, parts: [{ question, state, storedGathering: newestGathering }] };
   const parts = listPartQuestions(question).map((part) => findPartState(part, state, contents));
   const partIds = parts.map((part) => part.state.id);
-  const hasOtherParts = state.ended && state.parts.join() !== partIds.join();
+  const hasOtherParts = state.hasReadLastPage && state.partGatheringIds.join() !== partIds.join();
   const currentState = hasOtherParts ? createGathering(question, now, sequenceNumber) : state;
   return {
     gathering: {
       ...currentState,
-      parts: partIds,
-      ended: currentState.ended && parts.every((part) => part.state.ended),
+      partGatheringIds: partIds,
+      hasReadLastPage: currentState.hasReadLastPage && parts.every((part) => part.state.hasReadLastPage),
     },
     parts,
   };
@@ -136,23 +138,25 @@ function findPartState(
   wholeGathering: GatheringState,
   contents: DatasetContents,
 ): GatheringPart {
-  const { fresh, sequenceNumber, startedAt, parts: partIds } = wholeGathering;
+  const { isFresh, sequenceNumber, startedAt, partGatheringIds: partIds } = wholeGathering;
   const candidates = findGatherings(contents, question).filter(
-    (gathering) => !fresh || gathering.sequenceNumber >= sequenceNumber,
+    (gathering) => !isFresh || gathering.sequenceNumber >= sequenceNumber,
   );
   const storedGathering =
-    candidates.find(({ complete }) => complete) ?? candidates.find(({ id }) => partIds.includes(id)) ?? candidates[0];
+    candidates.find(({ isComplete }) => isComplete) ??
+    candidates.find(({ id }) => partIds.includes(id)) ??
+    candidates[0];
   return {
     question,
-    state: storedGathering ? storedGathering.state : createGathering(question, startedAt, sequenceNumber, fresh),
+    state: storedGathering ? storedGathering.state : createGathering(question, startedAt, sequenceNumber, isFresh),
     storedGathering,
   };
 }
 
 /** Returns the question of a gathering (a set of stored ads), i.e. the search or collection to which the ads belong. */
-export function getQuestion({ filters, collectionId, parts }: Gathering): GatheringQuestion {
+export function getQuestion({ filters, collectionId, partGatheringIds }: Gathering): GatheringQuestion {
   if (collectionId !== null) return { collectionId };
-  if (parts.length === 0) return { filters: filters ?? {} };
+  if (partGatheringIds.length === 0) return { filters: filters ?? {} };
   const { split, ...commonFilters } = filters ?? {};
   return { filters: commonFilters, split: split as readonly Filters[] };
 }
@@ -163,7 +167,7 @@ export function getQuestion({ filters, collectionId, parts }: Gathering): Gather
  */
 export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const questionKey = getQuestionKey(question);
-  return gatherings.filter((gathering) => gathering.question === questionKey).reverse();
+  return gatherings.filter((gathering) => gathering.questionKey === questionKey).reverse();
 };
 
 /**
@@ -178,7 +182,7 @@ export function findBroaderGathering(
   if (collectionId !== undefined) return undefined;
   const questionKey = getQuestionKey(question);
   return gatherings.findLast(
-    (gathering) => gathering.question !== questionKey && includesAllMatches(gathering, filters),
+    (gathering) => gathering.questionKey !== questionKey && includesAllMatches(gathering, filters),
   );
 }
 
@@ -191,10 +195,10 @@ const sortFilterKeys = new Set(['sort', 'order']);
  * never counts, because it contains only the ads of its parts.
  */
 function includesAllMatches(
-  { complete, filters: gatheringFilters, parts }: Gathering,
+  { isComplete, filters: gatheringFilters, partGatheringIds }: Gathering,
   filters: Readonly<Record<string, unknown>>,
 ) {
-  if (!complete || gatheringFilters === null || parts.length > 0) return false;
+  if (!isComplete || gatheringFilters === null || partGatheringIds.length > 0) return false;
   return Object.entries(gatheringFilters).every(
     ([name, value]) =>
       sortFilterKeys.has(name) ||
@@ -204,7 +208,7 @@ function includesAllMatches(
 
 /** Returns the newest gathering (the stored ads) of each search. */
 export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] => [
-  ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
+  ...new Map(gatherings.map((gathering) => [gathering.questionKey, gathering])).values(),
 ];
 
 /**
@@ -217,9 +221,9 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
   const newestByQuestion = new Map(
-    gatherings.filter(({ complete }) => complete).map((gathering) => [gathering.question, gathering]),
+    gatherings.filter(({ isComplete }) => isComplete).map((gathering) => [gathering.questionKey, gathering]),
   );
-  const isNewestOfQuestion = (gathering: Gathering) => newestByQuestion.get(gathering.question) === gathering;
+  const isNewestOfQuestion = (gathering: Gathering) => newestByQuestion.get(gathering.questionKey) === gathering;
   const candidates = [...newestByQuestion.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuestion));
   const isReplaced = ({ filters, gatheredAt }: Gathering) =>
     filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && includesAllMatches(newer, filters));
@@ -246,10 +250,13 @@ export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads
  * Adds up the credits that the service charged for all gatherings (the stored ads of each search). The sum is exact if
  * the service reported every charge and no gathering was evicted.
  */
-export function sumGatheringCharges({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
-  const charges = gatherings.map(({ charged }) => charged);
-  const isExact = evicted.gatherings === 0 && !charges.includes(null);
-  return { credits: roundCredits(sumNumbers(charges.map((charged) => charged ?? 0))), isExact };
+export function sumGatheringCharges({
+  gatherings,
+  evictedCounts,
+}: Pick<DatasetContents, 'gatherings' | 'evictedCounts'>) {
+  const charges = gatherings.map(({ chargedCredits }) => chargedCredits);
+  const isExact = evictedCounts.gatherings === 0 && !charges.includes(null);
+  return { credits: roundCredits(sumNumbers(charges.map((chargedCredits) => chargedCredits ?? 0))), isExact };
 }
 
 /**
@@ -257,29 +264,31 @@ export function sumGatheringCharges({ gatherings, evicted }: Pick<DatasetContent
  * (smaller searches). For any other search, it is the gathering itself.
  */
 const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
-  gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
+  gathering.partGatheringIds.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
  * Formats how many ads match a split search if only some of its parts (smaller searches) report a total, e.g. `90 found
  * in 2 of 3 parts`. Returns undefined in all other cases.
  */
-export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
-  const partTotals = storedParts.flatMap((part) => part.found ?? []);
-  if (found !== null || partTotals.length === 0) return undefined;
-  return `${formatNumber(sumNumbers(partTotals))} found in ${partTotals.length} of ${parts.length} parts`;
+export function formatFoundInParts({ matchingCount, partGatheringIds, storedParts }: Gathering): string | undefined {
+  const partTotals = storedParts.flatMap((part) => part.matchingCount ?? []);
+  if (matchingCount !== null || partTotals.length === 0) return undefined;
+  return `${formatNumber(sumNumbers(partTotals))} found in ${partTotals.length} of ${partGatheringIds.length} parts`;
 }
 
 /**
- * Returns how many ads of the total `found` are repetitions, because the ads match several parts (smaller searches) of
- * a split search.
+ * Returns how many ads of the total `matchingCount` are repetitions, because the ads match several parts (smaller
+ * searches) of a split search.
  */
 export const countAdRepetitions = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumNumbers(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
 /** Returns how many ads the service counted but did not list. Returns 0 unless all pages were read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
-  gathering.ended
-    ? sumNumbers(listGatheringsWithAdIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
+  gathering.hasReadLastPage
+    ? sumNumbers(
+        listGatheringsWithAdIds(gathering).map((part) => Math.max(0, (part.matchingCount ?? 0) - part.listedCount)),
+      )
     : 0;
 
 /**
@@ -287,9 +296,11 @@ export const countUnlistedAds = (gathering: Gathering): number =>
  * themselves were evicted.
  */
 export const hasAllAdIds = (gathering: Gathering): boolean =>
-  gathering.ended &&
-  gathering.storedParts.length === new Set(gathering.parts).size &&
-  listGatheringsWithAdIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
+  gathering.hasReadLastPage &&
+  gathering.storedParts.length === new Set(gathering.partGatheringIds).size &&
+  listGatheringsWithAdIds(gathering).every(
+    ({ hasReadLastPage, adIds, listedCount }) => hasReadLastPage && adIds.size >= listedCount,
+  );
 
 /**
  * Returns, for each ad in a gathering (the stored ads of one search), the sequence number of the latest API response
@@ -332,7 +343,7 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
  * Without any stored search, both are the time of the latest API response. Returns undefined for an empty dataset.
  */
 export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
-  const unsplitGatherings = contents.gatherings.filter(({ parts }) => parts.length === 0);
+  const unsplitGatherings = contents.gatherings.filter(({ partGatheringIds }) => partGatheringIds.length === 0);
   const latestResponseAt = [
     ...unsplitGatherings.map(({ gatheredAt }) => gatheredAt),
     ...contents.ads.map(({ at }) => at),
@@ -351,9 +362,9 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
-  const partIds = new Set(newestGatherings.flatMap((gathering) => gathering.parts));
+  const partIds = new Set(newestGatherings.flatMap((gathering) => gathering.partGatheringIds));
   return newestGatherings
-    .filter(({ id, charged }) => !partIds.has(id) || charged !== 0)
+    .filter(({ id, chargedCredits }) => !partIds.has(id) || chargedCredits !== 0)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
@@ -362,11 +373,11 @@ export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'f
   collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;
 
 /** Formats a search or collection for people, e.g. `countries: US; active: true (in 3 parts)`. */
-export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
-  const { filters, collectionId, parts } = gathering;
+export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'partGatheringIds'>): string {
+  const { filters, collectionId, partGatheringIds } = gathering;
   if (collectionId !== null) return `collection ${collectionId}`;
   const filterTexts = Object.entries(filters ?? {}).map(([key, value]) => `${key}: ${formatFilterValue(value)}`);
-  return `${filterTexts.join('; ') || 'all ads'}${parts.length > 0 ? ` (in ${formatCount(parts.length, 'part')})` : ''}`;
+  return `${filterTexts.join('; ') || 'all ads'}${partGatheringIds.length > 0 ? ` (in ${formatCount(partGatheringIds.length, 'part')})` : ''}`;
 }
 
 function formatFilterValue(value: unknown): string {
@@ -384,7 +395,7 @@ export interface GatheringDifferences {
   updatedIds: string[];
   goneIds: string[];
   /** The changes of counters, such as reach, among the ads that belong to both gatherings. */
-  counters: CounterChanges;
+  counterChanges: CounterChanges;
 }
 
 /**
@@ -395,11 +406,11 @@ export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: n
 
 /** Returns the latest complete gathering (the stored ads) of the same search that was read before this gathering. */
 export function findPreviousCompleteGathering(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
-  const { question, sequenceNumber } = gathering;
+  const { questionKey, sequenceNumber } = gathering;
   const earlierGatherings = contents.gatherings.filter(
-    (otherGathering) => otherGathering.question === question && otherGathering.sequenceNumber < sequenceNumber,
+    (otherGathering) => otherGathering.questionKey === questionKey && otherGathering.sequenceNumber < sequenceNumber,
   );
-  return earlierGatherings.findLast(({ complete }) => complete);
+  return earlierGatherings.findLast(({ isComplete }) => isComplete);
 }
 
 /**
@@ -415,7 +426,7 @@ export function compareGatherings(
   const gatheredItems = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
   const responseNumbers = findLastResponseNumbers(earlierGathering);
   const updatedItems: StoredItem[] = [];
-  const counters: CounterChanges = {};
+  const counterChanges: CounterChanges = {};
   for (const item of gatheredItems) {
     const responseNumber = responseNumbers.get(normalizeAdId(item.id));
     // If an ad was evicted and read again, its earlier versions are lost. Skip such an ad, because its changes are
@@ -424,22 +435,26 @@ export function compareGatherings(
     const earlierVersion = findVersionAt(responseNumber, item);
     if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);
     if (earlierVersion !== undefined && earlierVersion !== item)
-      addCounterChanges(counters, readVersionCounters(earlierVersion), readVersionCounters(item));
+      addCounterChanges(counterChanges, readVersionCounters(earlierVersion), readVersionCounters(item));
   }
   return {
     newIds: listIds(gatheredItems.filter(({ id }) => !responseNumbers.has(normalizeAdId(id)))),
     updatedIds: listIds(updatedItems),
     goneIds: [...responseNumbers.keys()].filter((id) => !ids.has(id)),
-    counters,
+    counterChanges,
   };
 }
 
-function addCounterChanges(counters: CounterChanges, earlierValues: CounterValues, currentValues: CounterValues): void {
+function addCounterChanges(
+  counterChanges: CounterChanges,
+  earlierValues: CounterValues,
+  currentValues: CounterValues,
+): void {
   for (const name of counterNames) {
     const difference = (currentValues[name] ?? Number.NaN) - (earlierValues[name] ?? Number.NaN);
     if (difference === 0 || Number.isNaN(difference)) continue;
-    const { rose, fell } = counters[name] ?? { rose: 0, fell: 0 };
-    counters[name] = difference > 0 ? { rose: rose + 1, fell } : { rose, fell: fell + 1 };
+    const { rose, fell } = counterChanges[name] ?? { rose: 0, fell: 0 };
+    counterChanges[name] = difference > 0 ? { rose: rose + 1, fell } : { rose, fell: fell + 1 };
   }
 }
 
@@ -447,8 +462,8 @@ function addCounterChanges(counters: CounterChanges, earlierValues: CounterValue
  * Formats changes of counters, e.g. `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.`
  * Returns an empty string if no counter changed.
  */
-export function formatCounterChanges(counters: CounterChanges): string {
-  const counterTexts = Object.entries(counters).map(([name, { rose, fell }]) => {
+export function formatCounterChanges(counterChanges: CounterChanges): string {
+  const counterTexts = Object.entries(counterChanges).map(([name, { rose, fell }]) => {
     const changeTexts = [rose > 0 && `rose for ${formatNumber(rose)}`, fell > 0 && `fell for ${formatNumber(fell)}`];
     return `${name} ${changeTexts.filter(Boolean).join(' and ')}`;
   });

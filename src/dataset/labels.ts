@@ -36,11 +36,13 @@ export const normalizeName = (name: string): string => sanitizeLine(name).normal
  * therefore has at most one label of each name. Names contain no line breaks.
  */
 export const buildLabelRecordId = (adId: string, labelName: string): string => `${normalizeAdId(adId)}\n${labelName}`;
-/** Schema of a stored label. `at` is the time at which the label was set, in milliseconds since the Unix epoch. */
-const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
+/**
+ * Schema of a stored label. `labelledAt` is the time at which the label was set, in milliseconds since the Unix epoch.
+ */
+const StoredLabel = z.object({ value: z.string().nullable(), labelledAt: z.number().min(0).max(8.64e15) });
 export const buildStoredLabel = (value: string | null, labelledAt: number): z.output<typeof StoredLabel> => ({
   value,
-  at: labelledAt,
+  labelledAt,
 });
 
 /**
@@ -55,7 +57,9 @@ export function groupLabelsByAd(
     const [adId = '', label = ''] = id.split('\n');
     const storedLabel =
       selectedIds === undefined || selectedIds.has(adId) ? StoredLabel.safeParse(record).data : undefined;
-    return storedLabel ? [{ adId, label, value: storedLabel.value, labelledAt: formatIsoTime(storedLabel.at) }] : [];
+    return storedLabel
+      ? [{ adId, label, value: storedLabel.value, labelledAt: formatIsoTime(storedLabel.labelledAt) }]
+      : [];
   });
   return groupBy(adLabels, ({ adId }) => adId);
 }

@@ -51,7 +51,7 @@ export async function findLastSeenRanges(
 export async function findLastGatherings({
   gatherings,
 }: Pick<DatasetContents, 'gatherings'>): Promise<ReadonlyMap<string, Gathering>> {
-  const partIds = new Set(gatherings.flatMap((gathering) => gathering.parts));
+  const partIds = new Set(gatherings.flatMap((gathering) => gathering.partGatheringIds));
   const gatheringsNewestFirst = gatherings
     .filter(({ id }) => !partIds.has(id))
     .sort(

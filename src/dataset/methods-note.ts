@@ -13,8 +13,8 @@ interface MethodNoteInput {
   exportedStatements: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
   /** The ids of the exported ads, in lower case. Undefined if the exported rows contain no ad ids. */
   adIds?: ReadonlySet<string> | undefined;
-  now: number;
-  version: string;
+  exportedAt: number;
+  serverVersion: string;
 }
 
 /** A section of the method note of an export. The note explains how the exported ads were collected. */
@@ -28,8 +28,8 @@ interface MethodNoteSection {
 
 /** Builds the method note of an export, which explains how the ads were collected and what the columns mean. */
 export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
-  const { contents, coverage, exportedStatements, adIds, now, version } = input;
-  const { ads, pages, evicted } = contents;
+  const { contents, coverage, exportedStatements, adIds, exportedAt, serverVersion } = input;
+  const { ads, pages, evictedCounts } = contents;
   const gatherings = contents.gatherings.filter(
     (gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)),
   );
@@ -41,7 +41,7 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
     {
       heading: 'How these ads were gathered',
       paragraphs: [
-        `Exported ${formatIsoTime(now)} by ad-library-mcp ${version}: ${formatCount(rowCount, 'row')} from ${formatCount(ads.length, 'ad')} and ${formatCount(pages.length, 'page')}.`,
+        `Exported ${formatIsoTime(exportedAt)} by ad-library-mcp ${serverVersion}: ${formatCount(rowCount, 'row')} from ${formatCount(ads.length, 'ad')} and ${formatCount(pages.length, 'page')}.`,
       ],
     },
     ...exportedStatements.map(({ name, sql, rowCount }) => ({
@@ -57,7 +57,7 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
         otherCount > 0 && `${formatCount(otherCount, 'other gathering')} of the dataset read none of these ads.`,
         uncoveredCount > 0 &&
           `${uncoveredCount} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncoveredAdvertisers(coverage)}`,
-        evicted.ads > 0 && `${evicted.ads} ads were removed to make room.`,
+        evictedCounts.ads > 0 && `${evictedCounts.ads} ads were removed to make room.`,
       ].filter((text) => text !== false),
     },
     {
@@ -79,9 +79,9 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
 const gatheringColumns = ['gathering', 'question', 'gathered', 'found', 'read', 'complete'];
 
 const buildGatheringRow = (gathering: Gathering): (string | number)[] => {
-  const { id, gatheredAt, found, adIds, complete } = gathering;
-  const total = found ?? formatFoundInParts(gathering) ?? 'not stated';
-  return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
+  const { id, gatheredAt, matchingCount, adIds, isComplete } = gathering;
+  const total = matchingCount ?? formatFoundInParts(gathering) ?? 'not stated';
+  return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, isComplete ? 'yes' : 'no'];
 };
 
 /** Formats the method note of an export as Markdown. */

@@ -45,7 +45,7 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
   const groupIdByHash = new Map<string, string>();
   const picturesById = new Map<string, GroupedPicture>();
   const adsWithHash = ads.filter(({ id }) => perceptualHashes.has(normalizeAdId(id)));
-  const firstPictures = { ids: [] as string[], halves: new Int32Array(2 * adsWithHash.length) };
+  const firstPictures = { ids: [] as string[], hashHalves: new Int32Array(2 * adsWithHash.length) };
   const yieldToEventLoop = createEventLoopYielder();
   for (const { id } of adsWithHash.sort(compareByArrival)) {
     await yieldToEventLoop();
@@ -59,9 +59,9 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
     }
     let groupId = groupIdByHash.get(perceptualHash);
     if (groupId === undefined) {
-      const halves = [Number.parseInt(firstHalf, 16), Number.parseInt(secondHalf, 16)] as const;
-      groupId = findNearestGroup(firstPictures, halves);
-      if (groupId === undefined) firstPictures.halves.set(halves, 2 * firstPictures.ids.push(id) - 2);
+      const hashHalves = [Number.parseInt(firstHalf, 16), Number.parseInt(secondHalf, 16)] as const;
+      groupId = findNearestGroup(firstPictures, hashHalves);
+      if (groupId === undefined) firstPictures.hashHalves.set(hashHalves, 2 * firstPictures.ids.push(id) - 2);
       groupId ??= id;
       groupIdByHash.set(perceptualHash, groupId);
     }
@@ -76,15 +76,15 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
  * thousands of groups must be fast.
  */
 function findNearestGroup(
-  { ids: groupIds, halves }: { ids: string[]; halves: Int32Array },
+  { ids: groupIds, hashHalves }: { ids: string[]; hashHalves: Int32Array },
   [firstHalf, secondHalf]: readonly [number, number],
 ) {
   let nearestId: string | undefined;
   let fewestDifferingBits = maxDifferingBits + 1;
   for (let index = 0; index < groupIds.length; index++) {
     const differingBits =
-      countSetBits((halves[2 * index] as number) ^ firstHalf) +
-      countSetBits((halves[2 * index + 1] as number) ^ secondHalf);
+      countSetBits((hashHalves[2 * index] as number) ^ firstHalf) +
+      countSetBits((hashHalves[2 * index + 1] as number) ^ secondHalf);
     if (differingBits < fewestDifferingBits) [nearestId, fewestDifferingBits] = [groupIds[index], differingBits];
   }
   return nearestId;
@@ -110,7 +110,7 @@ export interface FetchedPicture {
  */
 function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url: string }> {
   if ('reason' in picture || picture.origin === 'portrait') return false;
-  return typeof picture.origin !== 'object' || picture.origin.card === 1;
+  return typeof picture.origin !== 'object' || picture.origin.cardNumber === 1;
 }
 
 /** The value that is stored instead of a perceptual hash if the picture of an ad could not be fetched. */

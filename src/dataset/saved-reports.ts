@@ -15,7 +15,7 @@ const StoredSection = z.object({
   heading: z.string(),
   text: z.string().optional(),
   /** The time at which the text was written, in milliseconds since the Unix epoch. */
-  textAt: z.number(),
+  textWrittenAt: z.number(),
   sql: z.string().optional(),
   chart: z.enum(chartKinds).optional(),
   adIds: z.array(z.string()).optional(),
@@ -32,7 +32,7 @@ type StoredRow = z.infer<typeof StoredRow>;
  * Schema of one run of a report: its time in milliseconds since the Unix epoch, and one row per section. The row is
  * null if the section did not return exactly one row.
  */
-const StoredRun = z.object({ at: z.number(), rows: z.array(StoredRow.nullable()) });
+const StoredRun = z.object({ writtenAt: z.number(), rows: z.array(StoredRow.nullable()) });
 type StoredRun = z.infer<typeof StoredRun>;
 
 const ReportRecord = z.object({
@@ -55,7 +55,7 @@ export type SavedReport = ReturnType<typeof parseReports>[number];
  * twice: first to get its figures, then with texts about them.
  */
 export const findRunOfEarlierDay = ({ runs }: Pick<SavedReport, 'runs'>, now: number): StoredRun | undefined =>
-  runs.find(({ at }) => formatDay(at) !== formatDay(now));
+  runs.find(({ writtenAt }) => formatDay(writtenAt) !== formatDay(now));
 
 /**
  * The maximum size of a report without its rows, in characters of JSON. Together with `maxRowChars`, this limit ensures

@@ -38,11 +38,11 @@ export function createDatasetSql(adRowReaders: AdRowReaders) {
         query: async (contents: DatasetContents, query: SqlQuery) =>
           (await openPool()).query(createTenantSnapshot(contents), query),
         /** Runs an SQL statement and passes all its rows to `readRows` in batches, without shortening the cells. */
-        export: async <Result>(
+        exportRows: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
           readRows: (sqlExport: SqlExport) => Promise<Result>,
-        ) => (await openPool()).export(createTenantSnapshot(contents), query, readRows),
+        ) => (await openPool()).exportRows(createTenantSnapshot(contents), query, readRows),
       };
     },
     close: async () => (await pool)?.close(),
@@ -58,7 +58,7 @@ export type DatasetSql = ReturnType<ReturnType<typeof createDatasetSql>['forTena
  */
 export function createSnapshot(adRowReader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
   return {
-    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${adRowReader.getTimeVersion()}`,
+    version: `${contents.version} ${contents.labelsVersion} ${contents.pictureHashesVersion} ${adRowReader.getTimeVersion()}`,
     async *readTables({ includeJson }): AsyncGenerator<TableRows> {
       let earliestStart: string | undefined;
       for await (const batch of adRowReader.readRows(contents, { includeJson })) {
@@ -139,15 +139,15 @@ function buildGatheringRow(
   isCurrent: boolean,
   lastSeenRange: LastSeenRange = { lastSeenFrom: null, lastSeenTo: null },
 ): Row<'gatherings'> {
-  const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = gathering;
+  const { id, filters, collectionId, matchingCount, adIds, chargedCredits, isComplete, gatheredAt } = gathering;
   return {
     id,
     filters: filters === null ? null : toCanonicalJson(filters),
     collectionId,
-    found,
+    found: matchingCount,
     read: adIds.size,
-    charged,
-    complete: Number(complete),
+    charged: chargedCredits,
+    complete: Number(isComplete),
     gatheredAt: formatIsoTime(gatheredAt),
     newest: Number(isCurrent),
     ...lastSeenRange,

@@ -14,7 +14,7 @@ import { computeFnv1a, sanitize } from '../views/safe-text.ts';
  */
 export class VariantIndex {
   /** The hashes of the shingles (sequences of three characters) in the earliest ad of each variant, by variant id. */
-  readonly #earliestShingles = new Map<string, Uint32Array>();
+  readonly #shingleHashesByVariantId = new Map<string, Uint32Array>();
   /** Variant ids by MinHash band, a hash of a sample of the shingles. Similar texts probably have a band in common. */
   readonly #variantIdsByBand = new Map<number, string[]>();
   /** Variant ids by the hash of the whole ad text. For the many ads with identical texts, no other lookup is needed. */
@@ -32,12 +32,12 @@ export class VariantIndex {
   }
 
   #assignVariant(id: string, adText: string): string | null {
-    const shingles = hashShingles(adText);
-    if (shingles.length === 0) return null;
-    const bands = hashBands(shingles);
-    const similarId = this.#findSimilar(bands, shingles);
+    const shingleHashes = hashShingles(adText);
+    if (shingleHashes.length === 0) return null;
+    const bands = hashBands(shingleHashes);
+    const similarId = this.#findSimilar(bands, shingleHashes);
     if (similarId !== undefined) return similarId;
-    this.#earliestShingles.set(id, shingles);
+    this.#shingleHashesByVariantId.set(id, shingleHashes);
     for (const band of bands) {
       const ids = this.#variantIdsByBand.get(band);
       if (ids === undefined) this.#variantIdsByBand.set(band, [id]);
@@ -46,14 +46,15 @@ export class VariantIndex {
     return id;
   }
 
-  #findSimilar(bands: readonly number[], shingles: Uint32Array): string | undefined {
+  #findSimilar(bands: readonly number[], shingleHashes: Uint32Array): string | undefined {
     const comparedIds = new Set<string>();
     for (const band of bands) {
       for (const id of this.#variantIdsByBand.get(band) ?? []) {
         if (comparedIds.has(id)) continue;
         comparedIds.add(id);
-        const earliestShingles = this.#earliestShingles.get(id);
-        if (earliestShingles && computeSimilarity(shingles, earliestShingles) >= minSimilarity) return id;
+        const earliestShingleHashes = this.#shingleHashesByVariantId.get(id);
+        if (earliestShingleHashes && computeSimilarity(shingleHashes, earliestShingleHashes) >= minSimilarity)
+          return id;
       }
     }
   }
@@ -65,11 +66,11 @@ export class VariantIndex {
  */
 const minSimilarity = 0.6;
 /**
- * The number of MinHash bands, each of which combines `rowsPerBand` hashes. Two texts that share 60 % of their shingles
+ * The number of MinHash bands, each of which combines `hashesPerBand` hashes. Two texts that share 60 % of their shingles
  * have a common band with a probability of 98 %. For two texts that share 30 %, the probability is 35 %.
  */
 const bandCount = 16;
-const rowsPerBand = 3;
+const hashesPerBand = 3;
 /**
  * The maximum number of variant ids to store per MinHash band. If more variants share a band, the band comes from a
  * common phrase and does not help to find similar texts.
@@ -125,8 +126,8 @@ function computeSimilarity(firstHashes: Uint32Array, secondHashes: Uint32Array):
 function hashBands(shingleHashes: Uint32Array): number[] {
   return Array.from({ length: bandCount }, (_, band) => {
     let hash = band;
-    for (let row = 0; row < rowsPerBand; row++)
-      hash = mixHash(hash ^ findSmallestHash(shingleHashes, band * rowsPerBand + row));
+    for (let hashIndex = 0; hashIndex < hashesPerBand; hashIndex++)
+      hash = mixHash(hash ^ findSmallestHash(shingleHashes, band * hashesPerBand + hashIndex));
     return hash;
   });
 }

@@ -4,12 +4,12 @@ import { createInvalidRequestError } from '../api/errors.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
 /**
- * A sheet of an Excel workbook (ECMA-376). `rows` yields batches of rows. Excel never treats a text cell as a formula.
+ * A sheet of an Excel workbook (ECMA-376). `rowBatches` yields the rows in batches. Excel never treats a text cell as a formula.
  */
 export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
-  rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
+  rowBatches: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
   /** True if the sheet has a header row that stays visible during scrolling, with a filter for each column. */
   isTable: boolean;
 }
@@ -100,7 +100,7 @@ const formatRelation = (id: number, type: string, target: string) =>
 const formatContentType = (path: string, type: string) =>
   `<Override PartName="/xl/${path}" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.${type}+xml"/>`;
 
-async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<string> {
+async function* writeSheetXml({ columns, rowBatches, isTable }: Sheet): AsyncGenerator<string> {
   const columnLetters = columns.map((_, index) => formatColumnLetters(index));
   const frozenPane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
   const sheetViews = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozenPane : ''}</sheetView></sheetViews>`;
@@ -125,7 +125,7 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
   };
   yield openingXml;
   if (isTable) yield formatRow(columns.map(({ title }) => ({ bold: title })));
-  for await (const batch of rows) {
+  for await (const batch of rowBatches) {
     let xml = '';
     for (const cells of batch) {
       xml += await formatRow(cells);
@@ -146,11 +146,11 @@ const maxShortCellChars = 1000;
 /** The approximate number of XML characters to compress at a time. */
 const charsPerChunk = 200_000;
 
-function formatCell(cell: SheetCell, reference: string, style: number): string {
+function formatCell(cell: SheetCell, cellReference: string, numberStyleIndex: number): string {
   if (cell === null) return '';
   const styleIndex =
-    typeof cell === 'object' ? styleIndexes.bold : typeof cell === 'number' ? style : styleIndexes.plain;
-  const header = `<c r="${reference}"${styleIndex === 0 ? '' : ` s="${styleIndex}"`}`;
+    typeof cell === 'object' ? styleIndexes.bold : typeof cell === 'number' ? numberStyleIndex : styleIndexes.plain;
+  const header = `<c r="${cellReference}"${styleIndex === 0 ? '' : ` s="${styleIndex}"`}`;
   if (typeof cell === 'number') return `${header}><v>${cell}</v></c>`;
   const text = escapeXml(typeof cell === 'object' ? cell.bold : cell);
   return `${header} t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;
@@ -181,15 +181,15 @@ const escapeLookalikePattern = /_(?=x[0-9a-f]{4}_)/gi;
 /** Creates a writer for a ZIP file (APPNOTE 6.3). Each entry is compressed and written while its content arrives. */
 function createZipWriter(writeBytes: WriteBytes) {
   const directoryRecords: Buffer[] = [];
-  let offset = 0;
+  let writtenByteCount = 0;
   const writeBuffers = async (...buffers: Buffer[]) => {
     const bytes = Buffer.concat(buffers);
-    offset += bytes.length;
+    writtenByteCount += bytes.length;
     await writeBytes(bytes);
   };
   return {
     async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
-      const entryStart = offset;
+      const entryStart = writtenByteCount;
       const name = Buffer.from(path);
       // The fields are the ZIP version (2.0), the flags, the compression method (Deflate), the time and the date (1
       // January 1980). The flags say that the checksum and the sizes follow the content and that names are in UTF-8.
@@ -206,7 +206,7 @@ function createZipWriter(writeBytes: WriteBytes) {
         ),
         name,
       );
-      const compressedStart = offset;
+      const compressedStart = writtenByteCount;
       const entryTotals = { crc: 0, size: 0 };
       async function* readBytes() {
         for await (const text of texts) {
@@ -221,7 +221,7 @@ function createZipWriter(writeBytes: WriteBytes) {
       await pipeline(readBytes, createDeflateRaw(), async (compressedChunks: AsyncIterable<Buffer>) => {
         for await (const bytes of compressedChunks) await writeBuffers(bytes);
       });
-      const sizeFields = [entryTotals.crc, offset - compressedStart, entryTotals.size].map(toUint32);
+      const sizeFields = [entryTotals.crc, writtenByteCount - compressedStart, entryTotals.size].map(toUint32);
       await writeBuffers(buildRecord('PK\x07\x08', ...sizeFields));
       const entryFields = [
         toUint16(name.length),
@@ -234,7 +234,7 @@ function createZipWriter(writeBytes: WriteBytes) {
       );
     },
     async end(): Promise<void> {
-      const entryStart = offset;
+      const entryStart = writtenByteCount;
       const directory = Buffer.concat(directoryRecords);
       const entryCount = toUint16(directoryRecords.length);
       await writeBuffers(directory);

@@ -46,11 +46,14 @@ export class Canvas implements Raster {
   drawRaster(raster: Raster, frame: Rect): void {
     const targetSize = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
     const leftColumn = Math.round(frame.x);
-    const hiddenColumns = Math.max(0, -leftColumn);
+    const hiddenColumnCount = Math.max(0, -leftColumn);
     let row = Math.round(frame.y);
     for (const pixels of resampleRows(raster, targetSize)) {
-      const visiblePixels = pixels.subarray(hiddenColumns * 4, Math.max(hiddenColumns, this.width - leftColumn) * 4);
-      if (row >= 0 && row < this.height) this.#blendRow(leftColumn + hiddenColumns, row, visiblePixels);
+      const visiblePixels = pixels.subarray(
+        hiddenColumnCount * 4,
+        Math.max(hiddenColumnCount, this.width - leftColumn) * 4,
+      );
+      if (row >= 0 && row < this.height) this.#blendRow(leftColumn + hiddenColumnCount, row, visiblePixels);
       row++;
     }
   }
@@ -217,13 +220,14 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
     // In this row, the coverage changes only at the pixels that the edge crosses and at the next pixel to their right.
     const firstColumn = Math.max(0, Math.floor(leftX));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(rightX) + 1));
-    let [previousArea, areaSoFar] = [0, computeAreaRightOfEdge(firstColumn, leftX, rightX)];
+    let [previousColumnArea, areaSoFar] = [0, computeAreaRightOfEdge(firstColumn, leftX, rightX)];
     for (let column = firstColumn; column <= lastColumn; column++) {
       const areaWithColumn = computeAreaRightOfEdge(column + 1, leftX, rightX);
       const index = row * width + column;
       coverageChanges[index] =
-        (coverageChanges[index] ?? 0) + direction * (rowBottom - rowTop) * (areaWithColumn - areaSoFar - previousArea);
-      previousArea = areaWithColumn - areaSoFar;
+        (coverageChanges[index] ?? 0) +
+        direction * (rowBottom - rowTop) * (areaWithColumn - areaSoFar - previousColumnArea);
+      previousColumnArea = areaWithColumn - areaSoFar;
       areaSoFar = areaWithColumn;
     }
   }
@@ -251,10 +255,10 @@ function* resampleRows(
   const rowWeights = computeResampleWeights(height, targetSize.height);
   const channelSums = new Float32Array(width * 4);
   const pixels = new Float32Array(targetSize.width * 4);
-  for (const { from, weights } of rowWeights) {
+  for (const { firstSourceIndex, weights } of rowWeights) {
     channelSums.fill(0);
     for (const [row, weight] of weights.entries()) {
-      const start = (from + row) * width * 4;
+      const start = (firstSourceIndex + row) * width * 4;
       for (let index = 0; index < channelSums.length; index += 4) {
         const opacity = data[start + index + 3] ?? 0;
         const opacityWeight = (weight * opacity) / 255;
@@ -264,7 +268,7 @@ function* resampleRows(
         channelSums[index + 3] = (channelSums[index + 3] ?? 0) + opacity * weight;
       }
     }
-    for (const [column, { from, weights }] of columnWeights.entries())
+    for (const [column, { firstSourceIndex: from, weights }] of columnWeights.entries())
       for (let channel = 0; channel < 4; channel++) {
         let sum = 0;
         for (let index = 0; index < weights.length; index++)
@@ -277,19 +281,19 @@ function* resampleRows(
 
 /**
  * Computes how to resample a row or column of pixels to another number of pixels. For each new pixel, returns the index
- * of the first original pixel (`from`) and the weights of the original pixels, which are highest near the center.
+ * of the first original pixel (`firstSourceIndex`) and the weights of the original pixels, which are highest near the center.
  */
 function computeResampleWeights(sourcePixelCount: number, targetPixelCount: number) {
   const scale = sourcePixelCount / targetPixelCount;
   const weightRadius = Math.max(1, scale);
   return Array.from({ length: targetPixelCount }, (_, index) => {
     const middle = (index + 0.5) * scale - 0.5;
-    const from = Math.min(sourcePixelCount - 1, Math.max(0, Math.ceil(middle - weightRadius)));
-    const to = Math.max(from, Math.min(sourcePixelCount - 1, Math.floor(middle + weightRadius)));
-    const weights = Float32Array.from({ length: to - from + 1 }, (_, offset) =>
-      Math.max(1e-6, 1 - Math.abs(from + offset - middle) / weightRadius),
+    const firstSourceIndex = Math.min(sourcePixelCount - 1, Math.max(0, Math.ceil(middle - weightRadius)));
+    const to = Math.max(firstSourceIndex, Math.min(sourcePixelCount - 1, Math.floor(middle + weightRadius)));
+    const weights = Float32Array.from({ length: to - firstSourceIndex + 1 }, (_, offset) =>
+      Math.max(1e-6, 1 - Math.abs(firstSourceIndex + offset - middle) / weightRadius),
     );
     const sum = weights.reduce((total, weight) => total + weight, 0);
-    return { from, weights: weights.map((weight) => weight / sum) };
+    return { firstSourceIndex, weights: weights.map((weight) => weight / sum) };
   });
 }

@@ -28,8 +28,10 @@ const getNotoPath = (name: string, subset: string | number) =>
  * Returns the paths of the most useful files of a large font, e.g. of a Chinese font. Such a font is split into
  * numbered files, and the files with the highest numbers contain the most common letters.
  */
-const listFontFiles = (name: string, firstNumber: number, lastNumber = 119) =>
-  Array.from({ length: lastNumber - firstNumber + 1 }, (_, index) => getNotoPath(name, lastNumber - index));
+const listFontFiles = (fontName: string, firstFileNumber: number, lastFileNumber = 119) =>
+  Array.from({ length: lastFileNumber - firstFileNumber + 1 }, (_, index) =>
+    getNotoPath(fontName, lastFileNumber - index),
+  );
 
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
@@ -110,8 +112,8 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
     if (glyph === undefined) continue;
     const scale = size / glyph.unitsPerEm;
     // The y axis of fonts points up, but the y axis of the canvas points down.
-    const positionedOutline = glyph.outline.map((line) =>
-      line.map(([glyphX, glyphY]): Point => [glyphX * scale + x, position.y - glyphY * scale]),
+    const positionedOutline = glyph.outline.map((contour) =>
+      contour.map(([glyphX, glyphY]): Point => [glyphX * scale + x, position.y - glyphY * scale]),
     );
     canvas.fillPath(positionedOutline, color);
     x += glyph.advanceWidth * scale;
@@ -208,9 +210,9 @@ for (const [firstCode, lastCode] of [
 function joinArabicLetters(letters: readonly string[]): string[] {
   const lettersAndLigatures: string[] = [];
   for (let index = 0; index < letters.length; index++) {
-    const pair = `${letters[index]}${letters[index + 1] ?? ''}`;
-    const isLigature = pair.length > 1 && arabicFormsByLetter.has(pair);
-    lettersAndLigatures.push(isLigature ? pair : (letters[index] ?? ''));
+    const letterPair = `${letters[index]}${letters[index + 1] ?? ''}`;
+    const isLigature = letterPair.length > 1 && arabicFormsByLetter.has(letterPair);
+    lettersAndLigatures.push(isLigature ? letterPair : (letters[index] ?? ''));
     if (isLigature) index++;
   }
   const canJoin = (letter = '', forms: 2 | 4) =>

@@ -19,15 +19,15 @@ export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary>
  * and never need the data.
  */
 export function createDemoLibrary(options: DemoOptions) {
-  let openedLibrary: ReturnType<typeof openDemoLibrary> | undefined;
-  const openOnce = () => {
-    openedLibrary ??= import('./demo/demo.ts').then(({ openDemoLibrary }) => openDemoLibrary(options));
-    return openedLibrary;
+  let libraryPromise: ReturnType<typeof openDemoLibrary> | undefined;
+  const openDemoLibraryOnce = () => {
+    libraryPromise ??= import('./demo/demo.ts').then(({ openDemoLibrary }) => openDemoLibrary(options));
+    return libraryPromise;
   };
   return {
     apiKey: demoKey,
-    fetch: async (request: Request) => (await openOnce()).library.fetch(request),
-    callApi: async (request: ApiRequest) => (await openOnce()).library.callApi(request),
-    close: async () => (await openedLibrary)?.library.close(),
+    fetch: async (request: Request) => (await openDemoLibraryOnce()).library.fetch(request),
+    callApi: async (request: ApiRequest) => (await openDemoLibraryOnce()).library.callApi(request),
+    close: async () => (await libraryPromise)?.library.close(),
   };
 }

@@ -41,8 +41,8 @@ export interface ServerContext {
    * Aborts when the process begins to shut down. Long calls then stop early and return the data that they have read so
    * far.
    */
-  draining: AbortSignal;
-  closing: AbortSignal;
+  drainSignal: AbortSignal;
+  closeSignal: AbortSignal;
 }
 
 /** A tool result, limited to the fields of MCP's `CallToolResult` that both supported SDK versions have. */
@@ -90,7 +90,7 @@ type CallOutcome = { result: ToolResult; logFields: Partial<CallEvent> };
  * only list the tools.
  */
 export interface CallingContext extends ServerContext, CallResources {
-  adFilters(): Promise<readonly SearchFilter[]>;
+  getAdFilters(): Promise<readonly SearchFilter[]>;
 }
 
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
@@ -139,10 +139,13 @@ async function executeCall(
     const { context, notes } = await createToolContext(runningCall, { signal, receipts, isFirstPageOnly });
     const work = () => runTool(tool, input, context);
     const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
-    const finished = form.allowsLinks ? completed : removeLinks(completed);
+    const finishedResult = form.allowsLinks ? completed : removeLinks(completed);
     const cost = receipts.buildCost(tool);
     const resultNotes = { notice: server.notice, note: notes.unconfirmedNote, output: form.output };
-    return { result: buildToolResult(resultNotes, { tool, finished }, cost), logFields: cost.receipt };
+    return {
+      result: buildToolResult(resultNotes, { tool, finishedResult }, cost),
+      logFields: cost.receipt,
+    };
   });
 }
 
@@ -162,7 +165,7 @@ function withCallDeadline<Result>(
   { server, call, tool }: RunningCall,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
-  const signals = [call.signal, server.closing];
+  const signals = [call.signal, server.closeSignal];
   return withDeadline({ signals, timeoutMs: getRemainingMs(server, call) }, (signal) =>
     work(signal).catch((error) => {
       if (error instanceof AdLibraryError || !signal.aborted) throw error;
@@ -180,7 +183,7 @@ interface ContextOptions {
    * True if the tool may use only stored data and must not send a paid request, e.g. while the price of a call is
    * estimated.
    */
-  storedOnly?: boolean;
+  forbidsPaidRequests?: boolean;
   /** True if the user agreed to pay only for the first page of results. The call then requests no further page. */
   isFirstPageOnly?: boolean;
 }
@@ -191,7 +194,7 @@ interface ContextOptions {
  */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
-  { signal, receipts, storedOnly = false, isFirstPageOnly = false }: ContextOptions,
+  { signal, receipts, forbidsPaidRequests = false, isFirstPageOnly = false }: ContextOptions,
 ) {
   const { apiKey, tenantId, connection, onProgress } = call;
   const notes: { unconfirmedNote?: string } = {};
@@ -200,7 +203,7 @@ async function createToolContext(
     tenantId,
     connection,
     signal,
-    storedOnly,
+    forbidsPaidRequests,
     onReceipt: receipts.add,
     onFailure: receipts.addFailure,
     onUnconfirmed: () => {
@@ -213,14 +216,14 @@ async function createToolContext(
     clock: () => now + server.monotonicNow() - startedAt,
     deadline: now + getRemainingMs(server, call),
     signal,
-    isEstimate: storedOnly,
+    isEstimate: forbidsPaidRequests,
     isFirstPageOnly,
     isDemo: server.notice !== undefined,
     wantsHtml: call.wantsHtml === true,
     allowsPictures: form.allowsPictures,
     cacheMs: server.cacheMs,
-    isDraining: () => server.draining.aborted || server.closing.aborted,
-    adFilters: tool.makesSeveralCalls ? await server.adFilters() : [],
+    isDraining: () => server.drainSignal.aborted || server.closeSignal.aborted,
+    adFilters: tool.makesSeveralCalls ? await server.getAdFilters() : [],
     resultTokens: form.resultTokens - receiptTokens,
     resultBytes: form.resultBytes - receiptBytes,
     getToolName,
@@ -228,7 +231,7 @@ async function createToolContext(
     isOffered: (name) => server.tools.has(name),
     explainError: (thrown) => {
       const { text, error } = explainError(thrown, listToolsForModels(server), {
-        wasSent: receipts.wasSent(),
+        wasSent: receipts.hasSentRequests(),
         resultTokens: form.resultTokens,
       });
       return { kind: error.kind, text };
@@ -252,11 +255,11 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
     return { isFirstPageOnly: false };
   const { price, balance } = await withCallDeadline(runningCall, async (deadline) => {
     const receipts = new Receipts();
-    const { context } = await createToolContext(runningCall, { signal: deadline, receipts, storedOnly: true });
+    const { context } = await createToolContext(runningCall, { signal: deadline, receipts, forbidsPaidRequests: true });
     const price = await estimatePrice({
       tool,
       input,
-      run: (estimateInput) => tool.run(estimateInput, context),
+      runWithStoredData: (estimateInput) => tool.run(estimateInput, context),
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
     const spending = await context.readSpending().catch(() => undefined);
@@ -271,7 +274,7 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
     { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
     {
       formPresenter,
-      signals: [signal, server.closing],
+      signals: [signal, server.closeSignal],
       now: server.now(),
       createId: randomUUID,
       useOnce: server.useOnce,
@@ -300,7 +303,7 @@ function limitPriceToBudgets(
  */
 const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
   api.getCredits().then(
-    ({ value }) => value.credits ?? undefined,
+    ({ validatedBody }) => validatedBody.credits ?? undefined,
     () => undefined,
   );
 
@@ -333,25 +336,25 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
  */
 function buildToolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
-  { tool, finished }: { tool: Tool; finished: FinishedResult },
-  { receipt, line }: CallCost,
+  { tool, finishedResult: toolResult }: { tool: Tool; finishedResult: FinishedResult },
+  { receipt, creditsLine }: CallCost,
 ): ToolResult {
-  const { data, text, attachments = [] } = finished;
+  const { data, text, attachments = [] } = toolResult;
   const receiptFields = { receipt, ...(notice && { notice }), ...(note && { unconfirmed: note }) };
   const demoFields = notice && { isDemo: true };
   const addStructuredContent = (structuredContent: Record<string, unknown>) =>
     output !== 'text' && { structuredContent };
-  if (tool.onlyForBoard)
+  if (tool.isOnlyForBoard)
     return {
       content: [{ type: 'text', text }],
       ...addStructuredContent(receiptFields),
       _meta: { [boardMetaKey]: { ...data, ...demoFields } },
     };
-  const fullText = joinLines([notice, text, note, line]);
+  const fullText = joinLines([notice, text, note, creditsLine]);
   const shownText = output === 'structured' ? 'The result is in structuredContent.' : fullText;
   const boardData = tool.buildBoardData && {
     tool: tool.name,
-    ...tool.buildBoardData(data, finished),
+    ...tool.buildBoardData(data, toolResult),
     receipt,
     ...demoFields,
   };
@@ -376,7 +379,7 @@ function buildErrorOutcome(
   const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
   const { result, error } = buildErrorResult(server, thrown, {
     cost,
-    wasSent: receipts.wasSent(),
+    wasSent: receipts.hasSentRequests(),
     resultTokens: form.resultTokens,
   });
   const { status, requestId } = error;
@@ -403,7 +406,7 @@ export function buildErrorResult(
 }
 
 const listToolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescription[] =>
-  [...tools.values()].filter(({ onlyForBoard }) => !onlyForBoard);
+  [...tools.values()].filter(({ isOnlyForBoard }) => !isOnlyForBoard);
 
 function createUnknownToolError(name: string, tools: readonly ToolDescription[]): AdLibraryError {
   const names = tools.map((tool) => tool.name);

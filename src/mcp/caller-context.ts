@@ -49,10 +49,23 @@ export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close
  * Opens the resources that all callers share, and returns functions that use these resources on behalf of one caller.
  */
 export function createCallerContexts(options: CallerContextOptions) {
-  const { createCallerApi, callCache, keys: acceptedKeys, meter, state, baseUrl, version, now } = options;
+  const {
+    createCallerApi,
+    callCache,
+    keys: acceptedKeys,
+    meter,
+    state,
+    baseUrl,
+    version: serverVersion,
+    now,
+  } = options;
   const adRows = createAdRowReaders(now);
   const datasetSql = createDatasetSql(adRows);
-  const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
+  const heavyCalls = new Semaphore({
+    maxRunningCalls: 16,
+    maxRunningCallsPerKey: 1,
+    workName: 'reports and batches of labels',
+  });
   return {
     /** Returns the part of the tool context that depends on the caller, e.g. the API client with the caller's key. */
     createContext(caller: Caller): CallerContext {
@@ -67,7 +80,7 @@ export function createCallerContexts(options: CallerContextOptions) {
         },
         getAdRowReader: () => adRows.forTenant(tenantId),
         getDatasetSql: () => datasetSql.forTenant(tenantId),
-        version,
+        serverVersion,
         getExports: () => state.exports.forTenant(tenantId, startedAt),
         readSpending: () => meter.readSpending({ tenantId, connection }),
         getPagePrice: async (list, items) => {
@@ -91,7 +104,7 @@ export function createCallerContexts(options: CallerContextOptions) {
      * first, so that requests of other callers are not delayed.
      */
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
-      heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
+      heavyCalls.runInSlot(tenantId, signal, () => nextTurn().then(work)),
     /**
      * Returns the files that a caller has exported. The caller can read the files only while the service accepts the
      * caller's API key.
@@ -116,7 +129,7 @@ export function createCallerContexts(options: CallerContextOptions) {
         find: async (uri) => ((await isKeyAccepted()) ? exports.find(uri) : undefined),
       };
     },
-    findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
+    findLinkedFile: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
     /**
      * Extends how long the server remembers the credits that a sign-in connection has spent. Called when the connection
      * is renewed, so that earlier spending still counts against the connection's budget.

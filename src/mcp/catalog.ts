@@ -20,7 +20,7 @@ export interface Session extends Credentials {
   waitUntilSent?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
   /** Aborts when the client closes the server's standard input, because the client can then no longer answer a form. */
-  inputEnded?: AbortSignal;
+  inputEndSignal?: AbortSignal;
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
@@ -45,10 +45,10 @@ interface CatalogOptions {
    * Returns the service's search filters that are known so far. Returns the same object until more filters become
    * known, so that callers can detect a change with `!==`.
    */
-  searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
+  getSearchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-export function createCatalog({ server, version, openCallResources, searchFilters }: CatalogOptions) {
+export function createCatalog({ server, version, openCallResources, getSearchFilters }: CatalogOptions) {
   const toolNames = describedTools.map(({ name }) => name);
   const prompts = selectPrompts((tool) => server.tools.has(tool), toolNames);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
@@ -68,27 +68,27 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     chooseResultForm(client, { ...server, output });
   // Import the modules for tool calls on the first call, because many sessions only list the tools.
-  let openingContext: ReturnType<typeof openContext> | undefined;
+  let contextPromise: ReturnType<typeof openContext> | undefined;
   const openContext = async () => {
     const [{ callTool }, callResources] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
-    const context = { ...server, ...callResources, adFilters };
+    const context = { ...server, ...callResources, getAdFilters: readAdFilters };
     return {
       ...callResources,
       callTool: async (call: ToolCall) => {
         const form = chooseForm(call);
-        const args = await convertFilterTexts(server.tools.get(call.name), call.arguments, searchFilters);
+        const args = await convertFilterTexts(server.tools.get(call.name), call.arguments, getSearchFilters);
         const result = await callTool(context, { ...call, arguments: args }, form);
         const tool = server.tools.get(call.name);
         if (tool?.createsFile && !result.isError) call.onFileCreated?.();
-        return tool?.onlyForBoard ? result : removeUnusableBoardData(result, form);
+        return tool?.isOnlyForBoard ? result : removeUnusableBoardData(result, form);
       },
     };
   };
   const getOpenCalls = () => {
-    openingContext ??= openContext();
-    return openingContext;
+    contextPromise ??= openContext();
+    return contextPromise;
   };
-  const adFilters = async () => (await searchFilters?.())?.ads ?? [];
+  const readAdFilters = async () => (await getSearchFilters?.())?.ads ?? [];
   let cachedLists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
@@ -96,7 +96,7 @@ export function createCatalog({ server, version, openCallResources, searchFilter
      * Returns the capabilities that the server announces to a client. Of all lists, only the list of resources can
      * change, because a tool call can create a file.
      */
-    capabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
+    getCapabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
       tools: {},
       prompts: {},
       resources: servesOneRequest ? {} : { listChanged: true },
@@ -111,12 +111,12 @@ export function createCatalog({ server, version, openCallResources, searchFilter
     ),
     hasTool: (name: string) => server.tools.has(name),
     /** Returns the tool list for a client. The list is cached until more search filters of the service become known. */
-    tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
-      const filters = await searchFilters?.();
+    getToolList: async (client: Pick<ToolCall, 'client' | 'output'>) => {
+      const filters = await getSearchFilters?.();
       if (cachedLists.filters !== filters) cachedLists = { filters, tools: new Map() };
       const { output, showsBoard } = chooseForm(client);
       const listKey = `${output === 'text'} ${showsBoard}`;
-      const options = { includesOutputSchemas: output !== 'text', withBoard: showsBoard, filters };
+      const options = { includesOutputSchemas: output !== 'text', includesBoard: showsBoard, filters };
       const tools = cachedLists.tools.get(listKey) ?? listTools(server.tools.values(), options);
       cachedLists.tools.set(listKey, tools);
       return tools;
@@ -132,7 +132,8 @@ export function createCatalog({ server, version, openCallResources, searchFilter
     /** The time limit of a tool call, in milliseconds. Includes the time that the call waits for a free slot. */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
-    reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
+    canToolReportProgress: (name: unknown) =>
+      typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
     /** Builds the result of a call that was rejected before its tool could run. */
     buildRejectedResult: async (error: AdLibraryError) =>
       (await import('./call-tool.ts')).buildErrorResult(server, error).result,

@@ -36,7 +36,7 @@ export interface FormAnswer {
  */
 export type FormPresenter =
   | { timing: 'duringCall'; show(form: ConfirmationForm, signal: AbortSignal): Promise<FormAnswer> }
-  | { timing: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
+  | { timing: 'betweenCalls'; userAnswer?: { signedState: string; answer: FormAnswer } | undefined };
 
 /**
  * Thrown if the client must show a form and repeat the call with the user's answer. The server then returns
@@ -49,12 +49,12 @@ export class FormNeeded extends Error {
    * A text that the client sends back with the user's answer. The server signs this text, because the client could
    * change it.
    */
-  readonly state: string;
+  readonly signedState: string;
 
-  constructor(form: ConfirmationForm, state: string) {
+  constructor(form: ConfirmationForm, signedState: string) {
     super('The person must confirm the spending.');
     this.form = form;
-    this.state = state;
+    this.signedState = signedState;
   }
 }
 
@@ -113,10 +113,10 @@ export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmO
     ).catch(() => undefined);
     return readConfirmation(spendRequest, answer);
   }
-  const { answered } = formPresenter;
-  if (answered === undefined || !(await isValidState(answered.state, spendRequest, options)))
+  const { userAnswer } = formPresenter;
+  if (userAnswer === undefined || !(await isValidState(userAnswer.signedState, spendRequest, options)))
     throw new FormNeeded(form, createSignedState(spendRequest, options));
-  return readConfirmation(spendRequest, answered.answer);
+  return readConfirmation(spendRequest, userAnswer.answer);
 }
 
 function createForm(spendRequest: SpendRequest): ConfirmationForm {
@@ -150,7 +150,7 @@ function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undef
     kind: 'credit_budget',
     limit: 'confirmation',
     isAnswered: answer !== undefined,
-    cost: describeCost(spendRequest),
+    costSentence: describeCost(spendRequest),
     wasSent: false,
   });
 }
@@ -220,7 +220,7 @@ interface EstimateOptions {
   tool: Tool;
   input: Record<string, unknown>;
   /** Runs the tool with stored and cached data only, so that running it costs nothing. */
-  run(input: Record<string, unknown>): Promise<{ data: object }>;
+  runWithStoredData(input: Record<string, unknown>): Promise<{ data: object }>;
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
@@ -229,12 +229,17 @@ interface EstimateOptions {
  * called with `maxCredits: 0`, and never spends more than `maxCredits`. Any other tool makes at most one paid request,
  * whose price is the price of the call.
  */
-export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimateOptions): Promise<PriceBounds> {
+export async function estimatePrice({
+  tool,
+  input,
+  runWithStoredData,
+  getRequestPrice,
+}: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
   const hasCreditLimit = 'maxCredits' in tool.input.shape;
   const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;
   try {
-    const { data } = await run(hasCreditLimit ? { ...input, maxCredits: 0 } : input);
+    const { data } = await runWithStoredData(hasCreditLimit ? { ...input, maxCredits: 0 } : input);
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };
     if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePriceBounds;
     return {

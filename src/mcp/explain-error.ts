@@ -40,7 +40,7 @@ export function explainError(
   const { retry, next } = findExplanation(failure);
   const maxQuoteTokens = Math.min(600, Math.floor(resultTokens / 8));
   const lines = [
-    formatHappened(failure),
+    formatFailureText(failure),
     problem,
     serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxQuoteTokens)}`,
     formatDetails(failure, maxQuoteTokens),
@@ -61,71 +61,71 @@ const retryTexts: Record<RetryAdvice, string> = {
   atACost: 'Retrying may help, but may be charged again: ask the user first.',
 };
 
-const explanations: Record<ErrorKind, { retry: RetryAdvice; happened: string; next: string }> = {
+const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string; next: string }> = {
   no_api_key: {
     retry: 'never',
-    happened: 'The API key or the service address is not set.',
+    failureText: 'The API key or the service address is not set.',
     next: 'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try this server with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
   },
   unauthorized: {
     retry: 'never',
-    happened: 'The service rejected the API key: it is wrong or has been revoked.',
+    failureText: 'The service rejected the API key: it is wrong or has been revoked.',
     next: "Ask the user to check the key in the developer portal and in this MCP server's configuration.",
   },
   payment_required: {
     retry: 'never',
-    happened: 'The account has no credits left or no active subscription.',
+    failureText: 'The account has no credits left or no active subscription.',
     next: 'get_credits and get_account show which of the two.',
   },
   forbidden: {
     retry: 'never',
-    happened: 'The API key is valid but lacks the scope this call needs.',
+    failureText: 'The API key is valid but lacks the scope this call needs.',
     next: 'Create a key with that scope in the developer portal. Other tools may still work.',
   },
   not_found: {
     retry: 'never',
-    happened: 'The service has nothing with this id.',
+    failureText: 'The service has nothing with this id.',
     next: 'Use an id from an earlier result: ad ids for get_ad, page ids for get_page, collection ids from list_collections.',
   },
   invalid_request: {
     retry: 'never',
-    happened: 'The call is not valid.',
+    failureText: 'The call is not valid.',
     next: 'Correct it as described above and call again.',
   },
   usage_limit: {
     retry: 'later',
-    happened: 'A usage limit is reached: no more credits can be spent for now.',
+    failureText: 'A usage limit is reached: no more credits can be spent for now.',
     next: 'Until the window ends, this server rejects calls that cost credits without sending them; once get_credits shows room, it sends them again.',
   },
   credit_budget: {
     retry: 'never',
-    happened: "The call would exceed this server's credit budget.",
+    failureText: "The call would exceed this server's credit budget.",
     next: 'Ask the user whether to raise AD_LIBRARY_CREDIT_BUDGET in this MCP server\'s configuration (in the host\'s form: "Credit budget") and restart it; do not work around it. Cached answers and tools that cost no credits still work.',
   },
   unavailable: {
     retry: 'now',
-    happened: 'The service failed to answer the call.',
+    failureText: 'The service failed to answer the call.',
     next: 'Try again in a minute. If it keeps failing, the problem is on the side of the service.',
   },
   unexpected_response: {
     retry: 'never',
-    happened: 'The service sent an answer that does not match its API document, so it cannot be shown.',
+    failureText: 'The service sent an answer that does not match its API document, so it cannot be shown.',
     next: 'Check that AD_LIBRARY_BASE_URL is the address of the API, not of a web page or a proxy. If it is, report this to the service.',
   },
   network: {
     retry: 'now',
-    happened: 'The service could not be reached.',
+    failureText: 'The service could not be reached.',
     next: 'Check AD_LIBRARY_BASE_URL and the network connection, then try again.',
   },
   timeout: {
     retry: 'now',
-    happened: 'The service did not answer in time.',
+    failureText: 'The service did not answer in time.',
     next: 'If it happens again, ask for less or try later.',
   },
-  busy: { retry: 'now', happened: 'This server is handling too many calls.', next: 'Try again in a few seconds.' },
+  busy: { retry: 'now', failureText: 'This server is handling too many calls.', next: 'Try again in a few seconds.' },
   internal: {
     retry: 'never',
-    happened: 'Internal server error; see the server log.',
+    failureText: 'Internal server error; see the server log.',
     next: 'Other calls may still work. If it happens again, report it together with the call.',
   },
 };
@@ -146,7 +146,7 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       if (remainingCredits === undefined) return markCostlyRetry(failure, generalExplanation);
       return {
         ...generalExplanation,
-        happened: remainingCredits > 0 ? `${subscriptionNeeded} ${remainingCredits}.` : noCredits,
+        failureText: remainingCredits > 0 ? `${subscriptionNeeded} ${remainingCredits}.` : noCredits,
       };
     }
     case 'timeout':
@@ -173,21 +173,21 @@ function explainLimit(exceeded: ExceededLimit) {
 }
 
 function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
-  const happened = 'The address of the service (AD_LIBRARY_BASE_URL) is wrong.';
+  const wrongUrlText = 'The address of the service (AD_LIBRARY_BASE_URL) is wrong.';
   if (baseUrlProblem.reason === 'endsInVersion')
     return {
-      happened,
+      failureText: wrongUrlText,
       next: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
     };
   if (baseUrlProblem.reason === 'unknownPath')
     return {
-      happened,
+      failureText: wrongUrlText,
       next: 'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
     };
   const { target } = baseUrlProblem;
   const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrusted(target, 100)}`;
   return {
-    happened,
+    failureText: wrongUrlText,
     next: `${redirect}; redirects are not followed, because they could carry the API key to another service. Ask the user whether the service has moved, and to enter its new address only if they trust it.`,
   };
 }
@@ -196,67 +196,67 @@ function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
 const isRejection = ({ kind }: Failure) => kind === 'unauthorized' || kind === 'forbidden' || kind === 'usage_limit';
 
 const undocumentedRejection = {
-  happened: 'The server at the address of the service rejected the call.',
+  failureText: 'The server at the address of the service rejected the call.',
   next: 'A proxy or a firewall may have answered instead of the API. Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.',
 };
 const wrongSettings = {
   retry: 'never' as const,
-  happened: 'Some settings of this server are wrong, so it makes no calls.',
+  failureText: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
 /** Explanations of errors in the storage of this server, by the part of the storage that failed. */
 const storageExplanations = {
   data: {
     retry: 'now',
-    happened: 'This server could not use its stored data.',
+    failureText: 'This server could not use its stored data.',
     next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
   },
   folder: {
     retry: 'later',
-    happened: 'This server cannot write the file.',
+    failureText: 'This server cannot write the file.',
     next: 'Ask the user to make the folder writable, or to choose another one in AD_LIBRARY_FILES (in the host\'s form: "Folder for files").',
   },
   full: {
     retry: 'later',
-    happened: 'The storage of this server is full.',
+    failureText: 'The storage of this server is full.',
     next: 'Tell the user.',
   },
   lock: {
     retry: 'now',
-    happened: 'Another process of this server is using the folder.',
+    failureText: 'Another process of this server is using the folder.',
     next: 'Try again in a few seconds.',
   },
   slot: {
     retry: 'now',
-    happened: 'Another call is reading the same ads.',
+    failureText: 'Another call is reading the same ads.',
     next: 'Try again when it has ended.',
   },
 } as const;
 const outOfTime = {
   retry: 'now' as const,
-  happened: 'The time for the call was over before it was done.',
+  failureText: 'The time for the call was over before it was done.',
   next: 'If it happens again, ask for less or try later.',
 };
 const tooLargeResponse = {
-  happened: 'The service sent an answer that is too large to be read.',
+  failureText: 'The service sent an answer that is too large to be read.',
   next: 'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
 };
 const noCredits = 'The account has no credits left.';
 const subscriptionNeeded = 'The call needs a subscription or more credits than the account has; credits left:';
 const overConnection = {
-  happened: 'The call would exceed the credit budget that the user gave this connection when they signed in.',
+  failureText: 'The call would exceed the credit budget that the user gave this connection when they signed in.',
   next: 'Ask the user whether to connect this server again with a larger budget; do not work around it. Cached answers and tools that cost no credits still work.',
 };
 const overMaxCredits = {
-  happened: 'The call may cost more than its maxCredits.',
+  failureText: 'The call may cost more than its maxCredits.',
   next: 'Ask the user whether to call again with a higher maxCredits.',
 };
 const declinedSpending = {
-  happened: 'The person declined to spend the credits of this call.',
+  failureText: 'The person declined to spend the credits of this call.',
   next: 'Do not repeat the call, and do not work around this decision. Ask the user how to go on.',
 };
-const explainUnansweredForm = ({ cost }: { cost: string }) => ({
-  happened: `The host showed a form about the price of this call, and nobody answered it. ${cost}`,
+const explainUnansweredForm = ({ costSentence }: { costSentence: string }) => ({
+  failureText: `The host showed a form about the price of this call, and nobody answered it. ${costSentence}`,
   next: 'Tell the user this price, and ask whether to repeat the call. Lower maxAds, maxCredits or limit costs less. If the host shows no form, the user can raise AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restart this server.',
 });
 const budgetReserved = {
@@ -265,7 +265,7 @@ const budgetReserved = {
 };
 const tightWindow = {
   retry: 'later' as const,
-  happened: 'The call costs more credits than its usage window has left.',
+  failureText: 'The call costs more credits than its usage window has left.',
   next: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
@@ -305,13 +305,13 @@ function buildErrorMeta(failure: Failure, maxDetailsTokens: number): ErrorMeta {
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)) as ErrorMeta;
 }
 
-function formatHappened(failure: Failure): string {
+function formatFailureText(failure: Failure): string {
   const { kind, status, code, wasSent } = failure;
-  const { happened } = findExplanation(failure);
-  const happenedText =
-    kind === 'network' && wasSent !== false ? 'The connection failed before the answer arrived.' : happened;
+  const { failureText } = findExplanation(failure);
+  const shownText =
+    kind === 'network' && wasSent !== false ? 'The connection failed before the answer arrived.' : failureText;
   const origin = [status && wasSent !== false && `HTTP ${status}`, code && quoteId(code)].filter(Boolean).join(', ');
-  return origin ? `${happenedText} (${origin})` : happenedText;
+  return origin ? `${shownText} (${origin})` : shownText;
 }
 
 function formatWindows(limit: ParsedUsageLimit): string {

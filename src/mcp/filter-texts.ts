@@ -12,14 +12,14 @@ import { isPlainObject } from './protocol.ts';
 export async function convertFilterTexts(
   tool: DescribedTool | undefined,
   toolArguments: unknown,
-  searchFilters: (() => Promise<SearchFilters | undefined>) | undefined,
+  getSearchFilters: (() => Promise<SearchFilters | undefined>) | undefined,
 ): Promise<unknown> {
   const properties = (tool?.inputSchema.properties ?? {}) as object;
   if (!isPlainObject(toolArguments) || !('filters' in properties)) return toolArguments;
   const [filters, split] = [parseJsonText(toolArguments.filters), parseJsonText(toolArguments.split)];
   const splitFilters = Array.isArray(split) ? split : [];
   if (![filters, ...splitFilters].some(hasTextValue)) return toolArguments;
-  const { ads = [], pages = [] } = (await searchFilters?.()) ?? {};
+  const { ads = [], pages = [] } = (await getSearchFilters?.()) ?? {};
   const describedFilters = tool?.operations.includes('searchPages') ? pages : ads;
   return {
     ...toolArguments,

@@ -22,15 +22,15 @@ export interface ListOptions {
    * False if the client cannot show the board (the interactive view of ads). The list then omits the board's tools and
    * metadata. Defaults to true.
    */
-  withBoard?: boolean;
+  includesBoard?: boolean;
   filters?: SearchFilters | undefined;
 }
 
 export function listTools(
   tools: Iterable<DescribedTool>,
-  { includesOutputSchemas, withBoard = true, filters }: ListOptions,
+  { includesOutputSchemas, includesBoard = true, filters }: ListOptions,
 ): ListedTool[] {
-  const listedTools = [...tools].filter((tool) => withBoard || !tool.onlyForBoard);
+  const listedTools = [...tools].filter((tool) => includesBoard || !tool.isOnlyForBoard);
   const { ads = [], pages = [], ...rules } = filters ?? {};
   const countableKeys = listCountableFilters(ads).map(({ key }) => key);
   const hasFiltersOf = (tool: DescribedTool, operation: OperationName) =>
@@ -56,9 +56,9 @@ export function listTools(
     inputSchema: addHints(tool.inputSchema, getArgumentHints(tool), countableKeys),
     // Omit the output schema of tools that only the board (the interactive view of ads) calls, because these tools
     // return their data in `_meta`.
-    ...(includesOutputSchemas && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
+    ...(includesOutputSchemas && !tool.isOnlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
-    ...(withBoard && buildBoardMeta(tool)),
+    ...(includesBoard && buildBoardMeta(tool)),
   }));
 }
 
@@ -66,8 +66,8 @@ export function listTools(
  * Returns the metadata that tells a host to show a tool's results on the board (the interactive view of ads). The
  * metadata has the format of MCP Apps and also an older format.
  */
-function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
-  if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
+function buildBoardMeta({ showsBoard, isOnlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
+  if (isOnlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
 }
 

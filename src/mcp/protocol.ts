@@ -124,7 +124,7 @@ export const refusedReadCode = -32_000;
  */
 export function findRequestError(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
-  const [issue] = (schema?.['~standard'].validate(request) as Validated | undefined)?.issues ?? [];
+  const [issue] = (schema?.['~standard'].validate(request) as ValidationResult | undefined)?.issues ?? [];
   if (issue === undefined) return undefined;
   const path = (issue.path ?? []).join('.').slice(0, 100);
   const isParams = path.startsWith('params');
@@ -134,7 +134,7 @@ export function findRequestError(schemas: RequestSchemas, request: { method: str
   };
 }
 
-interface Validated {
+interface ValidationResult {
   issues?: readonly { message: string; path?: readonly (string | number)[] }[];
 }
 
@@ -163,7 +163,7 @@ export function createProgressReporter(
     void pendingNotification.then(sendNextReport, sendNextReport);
   };
   return {
-    report: (progress: Progress) => {
+    reportProgress: (progress: Progress) => {
       // The protocol requires the progress value to increase with each notification.
       if (progress.progress <= lastProgress) return;
       lastProgress = progress.progress;
@@ -174,7 +174,7 @@ export function createProgressReporter(
      * Stops the progress notifications. Must be called before the response is sent, because the protocol forbids
      * progress notifications after the response.
      */
-    end: () => {
+    stopReports: () => {
       waitingReport = undefined;
     },
   };

@@ -18,7 +18,7 @@ export const receiptBytes = 1000;
 
 export interface CallCost {
   receipt: ReceiptView;
-  line: string;
+  creditsLine: string;
 }
 
 export class Receipts {
@@ -51,7 +51,7 @@ export class Receipts {
   }
 
   /** Returns true if this tool call has sent a request to the service, even if the request failed. */
-  wasSent(): boolean {
+  hasSentRequests(): boolean {
     return this.#listSentReceipts().length > 0;
   }
 
@@ -64,7 +64,7 @@ export class Receipts {
     const errorStatesCharge = failure !== undefined && failure.wasSent !== false && !failure.storage;
     if ((errorStatesCharge && sentReceipts.length === 1) || sentReceipts.every(({ charged }) => charged === 0))
       return '';
-    return this.#buildTotalCost().line;
+    return this.#buildTotalCost().creditsLine;
   }
 
   #listSentReceipts = (): Receipt[] => this.#receipts.filter(({ cached }) => !cached);
@@ -79,30 +79,36 @@ export class Receipts {
     const spent = `${charged === null ? 'at least ' : ''}${formatRounded(knownCharges)} charged`;
     const charges =
       calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
-    const unusable = this.#receipts.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
+    const unusable = this.#receipts.reduce((sum, receipt) => sum + (receipt.unusableCount ?? 0), 0);
     const receipt = { charged, remaining, cached: calls === 0, requestId, calls, ...(unusable > 0 && { unusable }) };
-    return { receipt, line: formatCreditsLine(charges, receipt, 'Last request') };
+    return { receipt, creditsLine: formatCreditsLine(charges, receipt, 'Last request') };
   }
 }
 
 const unsentReceipt: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
 function buildSingleCost(received: Receipt | undefined): CallCost {
-  const { charged = null, remaining = null, cached = false, age, unusable } = received ?? {};
+  const { charged = null, remaining = null, cached = false, ageMs, unusableCount } = received ?? {};
   const requestId = sanitizeRequestId(received);
-  const receipt = { charged, remaining, cached, requestId, ...(unusable !== undefined && { unusable }) };
+  const receipt = {
+    charged,
+    remaining,
+    cached,
+    requestId,
+    ...(unusableCount !== undefined && { unusable: unusableCount }),
+  };
   const shared = requestId === null ? '' : ' (shared with an identical call)';
-  const how = age === undefined ? shared : ` (cached ${formatAge(age)})`;
+  const how = ageMs === undefined ? shared : ` (cached ${formatAge(ageMs)})`;
   const spent = charged === null ? 'not reported for this call' : `${formatRounded(charged)} charged`;
-  return { receipt, line: formatCreditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
+  return { receipt, creditsLine: formatCreditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
 }
 
 const sanitizeRequestId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
 function formatCreditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
   const remainingText = remaining === null ? '' : `, ${formatRounded(remaining)} left`;
-  const line = `Credits: ${spent}${remainingText}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
-  return unusable === undefined ? line : `${formatUnusableItems(unusable)}\n${line}`;
+  const creditsLine = `Credits: ${spent}${remainingText}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
+  return unusable === undefined ? creditsLine : `${formatUnusableItems(unusable)}\n${creditsLine}`;
 }
 
 /**

@@ -23,9 +23,18 @@ import { createProgressReporter, type RequestSchemas, refusedReadCode } from './
 
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
-  const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest, inputEnded } =
-    session;
-  const capabilities = catalog.capabilities(session);
+  const {
+    apiKey,
+    tenantId,
+    connection,
+    waitUntilSent,
+    linkOrigin,
+    userAgent,
+    output,
+    servesOneRequest,
+    inputEndSignal,
+  } = session;
+  const capabilities = catalog.getCapabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: acceptAllValidator });
   // The client sends its name and capabilities in the handshake. Over HTTP there is no handshake, so `name` and
   // `capabilities` are undefined.
@@ -36,7 +45,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
-    tools: await catalog.tools({ client: getClientIdentity(), output }),
+    tools: await catalog.getToolList({ client: getClientIdentity(), output }),
   }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {
     const reporter = createProgressReporter(_meta, (progress) =>
@@ -44,7 +53,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     );
     const { name, arguments: args } = params;
     const responseSent = waitUntilSent?.(requestId);
-    const formPresenter = findFormPresenter(server, inputEnded);
+    const formPresenter = findFormPresenter(server, inputEndSignal);
     const caller = {
       apiKey,
       tenantId,
@@ -57,8 +66,8 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       formPresenter,
     };
     return catalog
-      .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
-      .finally(() => reporter?.end());
+      .callTool({ name, arguments: args, onProgress: reporter?.reportProgress, onFileCreated, ...caller })
+      .finally(() => reporter?.stopReports());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
@@ -95,15 +104,16 @@ const resourceNotFoundCode = -32_002;
 /**
  * Returns an object that shows forms to the user during a call. Returns undefined if the client has not announced that
  * it supports forms.
- * @param inputEnded aborts when the client can no longer send an answer
+ * @param inputEndSignal aborts when the client can no longer send an answer
  */
-function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined): FormPresenter | undefined {
+function findFormPresenter(server: Server, inputEndSignal: AbortSignal | undefined): FormPresenter | undefined {
   if (server.getClientCapabilities()?.elicitation?.form === undefined) return undefined;
   return {
     timing: 'duringCall',
     show: (form, signal) =>
-      withDeadline({ signals: inputEnded ? [signal, inputEnded] : [signal], timeoutMs: formTimeoutMs }, (formSignal) =>
-        server.elicitInput({ ...form }, { signal: formSignal, timeout: formTimeoutMs }),
+      withDeadline(
+        { signals: inputEndSignal ? [signal, inputEndSignal] : [signal], timeoutMs: formTimeoutMs },
+        (formSignal) => server.elicitInput({ ...form }, { signal: formSignal, timeout: formTimeoutMs }),
       ),
   };
 }

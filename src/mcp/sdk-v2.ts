@@ -25,7 +25,7 @@ const cacheHints = { 'tools/list': listCacheHint, 'prompts/list': listCacheHint,
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;
-  const capabilities = catalog.capabilities(session);
+  const capabilities = catalog.getCapabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   // Read the client's name and capabilities from the request, because over stdio, the SDK does not set
   // `getClientVersion()` and `getClientCapabilities()`.
@@ -37,7 +37,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
-    tools: await catalog.tools({ client: getClientIdentity(mcpReq.envelope), output }),
+    tools: await catalog.getToolList({ client: getClientIdentity(mcpReq.envelope), output }),
   }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const { id, signal, _meta } = mcpReq;
@@ -58,9 +58,9 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       formPresenter: findFormPresenter(mcpReq),
     };
     return catalog
-      .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
+      .callTool({ name, arguments: args, onProgress: reporter?.reportProgress, onFileCreated, ...caller })
       .catch(buildInputRequest)
-      .finally(() => reporter?.end());
+      .finally(() => reporter?.stopReports());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>
@@ -106,7 +106,7 @@ function findFormPresenter({ envelope, inputResponses, requestState }: ClientReq
   const formState = requestState();
   const formAnswer = inputResponse(inputResponses, formKey);
   const isAnswered = typeof formState === 'string' && formAnswer.kind === 'elicit';
-  return { timing: 'betweenCalls', ...(isAnswered && { answered: { state: formState, answer: formAnswer } }) };
+  return { timing: 'betweenCalls', ...(isAnswered && { userAnswer: { signedState: formState, answer: formAnswer } }) };
 }
 
 interface ClientRequest {
@@ -121,8 +121,8 @@ interface ClientRequest {
  */
 function buildInputRequest(error: unknown) {
   if (!(error instanceof FormNeeded)) throw error;
-  const { form, state } = error;
-  return inputRequired({ inputRequests: { [formKey]: inputRequired.elicit(form) }, requestState: state });
+  const { form, signedState } = error;
+  return inputRequired({ inputRequests: { [formKey]: inputRequired.elicit(form) }, requestState: signedState });
 }
 
 /** The fields of a request's `_meta` that identify the client. The SDK's types do not declare these fields. */

@@ -213,19 +213,19 @@ const createPublicLookup =
 /** The hosts from which pictures may be fetched, as specified by the setting `AD_LIBRARY_MEDIA_HOSTS`. */
 export interface MediaHosts {
   /** True if pictures may be fetched from all public hosts over https. */
-  public: boolean;
+  allowsPublicHosts: boolean;
   /**
    * The hosts that the setting allows by name, even in a private network or without https. An entry without a port
    * allows all ports of the host.
    */
-  listed: readonly { host: string; port?: number }[];
+  listedHosts: readonly { host: string; port?: number }[];
 }
 
 /**
  * Returns true if the setting `AD_LIBRARY_MEDIA_HOSTS` lists the host by name. Such a host may be in a private network.
  */
-const isListedHost = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
-  listed.some(
+const isListedHost = ({ listedHosts }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
+  listedHosts.some(
     (listedHost) => removeBrackets(listedHost.host) === removeBrackets(host) && (listedHost.port ?? port) === port,
   );
 
@@ -238,7 +238,7 @@ function explainForbiddenUrl(url: URL, hosts: MediaHosts): string | undefined {
   if (protocol !== 'https:' && protocol !== 'http:') return 'not a web address';
   if (username || password) return 'its address holds a user name';
   if (isListedHost(hosts, { host: hostname, port: getPort(url) })) return undefined;
-  if (!hosts.public) return 'its host is not in AD_LIBRARY_MEDIA_HOSTS';
+  if (!hosts.allowsPublicHosts) return 'its host is not in AD_LIBRARY_MEDIA_HOSTS';
   if (protocol !== 'https:') return 'its address is not https';
   return getPort(url) === 443 ? undefined : 'its port is not 443';
 }

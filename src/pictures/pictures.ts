@@ -72,7 +72,7 @@ const defaultLimits = {
    */
   drawTimeoutMs: 5000,
   /** The time after which an idle worker is stopped. */
-  idleMs: 120_000,
+  workerIdleMs: 120_000,
   /**
    * The maximum number of pictures in memory at the same time, for all tenants together. A picture counts from the time
    * it is requested until it is decoded.
@@ -100,7 +100,7 @@ export interface PictureOptions {
   userAgent: string;
   now: () => number;
   random: () => number;
-  resolve?: ResolveHost | undefined;
+  resolveHost?: ResolveHost | undefined;
   limits?: Partial<typeof defaultLimits>;
 }
 
@@ -131,29 +131,39 @@ const drawProblems = {
  * Opens the resources that all tenants share for pictures: worker threads, a cache and an HTTP agent. Pictures are
  * fetched only from hosts that the setting `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
-export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
+export function openPictures({ resolveHost = resolveInDns, ...options }: PictureOptions) {
   const { hosts, servedPictures, userAgent, now, random } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const { maxWorkers, idleMs, drawTimeoutMs, maxFetches: maxRunning, maxFetchesPerTenant: maxRunningPerKey } = limits;
+  const {
+    maxWorkers,
+    workerIdleMs,
+    drawTimeoutMs,
+    maxFetches: maxRunningCalls,
+    maxFetchesPerTenant: maxRunningCallsPerKey,
+  } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
   const getAgent = () => {
     // Make the time limit for DNS slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
     // the same time as a missing host.
-    agentPromise ??= createGuardedAgent({ hosts, resolveHost: resolve, dnsTimeoutMs: limits.nonPublicFailureMs * 0.9 });
+    agentPromise ??= createGuardedAgent({
+      hosts,
+      resolveHost,
+      dnsTimeoutMs: limits.nonPublicFailureMs * 0.9,
+    });
     return agentPromise;
   };
   // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.
   const workers = new WorkerPool<DrawRequest, DrawReply>({
     worker: workerModule,
     maxWorkers,
-    idleMs,
+    idleMs: workerIdleMs,
     workName: 'pictures',
   });
   /** Limits the number of pictures in memory. Each picture occupies a slot from its request until it is decoded. */
   const fetchSlots = new Semaphore({
-    maxRunning,
-    maxRunningPerKey,
-    maxWaiting: maxWaitingPictures,
+    maxRunningCalls,
+    maxRunningCallsPerKey,
+    maxWaitingCalls: maxWaitingPictures,
     workName: 'pictures',
   });
   const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
@@ -161,7 +171,10 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
    * The thumbnails that are being created. Concurrent calls for the same thumbnail share one promise, so that the
    * picture is fetched only once.
    */
-  const pendingThumbnails = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
+  const pendingThumbnails = new Map<
+    string,
+    { thumbnailPromise: Promise<Thumbnail>; abortController: AbortController; callerCount: number }
+  >();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const timeoutMs = request.type === 'thumbnail' ? drawTimeoutMs : 3 * drawTimeoutMs;
@@ -211,7 +224,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
    * cannot be shown. `undecodable` is set if the picture could be fetched but not decoded, so that a retry is useless.
    */
   const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
-    fetchSlots.run(tenantId, signal, async () => {
+    fetchSlots.runInSlot(tenantId, signal, async () => {
       const fetchResult = await fetchPicture(
         pictureUrl,
         { hosts, getAgent, servedPictures, userAgent, limits },
@@ -267,18 +280,22 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         timeUpSignal.throwIfAborted();
         let pendingThumbnail = pendingThumbnails.get(key);
         if (pendingThumbnail === undefined) {
-          const abort = new AbortController();
-          pendingThumbnail = { result: loadThumbnail(tenantId, pictureUrl, maxSide, abort.signal), abort, callers: 0 };
+          const abortController = new AbortController();
+          pendingThumbnail = {
+            thumbnailPromise: loadThumbnail(tenantId, pictureUrl, maxSide, abortController.signal),
+            abortController,
+            callerCount: 0,
+          };
           pendingThumbnails.set(key, pendingThumbnail);
         }
-        pendingThumbnail.callers++;
+        pendingThumbnail.callerCount++;
         try {
-          return await raceAbort(pendingThumbnail.result, timeUpSignal);
+          return await raceAbort(pendingThumbnail.thumbnailPromise, timeUpSignal);
         } finally {
-          pendingThumbnail.callers--;
-          if (pendingThumbnail.callers === 0) {
+          pendingThumbnail.callerCount--;
+          if (pendingThumbnail.callerCount === 0) {
             pendingThumbnails.delete(key);
-            pendingThumbnail.abort.abort(timeUpSignal.reason);
+            pendingThumbnail.abortController.abort(timeUpSignal.reason);
           }
         }
       } catch (error) {
@@ -310,7 +327,10 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
             tiles.map(async (tile): Promise<FetchedTile> => {
               if ('reason' in tile) return tile;
               const { pictureUrl, ...texts } = tile;
-              return { ...texts, ...(await getThumbnail(pictureUrl, { maxSide: grid.side, signal, timeUpSignal })) };
+              return {
+                ...texts,
+                ...(await getThumbnail(pictureUrl, { maxSide: grid.maxPictureSide, signal, timeUpSignal })),
+              };
             }),
           ),
         );
@@ -373,21 +393,21 @@ const maxTiles = 12;
 const columnsByTileCount = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
 /**
- * Computes the layout of a picture sheet. In the returned layout, `side` is the maximum width and height of each
- * picture, in pixels.
+ * Computes the layout of a picture sheet. In the returned layout, `maxPictureSide` is the maximum width and height of
+ * each picture, in pixels.
  */
 export function computeGrid(tileCount: number) {
   const columns = columnsByTileCount[tileCount] ?? 4;
   const [width, gap] = [1100, 14];
   const maxSide = Math.floor((width - gap * (columns + 1)) / columns);
-  return { columns, side: maxSide, width, gap, headHeight: 58, labelHeight: 34 };
+  return { columns, maxPictureSide: maxSide, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
 /**
  * The maximum width and height of a preview, in pixels. Perceptual hashes are always computed from previews, because a
  * hash depends on the size of the picture.
  */
-const previewSide = computeGrid(maxTiles).side;
+const previewSide = computeGrid(maxTiles).maxPictureSide;
 
 /**
  * Generates a random word of six letters, which is drawn on a picture sheet. A model that can repeat the word must have

@@ -93,7 +93,7 @@ type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
  * highest picture.
  */
 async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
-  const { columns, side, width, gap, headHeight, labelHeight } = grid;
+  const { columns, maxPictureSide, width, gap, headHeight, labelHeight } = grid;
   const decodedTiles: DecodedTile[] = [];
   for (const tile of tiles)
     decodedTiles.push({ tile, picture: 'jpeg' in tile ? await decodeJpeg(tile.jpeg) : undefined });
@@ -101,8 +101,8 @@ async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type
     const rowTiles = decodedTiles.slice(row * columns, (row + 1) * columns);
     const heights = rowTiles.map(({ picture }) =>
       picture
-        ? Math.max(1, Math.round(picture.height * computeScale(picture, side)))
-        : Math.min(side, missingPictureHeight),
+        ? Math.max(1, Math.round(picture.height * computeScale(picture, maxPictureSide)))
+        : Math.min(maxPictureSide, missingPictureHeight),
     );
     return { tiles: rowTiles, height: labelHeight + Math.max(...heights) };
   });
@@ -112,7 +112,12 @@ async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type
   let y = headHeight;
   for (const row of rows) {
     row.tiles.forEach((tile, column) => {
-      drawTile(canvas, tile, { x: gap + column * (side + gap), y, width: side, height: row.height }, labelHeight);
+      drawTile(
+        canvas,
+        tile,
+        { x: gap + column * (maxPictureSide + gap), y, width: maxPictureSide, height: row.height },
+        labelHeight,
+      );
     });
     y += row.height + gap;
   }
@@ -123,7 +128,8 @@ async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type
  * Computes the factor by which a picture is scaled to fit its tile. Small pictures are enlarged to at most twice their
  * size.
  */
-const computeScale = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
+const computeScale = ({ width, height }: Raster, maxPictureSide: number) =>
+  Math.min(maxPictureSide / Math.max(width, height), 2);
 
 function drawHeader(canvas: Canvas, proofWord: string, { count, grid }: { count: number; grid: Grid }): void {
   const { width, gap, headHeight } = grid;

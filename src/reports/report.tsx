@@ -65,12 +65,12 @@ export interface ReportTable {
 export interface ReportMethod {
   adCount: number;
   /** The number of ads that the tool `gather_ads` read. The other stored ads come from single searches. */
-  gatheredAds: number;
+  gatheredAdCount: number;
   gatherings: ReturnType<typeof selectPaidGatherings>;
   /** The number of gatherings (stored ad lists of searches) that the report does not list. */
-  unlistedGatherings: number;
+  unlistedGatheringCount: number;
   /** The period in which the tool `gather_ads` read the ads. Undefined if the tool was never called. */
-  period: ReturnType<typeof getReadingPeriod>;
+  readingPeriod: ReturnType<typeof getReadingPeriod>;
   /** The cost of all gatherings (stored ad lists of searches), including gatherings that the report does not list. */
   cost: ReturnType<typeof sumGatheringCharges>;
   /**
@@ -97,17 +97,17 @@ export async function writeReportPage(
   const cards: { partIndex: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const page = <Page title={head.title} contentSecurityPolicy={policy} styles={styles} />;
-  await writer.wrap(page, async () => {
-    await writer.write(<Cover head={head} />);
+  await writer.writeWrapped(page, async () => {
+    await writer.writePart(<Cover head={head} />);
     let sectionNumber = 0;
     for await (const section of sections) {
       const id = `s${++sectionNumber}`;
-      await writer.wrap(<section id={id} />, async () => {
+      await writer.writeWrapped(<section id={id} />, async () => {
         cards.push(...(await writeSection(writer, section)));
       });
     }
     await writeMethod(writer, head);
-    await writer.write(
+    await writer.writePart(
       <footer>
         Written by ad-library-mcp {head.version} on {formatDay(head.writtenAt)}. Texts and pictures of ads belong to
         their advertisers.
@@ -119,9 +119,9 @@ export async function writeReportPage(
   for (const [index, { partIndex, ad }] of cards.entries()) {
     const picture = loadedPictures[index] ?? ad.picture;
     const isPicture = picture !== undefined && 'src' in picture;
-    const isWritten = writer.rewrite(partIndex, <AdCard ad={{ ...ad, picture }} />);
+    const isWritten = writer.replacePart(partIndex, <AdCard ad={{ ...ad, picture }} />);
     if (!isWritten && isPicture)
-      writer.rewrite(partIndex, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
+      writer.replacePart(partIndex, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
     if (!isPicture) missingPictures.push(picture?.reason ?? 'the ad has no picture');
     else if (!isWritten) missingPictures.push(tooLargeReason);
     await setImmediate();
@@ -148,16 +148,16 @@ function createPageWriter() {
   }
   return {
     /**
-     * Renders an element and appends its HTML as a part of the page. Returns the index with which `rewrite` can replace
-     * this part.
+     * Renders an element and appends its HTML as a part of the page. Returns the index with which `replacePart` can
+     * replace this part.
      */
-    async write(partElement: VNode): Promise<number> {
+    async writePart(partElement: VNode): Promise<number> {
       const partIndex = appendHtml(renderToString(partElement));
       await setImmediate();
       return partIndex;
     },
     /** Writes the opening tags of an element, then the content of the element, and then its closing tags. */
-    async wrap(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
+    async writeWrapped(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
       const closingIndex = html.search(closingTagsPattern);
       appendHtml(html.slice(0, closingIndex));
@@ -166,10 +166,10 @@ function createPageWriter() {
       appendHtml(html.slice(closingIndex));
     },
     /**
-     * Replaces the part of the page for which `write` returned this index. If the page would become too large, changes
-     * nothing and returns false.
+     * Replaces the part of the page for which `writePart` returned this index. If the page would become too large,
+     * changes nothing and returns false.
      */
-    rewrite(partIndex: number, partElement: VNode): boolean {
+    replacePart(partIndex: number, partElement: VNode): boolean {
       const html = renderToString(partElement);
       const newPageBytes = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlParts[partIndex] ?? '');
       if (newPageBytes > maxBytes) return false;
@@ -214,39 +214,46 @@ function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = []
  * Describes how many ads a report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3
  * gatherings on 2026-06-14`.
  */
-function formatBasis({ adCount, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
-  if (period === undefined) return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
-  const [firstDay, lastDay] = [formatDay(period.from), formatDay(period.to)];
+function formatBasis({
+  adCount,
+  gatheredAdCount,
+  gatherings,
+  unlistedGatheringCount,
+  readingPeriod,
+}: ReportMethod): string {
+  if (readingPeriod === undefined)
+    return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
+  const [firstDay, lastDay] = [formatDay(readingPeriod.from), formatDay(readingPeriod.to)];
   const periodText = firstDay === lastDay ? `on ${firstDay}` : `from ${firstDay} to ${lastDay}`;
-  const gatheredText = gatheredAds < adCount ? `${formatNumber(gatheredAds)} of them ` : '';
-  return `${formatCount(adCount, 'ad')}, ${gatheredText}read in ${formatCount(gatherings.length + unlistedGatherings, 'gathering')} ${periodText}`;
+  const gatheredText = gatheredAdCount < adCount ? `${formatNumber(gatheredAdCount)} of them ` : '';
+  return `${formatCount(adCount, 'ad')}, ${gatheredText}read in ${formatCount(gatherings.length + unlistedGatheringCount, 'gathering')} ${periodText}`;
 }
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
   const { heading, text = '', textWrittenAt, previousFigures, charts, table, ads = [], problem } = section;
   const cards: { partIndex: number; ad: CardAd }[] = [];
   const figures = table && buildFigures(table, previousFigures?.row);
-  await writer.write(
+  await writer.writePart(
     <>
       <h2 dir="auto">{sanitizeLine(heading)}</h2>
       {figures && <Figures figures={figures} lastDay={previousFigures && formatDay(previousFigures.reportWrittenAt)} />}
       {textWrittenAt === undefined && <Prose text={text} />}
     </>,
   );
-  if (charts) await writer.write(<ChartSvg label={heading} {...charts} />);
+  if (charts) await writer.writePart(<ChartSvg label={heading} {...charts} />);
   if (table && !figures) await writeTable(writer, table, section);
   if (ads.length > 0)
-    await writer.wrap(<ul class="cards" />, async () => {
-      for (const ad of ads) cards.push({ partIndex: await writer.write(<AdCard ad={ad} />), ad });
+    await writer.writeWrapped(<ul class="cards" />, async () => {
+      for (const ad of ads) cards.push({ partIndex: await writer.writePart(<AdCard ad={ad} />), ad });
     });
   if (textWrittenAt !== undefined)
-    await writer.write(
+    await writer.writePart(
       <>
         <p class="soft">Written on {formatDay(textWrittenAt)}</p>
         <Prose text={text} />
       </>,
     );
-  if (problem) await writer.write(<p class="problem">{sanitizeLine(problem)}</p>);
+  if (problem) await writer.writePart(<p class="problem">{sanitizeLine(problem)}</p>);
   return cards;
 }
 
@@ -314,22 +321,24 @@ async function writeTable(
       rows.map((row) => row[index] ?? null),
     ),
   );
-  const tableElement = <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} formats={formats} />;
+  const tableElement = (
+    <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} columnFormats={formats} />
+  );
   const foldedTable = (
     <details>
       <summary>{formatCount(rows.length, 'row')} behind the chart</summary>
       {tableElement}
     </details>
   );
-  await writer.wrap(charts ? foldedTable : tableElement, async () => {
+  await writer.writeWrapped(charts ? foldedTable : tableElement, async () => {
     const rowsPerPart = Math.max(1, Math.floor(cellsPerPart / columns.length));
     for (let start = 0; start < rows.length; start += rowsPerPart) {
-      await writer.write(<TableRows rows={rows.slice(start, start + rowsPerPart)} formats={formats} />);
+      await writer.writePart(<TableRows rows={rows.slice(start, start + rowsPerPart)} columnFormats={formats} />);
     }
   });
   if (rowCount === rows.length) return;
   const hiddenRows = rowCount === null ? 'More than 100,000' : formatNumber(rowCount - rows.length);
-  await writer.write(<p class="soft">{hiddenRows} more rows are not shown.</p>);
+  await writer.writePart(<p class="soft">{hiddenRows} more rows are not shown.</p>);
 }
 
 const methodHeading = 'How these numbers came about';
@@ -337,26 +346,26 @@ const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Cr
 const questionFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
-  const { adCount, gatherings, unlistedGatherings, cost, writeCoverage, statements } = method;
+  const { adCount, gatherings, unlistedGatheringCount, cost, writeCoverage, statements } = method;
   const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
-  const hasParts = gatherings.some(({ parts }) => parts.length > 1);
+  const hasParts = gatherings.some(({ partGatheringIds }) => partGatheringIds.length > 1);
   const toQuestionRow = ({
     gatheredAt,
-    found,
+    matchingCount,
     adIds,
-    complete,
-    charged,
+    isComplete,
+    chargedCredits,
     ...question
   }: ReportMethod['gatherings'][number]) => [
     formatQuestion(question),
     formatDay(gatheredAt),
-    found ?? 'not stated',
+    matchingCount ?? 'not stated',
     adIds.size,
-    complete ? 'yes' : 'no',
-    charged ?? 'unknown',
+    isComplete ? 'yes' : 'no',
+    chargedCredits ?? 'unknown',
   ];
-  await writer.wrap(<section id={`s${headings.length + 1}`} class="method" />, async () => {
-    await writer.write(
+  await writer.writeWrapped(<section id={`s${headings.length + 1}`} class="method" />, async () => {
+    await writer.writePart(
       <>
         <h2>{methodHeading}</h2>
         <p>
@@ -369,13 +378,13 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
         </p>
         {gatherings.length > 0 && (
           <>
-            <Table label="Questions" columns={questionColumns} formats={questionFormats}>
-              <TableRows rows={gatherings.map(toQuestionRow)} formats={questionFormats} />
+            <Table label="Questions" columns={questionColumns} columnFormats={questionFormats}>
+              <TableRows rows={gatherings.map(toQuestionRow)} columnFormats={questionFormats} />
             </Table>
             <p>
-              {unlistedGatherings === 0
+              {unlistedGatheringCount === 0
                 ? `Reading them cost ${credits}.`
-                : `Reading them and ${formatCount(unlistedGatherings, 'earlier gathering')} that ${unlistedGatherings === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
+                : `Reading them and ${formatCount(unlistedGatheringCount, 'earlier gathering')} that ${unlistedGatheringCount === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
             </p>
           </>
         )}
@@ -383,7 +392,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
       </>,
     );
     for (const { heading, sql } of statements)
-      await writer.write(
+      await writer.writePart(
         <>
           <h3 dir="auto">{sanitizeLine(heading)}</h3>
           <pre>

@@ -68,27 +68,27 @@ export interface ClaimRequest {
    * A cached response is accepted only if it arrived after this time, in milliseconds since 1970. By default, all
    * responses are accepted.
    */
-  after?: number | undefined;
+  arrivedAfter?: number | undefined;
   /**
    * Called if the process that was sending the same call has died. `claimId` identifies the claim of that process, i.e.
    * its right to send the call.
    */
-  onLost(claimId: string): Promise<void>;
+  onProcessDied(claimId: string): Promise<void>;
 }
 
 /**
  * The right of this process to send a call. After sending the call, the process ends the claim with one of three
  * methods:
  *
- * - `put` caches the response.
- * - `forget` removes the cached response.
- * - `end` leaves the cache unchanged. Does nothing if the claim has already ended.
+ * - `cacheResponse` caches the response.
+ * - `removeResponse` removes the cached response.
+ * - `endClaim` leaves the cache unchanged. Does nothing if the claim has already ended.
  */
 export interface GrantedClaim {
   kind: 'granted';
-  put(cachedResponse: CachedResponse): Promise<void>;
-  forget(): Promise<void>;
-  end(): Promise<void>;
+  cacheResponse(cachedResponse: CachedResponse): Promise<void>;
+  removeResponse(): Promise<void>;
+  endClaim(): Promise<void>;
 }
 
 /**

@@ -20,12 +20,12 @@ export const openCursors =
         const id = hashCursor(cursor);
         const encryptedState = encryptedCursors.encrypt(id, JSON.stringify(state));
         if (encryptedState.length > cursorLimits.maxBytes / 2 || access.store.isNearlyFull()) return;
-        await access.queue.write(() => encryptedCursors.put(id, encryptedState, cursorLimits), {
+        await access.queue.write(() => encryptedCursors.putItem(id, encryptedState, cursorLimits), {
           bytes: encryptedState.length,
         });
       },
       recall: async (cursor) => {
-        const stateJson = await encryptedCursors.get(hashCursor(cursor));
+        const stateJson = await encryptedCursors.getItem(hashCursor(cursor));
         return stateJson && (JSON.parse(String(stateJson)) as CursorState);
       },
     };

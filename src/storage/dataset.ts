@@ -69,7 +69,7 @@ interface ItemBatch extends ItemSource {
    * Parses and returns the ads or pages. A dataset in memory usually calls this function only when a tool reads the
    * dataset, so that paid calls need not wait for the parsing.
    */
-  items(): readonly unknown[];
+  parseItems(): readonly unknown[];
   /** The text of the API response. Set if the text is stored until its items are parsed. */
   text?: string | undefined;
   at: number;
@@ -93,7 +93,7 @@ export interface DatasetContents extends ContentRecords {
    * The numbers of ads, advertiser pages and gatherings (stored ad lists) that were removed because the dataset reached
    * its size limit.
    */
-  evicted: { ads: number; pages: number; gatherings: number };
+  evictedCounts: { ads: number; pages: number; gatherings: number };
 }
 
 /**
@@ -106,7 +106,7 @@ export interface GatheringState {
    * A text that identifies the search by its filters or its collection. All gatherings of the same search have the same
    * text.
    */
-  question: string;
+  questionKey: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
@@ -114,25 +114,25 @@ export interface GatheringState {
    * continue it instead of starting over. False once the gathering is stuck, or once its complete result has been
    * returned.
    */
-  fresh: boolean;
+  isFresh: boolean;
   /**
    * The ids of the gatherings of all parts, if the argument `split` divided the search into smaller searches (parts).
    * The gathering of the whole search then contains no ads, because the gatherings of the parts contain them.
    */
-  parts: readonly string[];
+  partGatheringIds: readonly string[];
   /** The total number of ads that match the search, as reported by the service. Null if this number is unknown. */
-  found: number | null;
+  matchingCount: number | null;
   /** The number of different ads that the service has listed for this search so far. */
-  listed: number;
+  listedCount: number;
   /**
    * The credits that the service charged for the result pages, or null if the service did not report every charge. If a
    * search is split into parts, the gathering of the whole search includes the charges for the parts.
    */
-  charged: number | null;
+  chargedCredits: number | null;
   /** True if the service returned the same result pages repeatedly, so that the gathering cannot continue. */
-  stuck: boolean;
+  isStuck: boolean;
   /** True if the last result page has been read, so that no page remains. */
-  ended: boolean;
+  hasReadLastPage: boolean;
   /** The service's cursor for the next result page. Null if there is no next page. */
   cursor: string | null;
   /** The sequence number of the gathering. A gathering that started later has a higher number. */
@@ -141,7 +141,7 @@ export interface GatheringState {
    * The number of the latest step. Each step adds the ads from the result pages that the tool `gather_ads` has just
    * read.
    */
-  step: number;
+  stepNumber: number;
   /** The sequence number of the latest API response whose ads were added to the gathering. */
   responseSequenceNumber: number;
   startedAt: number;
@@ -173,13 +173,13 @@ export interface Gathering extends GatheringState {
    * The number of matching ads, as reported by the service. Null if this number is unknown, or if the service has
    * listed more ads than it reported.
    */
-  found: number | null;
+  matchingCount: number | null;
   /** The ids of all ads in the gathering, in lower case (see `normalizeAdId`). */
   adIds: ReadonlySet<string>;
   /** The number of ads in `adIds` that were evicted from the dataset. */
-  missing: number;
+  evictedCount: number;
   /** True if the last result page was read and every ad that the service listed is in the dataset. */
-  complete: boolean;
+  isComplete: boolean;
 }
 
 /**
@@ -241,7 +241,7 @@ export class MemoryDataset {
   highestSequenceNumber = 0;
   #changeCount = 0;
   /** The numbers of items that the shared store has evicted. Items that this object has evicted are not included. */
-  evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
+  evictedCountsInStore: DatasetContents['evictedCounts'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
     this.#maxBytes = maxBytes;
@@ -268,7 +268,7 @@ export class MemoryDataset {
    * Adds a record, i.e. a version of an ad or page, or a step of a gathering (stored ad list). Returns false if the
    * dataset already contained the record.
    */
-  apply(record: DatasetRecord): boolean {
+  applyRecord(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering')
       this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.sequenceNumber);
     const isChange =
@@ -281,7 +281,7 @@ export class MemoryDataset {
    * Yields the content of the dataset as records. If these records are applied to an empty dataset, the result is an
    * equal dataset.
    */
-  *records(): Generator<DatasetRecord> {
+  *listRecords(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
       for (const { versions, ...item } of this.#tables[kind].all())
         for (const version of [...versions, item]) yield { ...item, ...version, kind };
@@ -294,14 +294,14 @@ export class MemoryDataset {
    * hashes in `contentRecords`.
    */
   getContents(contentRecords = emptyContentRecords): DatasetContents {
-    const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
+    const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedCountsInStore];
     return {
       version: this.version,
       ...contentRecords,
       ads: ads.all(),
       pages: pages.all(),
       gatherings: gathering.all(ads),
-      evicted: {
+      evictedCounts: {
         ads: ads.evictedCount + storeEvictions.ads,
         pages: pages.evictedCount + storeEvictions.pages,
         gatherings: gathering.evictedCount + storeEvictions.gatherings,
@@ -310,10 +310,10 @@ export class MemoryDataset {
   }
 
   /**
-   * Removes an item that the shared store has evicted. Does not count the eviction, because `evictedFromStore` already
-   * does.
+   * Removes an item that the shared store has evicted. Does not count the eviction, because `evictedCountsInStore`
+   * already does.
    */
-  remove(kind: DatasetRecord['kind'], id: string): void {
+  removeItem(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
   }
 
@@ -328,7 +328,7 @@ export class MemoryDataset {
    */
   shrinkTo(targetBytes: number): void {
     const { ads, pages, gathering } = this.#tables;
-    if (this.bytes > targetBytes) for (const items of [ads, pages]) items.sort();
+    if (this.bytes > targetBytes) for (const parseItems of [ads, pages]) parseItems.sort();
     while (this.bytes > targetBytes) {
       if (!(ads.removeOldest() || pages.removeOldest() || gathering.removeOldest())) return;
       this.#changeCount++;
@@ -343,28 +343,28 @@ export class MemoryDataset {
 }
 
 /**
- * The items of an API response. If consecutive responses are identical, they are combined into one batch. `first` then
- * contains the time and the sequence number of the first of these responses.
+ * The items of an API response. If consecutive responses are identical, they are combined into one batch.
+ * `firstResponse` then contains the time and the sequence number of the first of these responses.
  */
 export interface ResponseBatch extends ItemBatch {
-  first?: { at: number; sequenceNumber: number };
+  firstResponse?: { at: number; sequenceNumber: number };
 }
 
 /**
  * Parses the items of an API response and returns one record per item. Skips invalid items, e.g. items without an id.
  */
-export function createItemRecords({ items, text: _, ...source }: ResponseBatch): DatasetRecord[] {
-  return items().flatMap((item) => createItemRecord(item, source) ?? []);
+export function createItemRecords({ parseItems, text: _, ...source }: ResponseBatch): DatasetRecord[] {
+  return parseItems().flatMap((item) => createItemRecord(item, source) ?? []);
 }
 
-type RecordSource = Omit<ResponseBatch, 'items' | 'text'>;
+type RecordSource = Omit<ResponseBatch, 'parseItems' | 'text'>;
 
-function createItemRecord(item: unknown, { type, first, ...source }: RecordSource): DatasetRecord | undefined {
+function createItemRecord(item: unknown, { type, firstResponse, ...source }: RecordSource): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const itemId = type === 'ads' ? id : pageId;
   if (typeof itemId !== 'string' || itemId.trim() === '' || isDeeperThan(maxItemDepth, item)) return;
-  const { at, sequenceNumber } = first ?? source;
+  const { at, sequenceNumber } = firstResponse ?? source;
   return { ...source, kind: type, id: itemId, since: at, sinceSequenceNumber: sequenceNumber, json: encodeJson(item) };
 }
 
@@ -496,15 +496,23 @@ class GatheringTable extends SizedTable<GatheringEntry> {
           left.sequenceNumber - right.sequenceNumber || left.startedAt - right.startedAt,
       )
       .map(({ state, adIds }): Gathering => {
-        let missing = 0;
-        for (const id of adIds) if (ads.get(id) === undefined) missing++;
-        const isTotalPlausible = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
-        const complete = state.ended && missing === 0 && adIds.size >= state.listed;
-        const visibleState = { ...state, found: isTotalPlausible ? state.found : null };
-        return { ...visibleState, state: visibleState, adIds, missing, complete, storedParts: [] };
+        let evictedCount = 0;
+        for (const id of adIds) if (ads.get(id) === undefined) evictedCount++;
+        const isTotalPlausible =
+          state.matchingCount !== null && state.matchingCount >= Math.max(adIds.size, state.listedCount);
+        const isComplete = state.hasReadLastPage && evictedCount === 0 && adIds.size >= state.listedCount;
+        const visibleState = { ...state, matchingCount: isTotalPlausible ? state.matchingCount : null };
+        return {
+          ...visibleState,
+          state: visibleState,
+          adIds,
+          evictedCount,
+          isComplete,
+          storedParts: [],
+        };
       });
     return gatherings.map((gathering) =>
-      gathering.parts.length === 0 ? gathering : combineParts(gathering, gatherings),
+      gathering.partGatheringIds.length === 0 ? gathering : combineParts(gathering, gatherings),
     );
   }
 
@@ -529,9 +537,15 @@ class GatheringTable extends SizedTable<GatheringEntry> {
    * Moves a gathering to the end of the table, so that it is evicted last. If the gathering belongs to a search that
    * was split into parts, also moves the gatherings of the whole search and of the other parts.
    */
-  #moveToEnd({ id, parts }: GatheringState): void {
-    const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
-    const idsToMove = [...wholeGatherings.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
+  #moveToEnd({ id, partGatheringIds }: GatheringState): void {
+    const wholeGatherings = [...this.entries.values()].filter(
+      ({ state }) => !state.hasReadLastPage && state.partGatheringIds.includes(id),
+    );
+    const idsToMove = [
+      ...wholeGatherings.flatMap(({ state }) => [state.id, ...state.partGatheringIds]),
+      ...partGatheringIds,
+      id,
+    ];
     for (const gatheringId of new Set(idsToMove)) {
       const entry = this.entries.get(gatheringId);
       if (entry === undefined) continue;
@@ -546,32 +560,35 @@ class GatheringTable extends SizedTable<GatheringEntry> {
  * of all parts, the sums of their counts, and the time of the oldest part.
  */
 function combineParts(gathering: Gathering, allGatherings: readonly Gathering[]): Gathering {
-  const { ended, gatheredAt } = gathering;
-  const parts = new Set(gathering.parts);
-  const storedParts = allGatherings.filter(({ id }) => parts.has(id));
-  const totals = storedParts.flatMap(({ found }) => found ?? []);
+  const { hasReadLastPage, gatheredAt } = gathering;
+  const partGatheringIds = new Set(gathering.partGatheringIds);
+  const storedParts = allGatherings.filter(({ id }) => partGatheringIds.has(id));
+  const totals = storedParts.flatMap(({ matchingCount }) => matchingCount ?? []);
   let combinedAdIds: ReadonlySet<string> | undefined;
   return {
     ...gathering,
     storedParts,
-    found: totals.length === parts.size ? sumNumbers(totals) : null,
+    matchingCount: totals.length === partGatheringIds.size ? sumNumbers(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
     // Collect the ad ids only when a caller needs them. There may be thousands of ids, and most callers need none.
     get adIds() {
       combinedAdIds ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return combinedAdIds;
     },
-    missing: sumNumbers(storedParts.map(({ missing }) => missing)),
-    complete: ended && storedParts.length === parts.size && storedParts.every(({ complete }) => complete),
+    evictedCount: sumNumbers(storedParts.map(({ evictedCount }) => evictedCount)),
+    isComplete:
+      hasReadLastPage &&
+      storedParts.length === partGatheringIds.size &&
+      storedParts.every(({ isComplete }) => isComplete),
   };
 }
 
 /**
  * Returns true if `newState` should replace the stored state. If two processes stored the same step at the same time,
- * the state with `ended` takes precedence, so that `gather_ads` does not read a completed search again.
+ * the state with `hasReadLastPage` takes precedence, so that `gather_ads` does not read a completed search again.
  */
 function isNewerState(newState: GatheringState, storedState: GatheringState): boolean {
-  if (newState.step !== storedState.step) return newState.step > storedState.step;
+  if (newState.stepNumber !== storedState.stepNumber) return newState.stepNumber > storedState.stepNumber;
   if (newState.gatheredAt !== storedState.gatheredAt) return newState.gatheredAt > storedState.gatheredAt;
-  return !storedState.ended && !isDeepStrictEqual(newState, storedState);
+  return !storedState.hasReadLastPage && !isDeepStrictEqual(newState, storedState);
 }

@@ -19,7 +19,7 @@ export interface ExportedFile {
   mimeType: string;
   bytes: number;
   /** The time at which the file was created, in milliseconds since 1970. */
-  at: number;
+  createdAt: number;
   /** The path of the file on this machine. Set only if the file was written to a folder. */
   path?: string | undefined;
   /** Describes how long the file exists, e.g. `for 7 days`. */
@@ -133,9 +133,9 @@ export const getExportsFolder = (filesFolder: string): string => join(filesFolde
 
 /**
  * Where exported files are written. Either the user has chosen a `folder`, or files go to the downloads folder in
- * `home`. Without a downloads folder, files are written to a folder in `temporary`.
+ * `homeFolder`. Without a downloads folder, files are written to a folder in `temporaryFolder`.
  */
-export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
+export type ExportTarget = { folder: string } | { homeFolder: string | undefined; temporaryFolder: string };
 
 interface ExportFolder {
   path: string;
@@ -144,35 +144,35 @@ interface ExportFolder {
    * Creates the folder if it does not exist. Returns the maximum size of a file in this folder, in bytes.
    * @throws Error if it is not safe to write to the folder
    */
-  open(): Promise<number>;
+  prepareFolder(): Promise<number>;
 }
 
 function listExportFolders(exportTarget: ExportTarget): ExportFolder[] {
   const createPermanentFolder = (path: string, createIfMissing: (path: string) => Promise<unknown>): ExportFolder => ({
     path,
     lifetimeText: 'until somebody deletes it',
-    open: () => createIfMissing(path).then(() => maxFolderBytes),
+    prepareFolder: () => createIfMissing(path).then(() => maxFolderBytes),
   });
   if ('folder' in exportTarget) return [createPermanentFolder(exportTarget.folder, createPrivateFolder)];
   // Use the downloads folder only if it exists. A home directory without a downloads folder probably belongs to a
   // service account and not to a person.
   const downloadsFolders =
-    exportTarget.home === undefined
+    exportTarget.homeFolder === undefined
       ? []
-      : [createPermanentFolder(join(exportTarget.home, 'Downloads', 'Ad Library'), createFolder)];
-  return [...downloadsFolders, createTemporaryFolder(exportTarget.temporary)];
+      : [createPermanentFolder(join(exportTarget.homeFolder, 'Downloads', 'Ad Library'), createFolder)];
+  return [...downloadsFolders, createTemporaryFolder(exportTarget.temporaryFolder)];
 }
 
 /**
  * Describes the folder for exports in the system's temporary directory. All users can write to this directory, so
- * `open` refuses the folder if another user owns it.
+ * `prepareFolder` refuses the folder if another user owns it.
  */
 function createTemporaryFolder(temporaryFolder: string): ExportFolder {
   const path = getTemporaryPath(temporaryFolder);
   return {
     path,
     lifetimeText: `for ${temporaryDays} days`,
-    open: async () => {
+    prepareFolder: async () => {
       await createFolder(path);
       await securePrivateFolder(path);
       const bytes = (await listFiles(path)).reduce((sum, { size }) => sum + size, 0);
@@ -219,7 +219,7 @@ export function openFolderExports(exportTarget: ExportTarget, now: () => number)
   const memoryExports = openMemoryExports(now).forTenant('own');
   let recentFiles: ExportedFile[] = [];
   let fileCount = 0;
-  const list = async () => recentFiles.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
+  const list = async () => recentFiles.filter(({ createdAt, ttlMs }) => Math.abs(now() - createdAt) < ttlMs);
   const exports: TenantExports = {
     create: async (newFile) => {
       const writtenFile = await writeToFirstFolder(folders, newFile);
@@ -228,13 +228,13 @@ export function openFolderExports(exportTarget: ExportTarget, now: () => number)
       if ('problem' in writtenFile) return { ...(await memoryExports.create(newFile)), ...writtenFile };
       const { path, bytes } = writtenFile;
       const { mimeType, ttlMs = exportTtlMs } = newFile;
-      const [at, name] = [now(), basename(path)];
+      const [nowMs, name] = [now(), basename(path)];
       const discard = async () => {
         recentFiles = recentFiles.filter((listedFile) => listedFile !== file);
         await rm(path, { force: true });
       };
-      const uri = formatUri(`${at.toString(36)}-${++fileCount}`, name);
-      const description = { uri, name, mimeType, at, ttlMs };
+      const uri = formatUri(`${nowMs.toString(36)}-${++fileCount}`, name);
+      const description = { uri, name, mimeType, createdAt: nowMs, ttlMs };
       const file = { ...writtenFile, ...description, readContent: () => readUnchangedFile(path, bytes), discard };
       recentFiles = [file, ...(await list())].slice(0, maxExportedFiles);
       return file;
@@ -247,16 +247,16 @@ export function openFolderExports(exportTarget: ExportTarget, now: () => number)
 
 async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: NewFile) {
   let problem = '';
-  for (const { path: folder, lifetimeText, open } of folders) {
-    let isOpen = false;
+  for (const { path: folder, lifetimeText, prepareFolder } of folders) {
+    let isFolderReady = false;
     try {
-      const maxBytes = await open();
-      isOpen = true;
+      const maxBytes = await prepareFolder();
+      isFolderReady = true;
       return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
-      // Try the next folder only if this folder cannot be used, i.e. if `open` or the file system failed. Rethrow
-      // errors that `write` itself throws.
-      if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
+      // Try the next folder only if this folder cannot be used, i.e. if `prepareFolder` or the file system
+      // failed. Rethrow errors that `write` itself throws.
+      if (isFolderReady && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
       problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }
   }
@@ -344,17 +344,21 @@ const maxTenantBytes = 64 * MB;
 const maxExportedFiles = 50;
 const exportChunkBytes = 256 * 1024;
 
-/** A record that the service has rejected an API key. `at` is the time of the rejection, in milliseconds since 1970. */
+/**
+ * A record that the service has rejected an API key. `rejectedAt` is the time of the rejection, in milliseconds since
+ * 1970.
+ */
 interface KeyRejection {
-  at: number;
+  rejectedAt: number;
 }
 
 /**
- * An exported file in the list of a tenant's files. The content of the file is stored separately, in `parts` chunks.
+ * An exported file in the list of a tenant's files. The content of the file is stored separately, in `chunkCount`
+ * chunks.
  */
-interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
+interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'createdAt' | 'ttlMs'> {
   id: string;
-  parts: number;
+  chunkCount: number;
   /**
    * The time at which the file expires, in milliseconds by the store's clock. It is 0 if the file was removed from the
    * list because of newer files.
@@ -407,7 +411,7 @@ export function openStoredExports(
     const getChunkId = (id: string, part: number) => `${id}:${part}`;
     const createExportedFile = ({
       id,
-      parts,
+      chunkCount,
       expiresAt: _,
       link,
       isLinkEnded,
@@ -418,8 +422,8 @@ export function openStoredExports(
       ...(lifetimeText && { lifetimeText }),
       readContent: async () => {
         const content: Buffer[] = [];
-        for (let part = 0; part < parts; part++) {
-          const chunk = await items.get(getChunkId(id, part));
+        for (let part = 0; part < chunkCount; part++) {
+          const chunk = await items.getItem(getChunkId(id, part));
           if (chunk === undefined) throw createGoneError();
           content.push(inflateRawSync(chunk, { maxOutputLength: exportChunkBytes }));
         }
@@ -427,8 +431,8 @@ export function openStoredExports(
       },
     });
     const readFiles = async () => {
-      const { doc = [], now } = await documents.read<StoredFileEntry[]>(listKey);
-      return doc.filter(({ expiresAt }) => expiresAt > now);
+      const { doc = [], readAt } = await documents.read<StoredFileEntry[]>(listKey);
+      return doc.filter(({ expiresAt }) => expiresAt > readAt);
     };
     const disableLinks = (shouldDisable: (file: StoredFileEntry) => boolean = () => true) =>
       documents.update<StoredFileEntry[], void>(listKey, (doc) => ({
@@ -438,21 +442,31 @@ export function openStoredExports(
       }));
     return {
       create: async ({ name: fileName, mimeType, ttlMs = exportTtlMs, write }: NewFile) => {
-        const at = clock();
-        const id = `${at.toString(36)}-${createId()}`;
-        let [bytes, parts] = [0, 0];
+        const nowMs = clock();
+        const id = `${nowMs.toString(36)}-${createId()}`;
+        let [bytes, writtenChunkCount] = [0, 0];
         await write(async (bytesToWrite) => {
           for (let start = 0; start < bytesToWrite.length; start += exportChunkBytes) {
-            const partId = getChunkId(id, parts++);
+            const partId = getChunkId(id, writtenChunkCount++);
             const body = items.encrypt(partId, deflateRawSync(bytesToWrite.subarray(start, start + exportChunkBytes)));
-            await items.put(partId, body, reduceLimitsIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
+            await items.putItem(partId, body, reduceLimitsIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
           }
           bytes += bytesToWrite.length;
         }, maxExportBytes);
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(getLinkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
-        const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
+        const description = {
+          id,
+          uri,
+          name: fileName,
+          mimeType,
+          bytes,
+          createdAt: nowMs,
+          chunkCount: writtenChunkCount,
+          ttlMs,
+          link,
+        };
         const listUpdate = await documents.update(listKey, (doc: StoredFileEntry[] = [], now) => {
           const newFile = { ...description, expiresAt: now + ttlMs };
           const allFiles = [newFile, ...doc];
@@ -469,7 +483,7 @@ export function openStoredExports(
         });
         for (const { link } of listUpdate.droppedFiles) await documents.write(getLinkKey(link), () => null);
         const { doc: lastRejection } = await documents.read<KeyRejection>(rejectionKey);
-        if (lastRejection === undefined || lastRejection.at < callStartedAt) return listUpdate.file;
+        if (lastRejection === undefined || lastRejection.rejectedAt < callStartedAt) return listUpdate.file;
         await disableLinks((file) => file.id === id);
         const { linkPath: _, ...withoutLink } = listUpdate.file;
         return withoutLink;
@@ -484,7 +498,7 @@ export function openStoredExports(
        */
       reject: async (rejectedAt: number | undefined) => {
         if (rejectedAt !== undefined)
-          await documents.write<KeyRejection>(rejectionKey, () => ({ at: rejectedAt }), linkTtlMs);
+          await documents.write<KeyRejection>(rejectionKey, () => ({ rejectedAt }), linkTtlMs);
         await disableLinks();
       },
     };

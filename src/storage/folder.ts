@@ -68,7 +68,7 @@ export function openFolderState(options: FolderOptions) {
   return {
     // Resend a call that was lost because its process was killed, if the user repeats the call. The service may charge
     // twice, but the user has seen the failure and wants a result.
-    responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, resendsLostCalls: true })),
+    responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, canResendLostCalls: true })),
     usageWindows: runQueueBefore(queue, openFullUsageWindows(keyAccess, options.monotonicNow)),
     openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
@@ -78,7 +78,8 @@ export function openFolderState(options: FolderOptions) {
         { ...keyAccess, queue: noQueue },
         {
           updateToTime: (account, at) => resetAccountOnNewDay(account, at, path),
-          onLost: (error) => warn('the cost of a call could not be recorded', { file: path, error: String(error) }),
+          onChargeLost: (error) =>
+            warn('the cost of a call could not be recorded', { file: path, error: String(error) }),
         },
       ),
   };
@@ -162,13 +163,13 @@ class FolderDatasets implements Datasets {
       });
     await this.#pendingConfirmation;
     if (!toAdd && this.#failure) throw this.#failure;
-    await this.#accountAccess.queue.runIfDue();
+    await this.#accountAccess.queue.retryWritesIfDue();
     return { ...(await this.#datasets.open({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
   }
 
   async close(): Promise<void> {
     if (this.#caller) await this.open(this.#caller).catch(() => {});
-    await Promise.all([this.#keyAccess, this.#accountAccess].map(({ queue }) => queue.run()));
+    await Promise.all([this.#keyAccess, this.#accountAccess].map(({ queue }) => queue.retryWrites()));
     await this.#datasets.close();
   }
 

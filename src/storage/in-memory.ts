@@ -56,7 +56,7 @@ export function openMemoryStore(now: () => number, options: MemoryStoreOptions =
     encryption: noEncryption,
     leases: new Leases(),
     queue: noQueue,
-    documents: new Documents({ store, encryption: noEncryption, processNow: now, maxCachedBytes: maxParsedBytes }),
+    documents: new Documents({ store, encryption: noEncryption, getProcessTime: now, maxCachedBytes: maxParsedBytes }),
     buildKey: (...parts) => parts.join(' '),
     warn: () => {},
   };

@@ -59,13 +59,13 @@ const encoder = new TextEncoder();
 
 /** Parses the stored JSON text of an ad or advertiser page. */
 export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
-  JSON.parse(toBuffer(json).toString()) as JsonObject;
+  JSON.parse(wrapInBuffer(json).toString()) as JsonObject;
 
 /**
  * Wraps bytes in a `Buffer` without copying them. The bytes are decoded as a `Buffer`, because `Buffer` decodes
  * non-ASCII text a third faster than `TextDecoder`.
  */
-const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+const wrapInBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /**
@@ -188,23 +188,23 @@ type VersionJson = Pick<ItemVersion, 'json'>;
  * URL signatures, do not count as content.
  */
 export const hasSameContent = (left: VersionJson, right: VersionJson): boolean =>
-  left.json === right.json || summarizeVersion(left).content === summarizeVersion(right).content;
+  left.json === right.json || summarizeVersion(left).contentHash === summarizeVersion(right).contentHash;
 
 /** Returns the counters of an ad version, e.g. the reach and the spend of the ad. */
-export const readVersionCounters = (version: VersionJson): CounterValues => summarizeVersion(version).counts;
+export const readVersionCounters = (version: VersionJson): CounterValues => summarizeVersion(version).counters;
 
 /**
  * Caches the hash of the content and the counters of each version. The key is the object with the JSON bytes of the
  * version. Without this cache, each read of a large dataset would parse all versions again.
  */
-const cachedVersionSummaries = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
+const cachedVersionSummaries = new WeakMap<Uint8Array, { contentHash: string; counters: CounterValues }>();
 
 function summarizeVersion({ json }: VersionJson) {
   const cachedSummary = cachedVersionSummaries.get(json);
   if (cachedSummary) return cachedSummary;
   const ad = parseItem({ json });
-  const content = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
-  const summary = { content, counts: readCounters(ad) };
+  const contentHash = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
+  const summary = { contentHash, counters: readCounters(ad) };
   cachedVersionSummaries.set(json, summary);
   return summary;
 }

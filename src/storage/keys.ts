@@ -43,7 +43,7 @@ export function createSingleUserAcceptedKeys(): AcceptedKeys {
 
 interface AcceptedKeyDocument {
   /** The time at which the service last accepted the API key, by the store's clock. */
-  at: number;
+  acceptedAt: number;
 }
 
 /**
@@ -69,10 +69,12 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
       const cachedDocument = documents.getCached<AcceptedKeyDocument>(key);
       if (
         cachedDocument?.doc &&
-        cachedDocument.now + cachedDocument.ageMs - cachedDocument.doc.at < acceptedKeyTtlMs / 2
+        cachedDocument.readAt + cachedDocument.ageMs - cachedDocument.doc.acceptedAt < acceptedKeyTtlMs / 2
       )
         return;
-      await documents.write<AcceptedKeyDocument>(key, (at) => ({ at }), acceptedKeyTtlMs).catch(() => {});
+      await documents
+        .write<AcceptedKeyDocument>(key, (acceptedAt) => ({ acceptedAt }), acceptedKeyTtlMs)
+        .catch(() => {});
     },
     remove: async (tenantId) => {
       await localKeys.remove(tenantId);

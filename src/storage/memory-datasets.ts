@@ -76,7 +76,7 @@ export class MemoryDatasets implements Datasets {
   readonly #unparsedResponses = new Map<string, UnparsedResponse[]>();
   #unparsedChars = 0;
   #parseTimer: NodeJS.Timeout | undefined;
-  #bytes = 0;
+  #datasetBytes = 0;
   #lastSequenceNumber = 0;
 
   constructor({ maxBytes = 256 * MB, maxBytesEach }: { maxBytes?: number; maxBytesEach?: number } = {}) {
@@ -91,7 +91,7 @@ export class MemoryDatasets implements Datasets {
    */
   get bytes(): number {
     for (const tenantId of this.#unparsedResponses.keys()) this.#parseResponses(tenantId);
-    return this.#bytes;
+    return this.#datasetBytes;
   }
 
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
@@ -124,13 +124,13 @@ export class MemoryDatasets implements Datasets {
     this.#unparsedResponses.set(tenantId, unparsedResponses);
     const lastResponse = unparsedResponses.at(-1);
     if (lastResponse && isRepeatedResponse(lastResponse.batch, batch)) {
-      const { at, sequenceNumber, first = { at, sequenceNumber } } = lastResponse.batch;
+      const { at, sequenceNumber, firstResponse = { at, sequenceNumber } } = lastResponse.batch;
       lastResponse.batch = {
         ...lastResponse.batch,
         at: batch.at,
         sequenceNumber: batch.sequenceNumber,
         requestId: batch.requestId,
-        first,
+        firstResponse,
       };
       return;
     }
@@ -172,22 +172,22 @@ export class MemoryDatasets implements Datasets {
   #applyRecords(tenantId: string, records: readonly DatasetRecord[]): void {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(this.#maxBytesEach);
     this.#resize(tenantId, dataset, () => {
-      for (const record of records) dataset.apply(record);
+      for (const record of records) dataset.applyRecord(record);
       this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
       dataset.shrinkIfTooLarge();
     });
-    while (this.#bytes > this.#maxBytes) {
+    while (this.#datasetBytes > this.#maxBytes) {
       const largest = [...this.#datasets].reduce((left, right) => (right[1].bytes > left[1].bytes ? right : left));
       this.#resize(...largest, () => largest[1].shrinkTo(shrinkFactor * largest[1].bytes));
     }
   }
 
   #resize(tenantId: string, dataset: MemoryDataset, change: () => void): void {
-    if (this.#datasets.has(tenantId)) this.#bytes -= dataset.bytes;
+    if (this.#datasets.has(tenantId)) this.#datasetBytes -= dataset.bytes;
     change();
     if (dataset.isEmpty) this.#datasets.delete(tenantId);
     else this.#datasets.set(tenantId, dataset);
-    if (!dataset.isEmpty) this.#bytes += dataset.bytes;
+    if (!dataset.isEmpty) this.#datasetBytes += dataset.bytes;
   }
 
   /**
@@ -197,6 +197,6 @@ export class MemoryDatasets implements Datasets {
   #computeAvailableBytes(tenantId: string): number {
     const datasetBytes = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenantCount = this.#datasets.size + (datasetBytes === 0 ? 1 : 0);
-    return Math.max(this.#maxBytes / tenantCount, this.#maxBytes - (this.#bytes - datasetBytes));
+    return Math.max(this.#maxBytes / tenantCount, this.#maxBytes - (this.#datasetBytes - datasetBytes));
   }
 }

@@ -19,32 +19,34 @@ const maxRememberedRemovals = 10_000;
 /** Creates a cache of API responses in the memory of this process. */
 export function createMemoryResponseCache(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedResponse>(options);
-  const removalNumbers = new LRUCache<string, number>(limitEntries(maxRememberedRemovals));
+  const removalNumberByGroup = new LRUCache<string, number>(limitEntries(maxRememberedRemovals));
   let removalCount = 0;
-  const put = (tenantId: string, name: string, value: CachedResponse) =>
-    cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.response.raw) + responseOverheadBytes });
-  const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
+  const cacheResponse = (tenantId: string, name: string, value: CachedResponse) =>
+    cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.response.rawBody) + responseOverheadBytes });
+  const removeResponse = (tenantId: string, name: string) => cache.remove(tenantId, name);
   const responseCache: ResponseCache = {
     resolveName: async (tenantId, { group, fingerprint }) =>
-      group === undefined ? fingerprint : `${group} ${removalNumbers.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
+      group === undefined
+        ? fingerprint
+        : `${group} ${removalNumberByGroup.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
     get: async (tenantId, name) => cache.get(tenantId, name),
-    claim: async ({ owner: { tenantId } }, name, { after = Number.NEGATIVE_INFINITY }) => {
+    claim: async ({ owner: { tenantId } }, name, { arrivedAfter = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return uncachedClaim;
       const cachedResponse = cache.get(tenantId, name);
-      if (cachedResponse && isNewerThan(cachedResponse, after, options.now()))
+      if (cachedResponse && isNewerThan(cachedResponse, arrivedAfter, options.now()))
         return { kind: 'cached', cachedResponse };
       return {
         ...uncachedClaim,
-        put: async (newResponse) => put(tenantId, name, newResponse),
-        forget: async () => forget(tenantId, name),
+        cacheResponse: async (newResponse) => cacheResponse(tenantId, name, newResponse),
+        removeResponse: async () => removeResponse(tenantId, name),
       };
     },
     forgetGroup: async (tenantId, group) => {
-      removalNumbers.set(`${tenantId} ${group}`, ++removalCount);
+      removalNumberByGroup.set(`${tenantId} ${group}`, ++removalCount);
       cache.removeByPrefix(tenantId, `${group} `);
     },
   };
-  return { ...responseCache, put, forget };
+  return { ...responseCache, put: cacheResponse, forget: removeResponse };
 }
 
 /**
@@ -59,7 +61,7 @@ export const isNewerThan = ({ arrivedAt }: CachedResponse, referenceTime: number
  */
 const uncachedClaim: Extract<ClaimResult, { kind: 'granted' }> = {
   kind: 'granted',
-  put: async () => {},
-  forget: async () => {},
-  end: async () => {},
+  cacheResponse: async () => {},
+  removeResponse: async () => {},
+  endClaim: async () => {},
 };

@@ -33,7 +33,7 @@ interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'a
    */
   hasDailyBudget: boolean | undefined;
   /** The state that this process shares with other replicas of the server. Undefined if the process shares no state. */
-  shared: ReplicaState | undefined;
+  replicaState: ReplicaState | undefined;
 }
 
 /**
@@ -41,8 +41,8 @@ interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'a
  * the memory of this process.
  */
 export function openState(options: OpenStateOptions): ServerState {
-  const { baseUrl, apiKey, shared, now, folder, exportTarget, hasDailyBudget } = options;
-  if (shared) return shared.state(options);
+  const { baseUrl, apiKey, replicaState, now, folder, exportTarget, hasDailyBudget } = options;
+  if (replicaState) return replicaState.state(options);
   const state = openMemoryState(options);
   if (exportTarget) state.exports = openFolderExports(exportTarget, now);
   if (folder === undefined || baseUrl === undefined || apiKey === undefined) return state;

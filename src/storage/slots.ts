@@ -29,8 +29,8 @@ const slotTtlMs = 3_600_000;
  */
 export function openSlots({ documents, leases, queue, buildKey }: StoreAccess): Slots {
   return {
-    acquire: async (name, signal) => {
-      const [id, key] = [randomUUID(), buildKey(name, 'slot')];
+    acquire: async (slotName, signal) => {
+      const [id, key] = [randomUUID(), buildKey(slotName, 'slot')];
       leases.open(id);
       const isTaken = (slot: StoredSlot, now: number) =>
         slot.id !== id && !leases.isClosed(slot.id, slot) && !leases.isAbandoned(slot, now);
@@ -43,7 +43,7 @@ export function openSlots({ documents, leases, queue, buildKey }: StoreAccess): 
         for (;;) {
           const takenVersion = await documents.update<StoredSlot, string | undefined>(key, (slot, now, version) => {
             if (slot && isTaken(slot, now)) return { result: version };
-            return { next: { id, owner: leases.owner, at: now }, ttlMs: slotTtlMs, result: undefined };
+            return { next: { id, owner: leases.owner, takenAt: now }, ttlMs: slotTtlMs, result: undefined };
           });
           if (takenVersion === undefined) return releaseSlot;
           await documents.waitForChange(key, takenVersion, signal);

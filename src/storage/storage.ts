@@ -112,18 +112,18 @@ export interface ItemsChunk {
   generation: string;
   items: (Item & { id: string })[];
   /** The sequence number of the newest evicted item. All items with this or a lower number have been evicted. */
-  evictedThrough: number;
+  lastEvictedSequenceNumber: number;
   /**
    * The number of items that were evicted since the collection was created, grouped by the first character of the item
    * ids, e.g. `{ a: 12 }`.
    */
   evictedCounts: Record<string, number>;
   /** True if the collection has no items after this chunk. */
-  isLast: boolean;
+  isLastChunk: boolean;
 }
 
 /** The maximum number of items and bytes in a chunk. A chunk ends with the item that reaches one of these limits. */
-export const chunkLimits = { items: 1000, bytes: 1024 * 1024 };
+export const chunkLimits = { maxItems: 1000, maxBytes: 1024 * 1024 };
 
 /** A driver that opens stores on one kind of server, e.g. Redis or PostgreSQL. */
 export interface StoreDriver {

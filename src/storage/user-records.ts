@@ -61,8 +61,8 @@ interface StoredRecords {
  */
 async function readRecords({ documents, buildKey }: StoreAccess, tenantId: string, kind: RecordKind) {
   const documentKey = buildKey(tenantId, 'own', kind);
-  const { doc, now, version } = await documents.read<StoredRecords>(documentKey);
-  if (doc && now - doc.usedAt > minUseUpdateIntervalMs)
+  const { doc, readAt, version } = await documents.read<StoredRecords>(documentKey);
+  if (doc && readAt - doc.usedAt > minUseUpdateIntervalMs)
     documents
       .update<StoredRecords, void>(documentKey, (doc, now) => ({
         ...(doc && { next: { ...doc, usedAt: now }, ttlMs: recordTtlMs }),
@@ -74,15 +74,15 @@ async function readRecords({ documents, buildKey }: StoreAccess, tenantId: strin
 
 /** Reads the labels and picture hashes of a tenant (API key). They are part of each snapshot of the stored ads. */
 export async function readContentRecords(access: StoreAccess, tenantId: string): Promise<ContentRecords> {
-  const [labels, pictures] = await Promise.all([
+  const [labels, pictureHashes] = await Promise.all([
     readRecords(access, tenantId, 'label'),
     readRecords(access, tenantId, 'picture'),
   ]);
   return {
     labels: labels.records,
     labelsVersion: labels.version,
-    pictures: pictures.records,
-    picturesVersion: pictures.version,
+    pictureHashes: pictureHashes.records,
+    pictureHashesVersion: pictureHashes.version,
   };
 }
 
@@ -98,17 +98,17 @@ export interface ContentRecords {
    * The perceptual hashes of ad pictures, as computed by `computePerceptualHash`. The map keys are ad ids in lower
    * case.
    */
-  pictures: RecordsById;
+  pictureHashes: RecordsById;
   /** A version that changes whenever a picture hash changes. The version is part of cache keys. */
-  picturesVersion: string;
+  pictureHashesVersion: string;
 }
 
 /** The content records of an API key that has no labels and no picture hashes. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
-  pictures: new Map(),
-  picturesVersion: '',
+  pictureHashes: new Map(),
+  pictureHashesVersion: '',
 };
 
 /** Opens the labels, watches (repeated searches), reports and picture hashes of a tenant (API key) in a store. */

@@ -98,13 +98,13 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
       continue;
     }
     try {
-      const { value, repeated } = await context.api.addCollectionItem({
+      const { validatedBody, wasRepeated } = await context.api.addCollectionItem({
         path: { collectionId },
         body: { itemType, itemId },
       });
-      const { added } = value;
-      if (value.collection) collection = buildCollectionView(value.collection);
-      items.push({ itemId, added, ...(repeated && !added && { problem: unknownOutcomeNote }) });
+      const { added } = validatedBody;
+      if (validatedBody.collection) collection = buildCollectionView(validatedBody.collection);
+      items.push({ itemId, added, ...(wasRepeated && !added && { problem: unknownOutcomeNote }) });
     } catch (error) {
       firstError ??= error;
       const failureStop = classifyFailure(error, context);

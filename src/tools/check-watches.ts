@@ -311,12 +311,13 @@ async function writeMailFile(views: readonly CheckDescription[], context: ToolCo
   for (const [index, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[index] };
   const { renderMail } = await import('../watches/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, sentences: lines, groups }));
-  const { now: checkedAt, isDemo, version } = context;
+  const { now: checkedAt, isDemo, serverVersion } = context;
   return context.getExports().create({
     name: `check-${formatDay(checkedAt)}.html`,
     mimeType: 'text/html',
     ttlMs: reportTtlMs,
-    write: (writeChunk) => writeChunk(Buffer.from(renderMail({ writtenAt: checkedAt, isDemo, version, watches }))),
+    write: (writeChunk) =>
+      writeChunk(Buffer.from(renderMail({ writtenAt: checkedAt, isDemo, version: serverVersion, watches }))),
   });
 }
 
@@ -329,8 +330,8 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
   const groups = check && contents ? collectReportedAds(check, contents, context.now) : [];
   const { gathering, previousCheck, changes } = check ?? {};
-  const complete = gathering?.complete ?? false;
-  const comparedCheck = check ? previousCheck : watch.complete[0];
+  const complete = gathering?.isComplete ?? false;
+  const comparedCheck = check ? previousCheck : watch.completeChecks[0];
   // A check that read no ads found no changes, so its lists are empty. Without an earlier check to compare with, the
   // changes are unknown, so there are no lists.
   const defaultIds = check === undefined && comparedCheck !== undefined ? [] : undefined;
@@ -339,13 +340,13 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     changed: changes?.updatedIds ?? defaultIds,
     gone: complete ? changes?.goneIds : undefined,
   };
-  const counterChanges = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
+  const counterChanges = changes && Object.keys(changes.counterChanges).length > 0 ? changes.counterChanges : undefined;
   const omittedIdCounts = Object.entries(ids).flatMap(([list, listedIds = []]) =>
     listedIds.length > maxListedIds ? [[list, listedIds.length - maxListedIds]] : [],
   );
   const listFirstIds = (ids: readonly string[] | undefined) => ids?.slice(0, maxListedIds).map(sanitizeId) ?? null;
   const { next: _, problem, ...stopped } = buildStopFields(stopInfo, context);
-  const totalAds = gathering?.found ?? null;
+  const totalAds = gathering?.matchingCount ?? null;
   const read = gathering?.adIds.size ?? 0;
   const data = {
     name: watch.name,
@@ -359,7 +360,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     complete,
     ...stopped,
     ...(problem && !checkedWatch.isSkipped && { problem }),
-    since: comparedCheck ? formatIsoTime(comparedCheck.at) : null,
+    since: comparedCheck ? formatIsoTime(comparedCheck.readAt) : null,
     ...(typicalLaunches && { usual: typicalLaunches }),
     ...(checkedWatch.usesStoredAds && gathering && { note: formatReadingTimeNote(gathering) }),
     ...(gathering && { gathering: gathering.id }),
@@ -369,7 +370,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     `${formatNumber(ids.changed?.length ?? 0)} changed`,
     ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
-  const changesText = changeTexts ? `${changeTexts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
+  const changesText = changeTexts ? `${changeTexts.join(', ')} since ${formatMinute(previousCheck.readAt)}; ` : '';
   const sizeText = `${formatCount(read, 'ad')} read${totalAds === null ? '' : ` of ${formatNumber(totalAds)} found`}`;
   const stateText = complete ? 'complete' : `not complete, stopped: ${stopInfo.reason}`;
   const statusSentences = [`${changesText}${sizeText}, ${stateText}.`, ...listCheckNotes(checkedWatch), data.problem];
@@ -379,7 +380,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     counterChanges && formatCounterChanges(counterChanges),
     data.more?.new &&
       context.isOffered('query_ads') &&
-      `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${previousCheck?.gathering}'`,
+      `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${previousCheck?.gatheringId}'`,
   ].filter((line) => typeof line === 'string');
   return { data, lines, groups };
 }
@@ -392,13 +393,13 @@ function listCheckNotes({
   usesStoredAds,
 }: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, incomparableCheck } = check ?? {};
-  const complete = gathering?.complete;
+  const complete = gathering?.isComplete;
   const limitNote =
     stopInfo.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
   const continuationNote = 'check_watches goes on with it within a day; later it starts over.';
   return [
     incomparableCheck &&
-      `The ads of the check of ${formatMinute(incomparableCheck.at)} are no longer stored, so this check counts as the first.`,
+      `The ads of the check of ${formatMinute(incomparableCheck.readAt)} are no longer stored, so this check counts as the first.`,
     complete && !changes && !incomparableCheck && 'First check: the next one reports changes.',
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',

@@ -34,7 +34,7 @@ import {
   type Filters,
   findCountableFilter,
 } from './filter-values.ts';
-import { getItemTokens } from './pager.ts';
+import { getMaxItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 const CountFields = z.looseObject({
@@ -130,7 +130,7 @@ export const countAds = defineTool({
     if (estimate)
       return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${formatPrice(estimate)}. Nothing was sent.`;
     const notesOfTotal = total.notes ?? [];
-    const maxFilterTokens = Math.max(8, getItemTokens(context) / counts.length - tokensBesideFilters);
+    const maxFilterTokens = Math.max(8, getMaxItemTokens(context) / counts.length - tokensBesideFilters);
     return joinLines([
       total.total === null ? noTotalText : `${formatCount(total.total, 'ad')} in all${formatRemarks(total)}.`,
       ...formatServiceNotes(total),
@@ -183,14 +183,22 @@ const countMatchingAds = async (filters: Filters, countContext: CountContext): P
  * Counts the matching ads with a search for one ad, because the response also contains the total.
  * @param countBy a filter key, e.g. `active`. The service then also counts the ads for each value of this key.
  */
-async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
+async function countBySearch(
+  filters: Filters,
+  { api, callBudget, now, fresh: ignoresCache }: CountContext,
+  countBy?: string,
+) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
-  const response: ApiResponse<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
-  const { items, counts } = response.raw as { items: readonly AdDates[]; counts?: unknown };
+  const response: ApiResponse<'searchAds'> = await api.searchAds({
+    body,
+    ignoresCache,
+    creditLimit: callBudget,
+  });
+  const { items, counts } = response.rawBody as { items: readonly AdDates[]; counts?: unknown };
   return {
     total: readTotalHits(response) ?? null,
     countedAt: getResponseTime(response, now),
-    ...readServiceNotes(response.raw),
+    ...readServiceNotes(response.rawBody),
     lastSeen: summarizeLastSeenDays(items),
     valueCounts: countBy === undefined ? undefined : parseValueCounts(counts),
   };
@@ -231,16 +239,16 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   if (contents === undefined) return;
   const isRecent = (ageMs: number) => ageMs >= -maxClockDifferenceMs && ageMs <= maxGatheringAgeMs;
   const gathering = findGatherings(contents, { filters }).find(
-    (candidate) => candidate.complete && isRecent(now - candidate.gatheredAt),
+    (candidate) => candidate.isComplete && isRecent(now - candidate.gatheredAt),
   );
   if (gathering === undefined) return;
-  const { gatheredAt, adIds, found } = gathering;
+  const { gatheredAt, adIds, matchingCount } = gathering;
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
     // The reported total may be smaller than the number of ads that were read. Therefore, return at least the number of
     // read ads.
-    total: Math.max(found ?? 0, adIds.size),
+    total: Math.max(matchingCount ?? 0, adIds.size),
     countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
     lastSeen: summarizeLastSeenDays(ads.map((item) => parseItem(item) as AdDates)),

@@ -17,7 +17,7 @@ export async function readCoverageInput(
   if (incompleteGatherings.length === 0) return { contents, adFacts: await rowReader.readFacts(contents) };
   const prices = await Promise.all(
     incompleteGatherings.map(async (gathering) => {
-      const price = gathering.ended
+      const price = gathering.hasReadLastPage
         ? undefined
         : await estimateRemainingAds(getQuestion(gathering), contents, false, context);
       return [gathering.id, price] as const;

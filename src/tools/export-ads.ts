@@ -84,7 +84,7 @@ export const exportAds = defineTool({
     }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: requestedName }, context) {
     checkSelectionArguments([], { sql, sheets });
-    const { signal, now, version } = context;
+    const { signal, now: exportedAt, serverVersion } = context;
     const sheetsToExport = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.openDataset()).readContents();
     const coverageInput = await readCoverageInput(contents, context);
@@ -99,20 +99,28 @@ export const exportAds = defineTool({
       return {
         coverage,
         isAboutAds,
-        note: buildMethodNote({ contents, coverage, exportedStatements: exportedSheets, adIds, now, version }),
+        note: buildMethodNote({
+          contents,
+          coverage,
+          exportedStatements: exportedSheets,
+          adIds,
+          exportedAt,
+          serverVersion,
+        }),
       };
     };
     const exports = context.getExports();
     let counts: ExportCounts[] = [];
     const file = await exports.create({
-      name: `${requestedName ?? `ads-${formatDay(now)}`}.${format}`,
+      name: `${requestedName ?? `ads-${formatDay(exportedAt)}`}.${format}`,
       companionEnding: methodNoteEnding,
       mimeType: mimeTypes[format],
       write: async (writeChunk, maxBytes) => {
         const statements = sheetsToExport.map(
           (statement): ExportStatement => ({
             ...statement,
-            run: (readRows) => context.getDatasetSql().export(contents, { sql: statement.sql, signal }, readRows),
+            runStatement: (readRows) =>
+              context.getDatasetSql().exportRows(contents, { sql: statement.sql, signal }, readRows),
           }),
         );
         const method = (exportedStatements: readonly ExportCounts[]) =>
@@ -134,16 +142,19 @@ export const exportAds = defineTool({
         throw error;
       });
     const rows = sumNumbers(counts.map((statement) => statement.rowCount));
-    const truncatedCells = sumNumbers(counts.map((statement) => statement.truncatedCells));
+    const truncatedCellCount = sumNumbers(counts.map((statement) => statement.truncatedCellCount));
     const firstRowsBySheet = counts.map((statement) =>
-      selectFirstRows({ columns: statement.columns, firstRows: statement.firstRows }, firstRowsTokens / counts.length),
+      selectFirstRows(
+        { columns: statement.columns, firstRows: statement.firstRows },
+        maxFirstRowsTokens / counts.length,
+      ),
     );
     const sheetViews = counts.map((statement, index) => ({
       name: statement.name,
       rows: statement.rowCount,
       ...firstRowsBySheet[index],
     }));
-    const cutText = `${formatCount(truncatedCells, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
+    const cutText = `${formatCount(truncatedCellCount, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
         ...buildFileAddressFields(file, context),
@@ -152,7 +163,7 @@ export const exportAds = defineTool({
         ...(sheets ? { sheets: sheetViews } : firstRowsBySheet[0]),
         coverage,
         methods: noteFile.uri,
-        ...(truncatedCells > 0 && { cut: truncatedCells }),
+        ...(truncatedCellCount > 0 && { cut: truncatedCellCount }),
       },
       text: joinLines([
         ...emptyResultNotes,
@@ -160,7 +171,7 @@ export const exportAds = defineTool({
         ...sheetViews.map((sheetView) =>
           formatFirstRows(sheetView, sheets && `${quote(sheetView.name)}, ${formatCount(sheetView.rows, 'row')}`),
         ),
-        truncatedCells > 0 && cutText,
+        truncatedCellCount > 0 && cutText,
         isAboutAds && formatCoverage(coverage, emptyResultNotes),
       ]),
       attachments: [createResourceLink(file), createResourceLink(noteFile)],
@@ -168,7 +179,7 @@ export const exportAds = defineTool({
   },
 });
 
-const firstRowsTokens = 600;
+const maxFirstRowsTokens = 600;
 
 /**
  * Returns the ids of all exported ads, in lower case. Ignores ids without an ad in the dataset, because a column `id`

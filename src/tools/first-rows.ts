@@ -40,7 +40,7 @@ export function selectFirstRows(
     .map((row) => row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCellChars) : cell)));
   return {
     columns: columnNames,
-    first: rows.slice(0, countFittingItems({ items: rows, maxTokens, render: JSON.stringify })),
+    first: rows.slice(0, countFittingItems({ items: rows, maxTokens, renderItems: JSON.stringify })),
   };
 }
 

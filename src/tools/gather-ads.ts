@@ -73,7 +73,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   const { question, maxCredits } = request;
   const contentsBefore = await (await context.openDataset()).readContents();
   return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
-    const hasEnded = openedGathering.parts.every(({ state }) => state.ended);
+    const hasEnded = openedGathering.parts.every(({ state }) => state.hasReadLastPage);
     if (maxCredits === 0 && !hasEnded) return estimateGathering(request, openedGathering, context);
     if (maxCredits === undefined && !hasEnded) await requireFreeReading(question, context);
     const gatherResult = await readPages();
@@ -118,7 +118,7 @@ async function describeMissingAds(
   remainingPrice: RemainingPrice | undefined,
   { getAdRowReader }: ToolContext,
 ): Promise<string | undefined> {
-  if (gathering.complete) return undefined;
+  if (gathering.isComplete) return undefined;
   const rowReader = getAdRowReader();
   const [facts, orders] = [await rowReader.readFacts(contents), await rowReader.readListingOrders(contents)];
   return describeGathering(gathering, {
@@ -126,7 +126,7 @@ async function describeMissingAds(
     adFacts: facts,
     listingOrders: orders,
     remainingPrices: new Map([[gathering.id, remainingPrice]]),
-  }).missing;
+  }).missingAdsNote;
 }
 
 /**
@@ -316,7 +316,7 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
     parts.map(async ({ question, state, storedGathering }) => {
       const ids: ReadonlySet<string> = storedGathering?.adIds ?? new Set();
       const readCount = ids.size;
-      const knownTotal = storedGathering?.found ?? (state.ended ? readCount : null);
+      const knownTotal = storedGathering?.matchingCount ?? (state.hasReadLastPage ? readCount : null);
       const total =
         knownTotal === null
           ? await findKnownTotal(question, contents, context)
@@ -325,20 +325,20 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
        * The number of ads that the service has listed for this part of the search, including ads that were later
        * removed from the dataset.
        */
-      const listedCount = Math.max(readCount, state.listed);
+      const listedCount = Math.max(readCount, state.listedCount);
       /** True if the total is known before the first page is read. The estimated price is then more exact. */
       const isTotalKnown = total !== undefined;
-      return { question, ids, readCount, listedCount, hasEnded: state.ended, total, isTotalKnown };
+      return { question, ids, readCount, listedCount, hasEnded: state.hasReadLastPage, total, isTotalKnown };
     }),
   );
 
 async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { api }: ToolContext) {
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
-  const { value, raw } = await api.listCollections();
-  const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
+  const { validatedBody, rawBody } = await api.listCollections();
+  const collection = validatedBody.items.find(({ id }) => id?.toLowerCase() === collectionId);
   // According to the API document, this list has no further pages. If the response announces another page anyway, that
   // page may contain the collection, so do not report an error.
-  const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
+  const { hasMore, cursor } = rawBody as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });
   return parseCount(collection?.adCount);

@@ -12,8 +12,8 @@ export const getAccount = defineTool({
   input: noArguments,
   createOutputSchema: getAccountViewSchema,
   async run(_, { api }) {
-    const { raw } = await api.getAccount();
-    return { data: buildAccountView(raw) };
+    const { rawBody } = await api.getAccount();
+    return { data: buildAccountView(rawBody) };
   },
   render: formatAccount,
 });

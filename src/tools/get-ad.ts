@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { buildAdView, formatAd, getAdViewSchema } from '../views/ad.ts';
 import type { DetailLevel } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
-import { getItemTokens } from './pager.ts';
+import { getMaxItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getAd = defineTool({
@@ -19,14 +19,18 @@ export const getAd = defineTool({
       ad: getAdViewSchema().describe('The ad.'),
       seenIn: z.string().optional().describe('With seen true: the tool whose list showed this version of the ad.'),
     }),
-  async run({ adId, detail = 'standard' as DetailLevel, fresh, seen }, { api, getToolName, ...context }) {
+  async run({ adId, detail = 'standard' as DetailLevel, fresh: ignoresCache, seen }, { api, getToolName, ...context }) {
     const { now } = context;
-    const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, acceptsListedAd: seen });
-    const ad = buildAdView(raw as object, { detail, now, budget: getItemTokens(context) });
-    return { data: { ad, ...(seenIn && { seenIn: getToolName(seenIn) }) } };
+    const { rawBody, listedBy } = await api.getAd({
+      path: { adId },
+      ignoresCache,
+      acceptsListedAd: seen,
+    });
+    const ad = buildAdView(rawBody as object, { detail, now, maxTokens: getMaxItemTokens(context) });
+    return { data: { ad, ...(listedBy && { seenIn: getToolName(listedBy) }) } };
   },
   render: ({ ad, seenIn }, { detail }, context) => {
-    const text = formatAd(ad, detail, getItemTokens(context));
+    const text = formatAd(ad, detail, getMaxItemTokens(context));
     return seenIn ? `Copy from ${seenIn}; get_ad without seen may show more.\n${text}` : text;
   },
 });

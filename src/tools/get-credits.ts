@@ -22,13 +22,13 @@ export const getCredits = defineTool({
         ),
     }),
   async run(_, { api, readSpending, getToolName }) {
-    const { raw } = await api.getCredits();
+    const { rawBody } = await api.getCredits();
     const spendingOfKey = await readSpending().catch(ignoreUnavailableStorage);
-    if (spendingOfKey === undefined) return { data: buildCreditsView(raw) };
+    if (spendingOfKey === undefined) return { data: buildCreditsView(rawBody) };
     const renameToTools = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [getToolName(operation), value]));
     const thisServer = { ...spendingOfKey, prices: renameToTools(spendingOfKey.prices) };
-    return { data: { ...buildCreditsView(raw), thisServer } };
+    return { data: { ...buildCreditsView(rawBody), thisServer } };
   },
   render: (output) =>
     `${formatCredits(output)}\n${output.thisServer ? formatSpending(output.thisServer as Spending) : lostSpending}`,

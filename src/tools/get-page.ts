@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { DetailLevel } from '../views/full-view.ts';
 import { buildPageView, formatPage, getPageViewSchema } from '../views/page.ts';
 import { detail, fresh } from './arguments.ts';
-import { getItemTokens } from './pager.ts';
+import { getMaxItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getPage = defineTool({
@@ -15,9 +15,9 @@ export const getPage = defineTool({
   operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad.'), detail, fresh }),
   createOutputSchema: () => z.looseObject({ page: getPageViewSchema().describe('The advertiser page.') }),
-  async run({ pageId, detail = 'standard' as DetailLevel, fresh }, { api, ...context }) {
-    const { raw } = await api.getPage({ path: { pageId }, fresh });
-    return { data: { page: buildPageView(raw as object, { detail, budget: getItemTokens(context) }) } };
+  async run({ pageId, detail = 'standard' as DetailLevel, fresh: ignoresCache }, { api, ...context }) {
+    const { rawBody } = await api.getPage({ path: { pageId }, ignoresCache });
+    return { data: { page: buildPageView(rawBody as object, { detail, maxTokens: getMaxItemTokens(context) }) } };
   },
-  render: ({ page }, { detail }, context) => formatPage(page, detail, getItemTokens(context)),
+  render: ({ page }, { detail }, context) => formatPage(page, detail, getMaxItemTokens(context)),
 });

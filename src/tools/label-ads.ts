@@ -144,7 +144,7 @@ function selectLabelAssignments(
   contents: DatasetContents,
   { getDatasetSql, signal }: ToolContext,
 ): Promise<LabelAssignment[]> {
-  return getDatasetSql().export(contents, { sql, signal }, async ({ columns, rows }) => {
+  return getDatasetSql().exportRows(contents, { sql, signal }, async ({ columns, rows }) => {
     const columnIndexes = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
     if (columnIndexes.some((index) => index < 0))
       throw createInvalidRequestError('sql must select the columns id, label and value.');

@@ -37,7 +37,10 @@ type PageViewShape = ReturnType<typeof getPageViewSchema>['shape'];
 function getItemViews(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
   const views = itemType === 'ads' ? createAdViews(detail, context) : createPageViews(detail, context);
   return detail === 'full'
-    ? { ...views, viewItem: (item) => moveMismatchesToOtherTypes(views.viewItem(item), getAdOrPageSchema()) as AdView }
+    ? {
+        ...views,
+        buildItemView: (item) => moveMismatchesToOtherTypes(views.buildItemView(item), getAdOrPageSchema()) as AdView,
+      }
     : views;
 }
 
@@ -58,7 +61,7 @@ export const listCollectionItems = defineTool({
       items: z.array(getAdOrPageSchema()).describe('Items as in search_ads or search_pages, depending on itemType.'),
       ...createPagingFields(),
     }),
-  run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh }, context) =>
+  run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh: ignoresCache }, context) =>
     readFittingPage<AdView | PageView, { itemType: string; collection?: CollectionView }>(
       {
         operation: 'listCollectionItems',
@@ -71,13 +74,14 @@ export const listCollectionItems = defineTool({
           const response = await context.api.listCollectionItems({
             path: { collectionId },
             query,
-            fresh,
+            ignoresCache,
             ...sizeOptions,
           });
           // Import the API client on first use, so that the process starts faster.
           const { parseAds, parsePages } = await import('../api/client.ts');
           (itemType === 'ads' ? parseAds : parsePages)(response);
-          const collection = response.value.collection && buildCollectionView(response.value.collection);
+          const collection =
+            response.validatedBody.collection && buildCollectionView(response.validatedBody.collection);
           const text = collection && `Collection ${formatCollection(collection)}`;
           return { ...response, heading: { data: { ...(collection && { collection }), itemType }, text } };
         },

@@ -10,7 +10,7 @@ import { createCursorMismatchError } from './cursors.ts';
 import { createPagingFields, type ItemViews, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
-const views: ItemViews<CollectionView> = { viewItem: buildCollectionView, formatList: formatCollectionList };
+const views: ItemViews<CollectionView> = { buildItemView: buildCollectionView, formatList: formatCollectionList };
 
 /**
  * Returns true if a collection probably accepts ads. The API document does not define which collections accept ads. A
@@ -47,8 +47,8 @@ export const listCollections = defineTool({
         views,
         fetchPage: async ({ cursor }) => {
           if (cursor !== undefined) throw createCursorMismatchError();
-          const { raw } = await context.api.listCollections();
-          return { value: { cursor: null, hasMore: false }, raw };
+          const { rawBody } = await context.api.listCollections();
+          return { validatedBody: { cursor: null, hasMore: false }, rawBody };
         },
       },
       context,

@@ -73,7 +73,7 @@ export const listWatches = defineTool({
       name,
       title: truncateLine(title, 40),
       sections: sections.length,
-      writtenAt: formatIsoTime(runs[0]?.at ?? 0),
+      writtenAt: formatIsoTime(runs[0]?.writtenAt ?? 0),
     }));
     const views = buildWatchViews(watches, dataTokensPerTextToken * resultTokens);
     return { data: { watches: views, reports, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
@@ -116,7 +116,7 @@ export function formatWatch(watch: WatchView): string {
   const splitText = split ? `; split: ${JSON.stringify(split)}` : '';
   const questionText = shortened
     ? 'its filters are too long to be shown here'
-    : quoteUntrusted(formatQuestion({ filters, collectionId, parts: [] }) + splitText, 60);
+    : quoteUntrusted(formatQuestion({ filters, collectionId, partGatheringIds: [] }) + splitText, 60);
   const maxAdsText = maxAds === undefined ? '' : ` and ${formatCount(maxAds, 'ad')}`;
   const lastCheckText =
     checkedAt === null

@@ -50,18 +50,18 @@ export async function readFittingPage<View, Heading = object>(
   const hasDefaultSize = limit === undefined && isCursorOfThisServer(request.cursor);
   const response = await request.fetchPage(pageParams, { hasDefaultSize });
   // The next page will probably have as many items as this page. Therefore, use this number to estimate the price.
-  const price = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
-  const page = fitPage({ response, listing, views, price }, context);
+  const nextPagePrice = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
+  const page = fitPage({ response, listing, views, price: nextPagePrice }, context);
   const { cursor } = page.data;
   if (cursor !== null && page.nextListing) await rememberCursor(cursor, page.nextListing, cursors);
-  return { price, ...page };
+  return { nextPagePrice, ...page };
 }
 
 /**
  * Returns the data of a page for the board (the interactive view of ads), with the price of the next page. The price
  * ignores the cache, because a cached response may expire before the board requests the page.
  */
-export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'price'>): object {
+export function buildListBoardData(data: object, { nextPagePrice }: Pick<ToolOutput, 'nextPagePrice'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
     items: { id?: string }[];
     itemType?: string;
@@ -70,7 +70,8 @@ export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'pr
     ...(itemType === 'pages' ? { isPages: true } : { ids: items.map(({ id }) => id) }),
     cursor,
     ...(totalHits !== undefined && { totalHits }),
-    ...(cursor !== null && price && { nextCredits: nextPage?.credits === 0 ? { ...price, atLeast: 0 } : price }),
+    ...(cursor !== null &&
+      nextPagePrice && { nextCredits: nextPage?.credits === 0 ? { ...nextPagePrice, atLeast: 0 } : nextPagePrice }),
   };
 }
 
@@ -136,12 +137,12 @@ function fitPage<View, Heading>(
   { response, listing, price, views }: FitPageOptions<View, Heading>,
   { cursors, resultTokens, resultBytes }: Pick<ToolContext, 'cursors' | 'resultTokens' | 'resultBytes'>,
 ): ListPage<View, Heading> {
-  const { cursor, hasMore, totalHits } = response.value;
+  const { cursor, hasMore, totalHits } = response.validatedBody;
   const { position } = listing;
   const sentItems = getSentItems(response);
   const remainingItems = sentItems.slice(position.shownCount);
   const sharedFacts = views.findSharedFacts?.(sentItems);
-  const notes = position.shownCount === 0 ? readServiceNotes(response.raw) : {};
+  const notes = position.shownCount === 0 ? readServiceNotes(response.rawBody) : {};
 
   const buildPage = (items: View[]): ListPage<View, Heading> => {
     const sentCount = sentItems.length;
@@ -160,7 +161,7 @@ function fitPage<View, Heading>(
     const priceText = nextPrice && formatPrice(nextPrice);
     const listText = views.formatList({
       totalHits,
-      price: priceText,
+      priceText,
       items,
       ...cursorFields,
       ...shownRange,
@@ -195,35 +196,35 @@ function fitPage<View, Heading>(
   // not fit.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
     const nextItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
-    items.push(...nextItems.map((item) => views.viewItem(item)));
+    items.push(...nextItems.map((item) => views.buildItemView(item)));
     const readableItems = items.slice(
       0,
       countFittingItems({
         items,
         maxTokens: resultTokens,
         maxBytes: resultBytes,
-        render: (firstItems) => buildPageOnce(firstItems).text,
+        renderItems: (firstItems) => buildPageOnce(firstItems).text,
       }),
     );
     fittingCount = countFittingItems({
       items: readableItems,
       maxTokens: dataTokensPerTextToken * resultTokens,
       maxBytes: dataTokensPerTextToken * resultBytes,
-      render: (firstItems) => JSON.stringify(firstItems),
+      renderItems: (firstItems) => JSON.stringify(firstItems),
     });
   }
   return buildPageOnce(items.slice(0, fittingCount));
 }
 
 interface ListResponse<Heading> {
-  value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
+  validatedBody: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The response body as received. It also contains items with unknown fields or fields of unexpected types. */
-  raw: unknown;
+  rawBody: unknown;
   isCached?: true | undefined;
   heading?: { data: Heading; text: string | undefined };
 }
 
-const getSentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
+const getSentItems = ({ rawBody }: { rawBody: unknown }): readonly object[] => (rawBody as { items: object[] }).items;
 
 /**
  * The values that all items of a list share: the day of the response (`asOf`) and the URL pattern of links to the
@@ -236,7 +237,7 @@ interface SharedFacts {
 
 export interface ItemViews<View> {
   /** Shortens an item for display. Accepts fields of unexpected types, because the service may send such fields. */
-  viewItem(item: object): View;
+  buildItemView(item: object): View;
   findSharedFacts?(items: readonly object[]): SharedFacts;
   formatList(list: { items: readonly View[] } & ListFrame): string;
   /**
@@ -249,14 +250,14 @@ export interface ItemViews<View> {
 type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens' | 'resultBytes'>;
 
 export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptions): ItemViews<AdView> {
-  const maxItemTokens = getItemTokens(limits);
+  const maxItemTokens = getMaxItemTokens(limits);
   const asOf = formatDay(now);
   const dayFact: SharedFacts = asOf === undefined ? {} : { asOf };
   const textCache: AdTextCache = new Map();
   return {
-    viewItem: (ad) => buildAdView(ad, { detail, now, budget: maxItemTokens }),
+    buildItemView: (ad) => buildAdView(ad, { detail, now, maxTokens: maxItemTokens }),
     findSharedFacts: (ads) => (detail === 'full' ? dayFact : { ...dayFact, ...findLinkPattern(ads, 'id') }),
-    formatList: (list) => formatAdList({ detail, budget: maxItemTokens, textCache, ...list }),
+    formatList: (list) => formatAdList({ detail, maxTokensPerAd: maxItemTokens, textCache, ...list }),
     batchSize: detail === 'full' ? 4 : Math.ceil(limits.resultTokens / smallAdTokens),
   };
 }
@@ -268,11 +269,11 @@ export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptio
 const smallAdTokens = 120;
 
 export function createPageViews(detail: DetailLevel, limits: ViewOptions): ItemViews<PageView> {
-  const maxItemTokens = getItemTokens(limits);
+  const maxItemTokens = getMaxItemTokens(limits);
   return {
-    viewItem: (page) => buildPageView(page, { detail, budget: maxItemTokens }),
+    buildItemView: (page) => buildPageView(page, { detail, maxTokens: maxItemTokens }),
     findSharedFacts: (pages) => (detail === 'full' ? {} : findLinkPattern(pages, 'pageId')),
-    formatList: (list) => formatPageList({ detail, budget: maxItemTokens, ...list }),
+    formatList: (list) => formatPageList({ detail, maxTokensPerPage: maxItemTokens, ...list }),
     ...(detail === 'full' && { batchSize: 4 }),
   };
 }
@@ -286,7 +287,7 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
  * Returns the maximum number of tokens for one item. This is 90% of the token budget of a result, because the text
  * around the item needs the rest.
  */
-export const getItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
+export const getMaxItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
   Math.floor(0.9 * Math.min(resultTokens, resultBytes / bytesPerToken));
 
 /**

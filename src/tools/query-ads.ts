@@ -80,33 +80,37 @@ export const queryAds = defineTool({
     const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCoverageCounts(contents);
     const emptyResultNotes = isEmptySqlResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const coverageText = isAboutAds ? formatCoverage(coverage, emptyResultNotes) : undefined;
-    const render = (shownRows: readonly Cell[][]) =>
+    const renderItems = (shownRows: readonly Cell[][]) =>
       joinLines([...emptyResultNotes, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
     const textLimits = {
       maxTokens: resultTokens - (chart ? chartNoteTokens : 0),
       maxBytes: resultBytes - (chart ? chartNoteBytes : 0),
     };
-    const readableRows = rows.slice(0, countFittingItems({ items: rows, ...textLimits, render }));
+    const readableRows = rows.slice(0, countFittingItems({ items: rows, ...textLimits, renderItems }));
     const dataLimits = {
       maxTokens: dataTokensPerTextToken * resultTokens,
       maxBytes: dataTokensPerTextToken * resultBytes,
     };
     const shownRows = readableRows.slice(
       0,
-      countFittingItems({ items: readableRows, ...dataLimits, render: JSON.stringify }),
+      countFittingItems({ items: readableRows, ...dataLimits, renderItems: JSON.stringify }),
     );
     const isCut = truncated || shownRows.length < rows.length;
     const data = { columns, rows: shownRows, rowCount, truncated: isCut, coverage };
-    if (chart === undefined) return { data, text: render(shownRows) };
-    const addNote = (note: string) => `${render(shownRows)}\n${note}`;
+    if (chart === undefined) return { data, text: renderItems(shownRows) };
+    const addNote = (note: string) => `${renderItems(shownRows)}\n${note}`;
     const buildOutputWithoutChart = (reason: string) => {
       const note = `No chart: ${reason}.`;
       return { data: { ...data, chart: note }, text: addNote(note) };
     };
     if (!context.allowsPictures) return buildOutputWithoutChart(picturesNotAllowedReason);
-    const readAt = getLaunchesKnownUntil(contents)?.completeUntil;
+    const readAtMs = getLaunchesKnownUntil(contents)?.completeUntil;
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
-    const drawing = buildChart(chart, { columns, rows: shownRows, sql, isTruncated: isCut }, { readAt, isDemo, notes });
+    const drawing = buildChart(
+      chart,
+      { columns, rows: shownRows, sql, isTruncated: isCut },
+      { readAtMs, isDemo, notes },
+    );
     if ('problem' in drawing) return buildOutputWithoutChart(drawing.problem);
     const chartPicture = await (await context.loadPictures()).drawChart(drawing, {
       signal,

@@ -30,7 +30,7 @@ export const searchAds = defineTool({
       ...createPagingFields(),
       asOf: createResponseDaySchema(),
     }),
-  run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
+  run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh: ignoresCache }, context) =>
     readFittingPage(
       {
         operation: 'searchAds',
@@ -38,7 +38,7 @@ export const searchAds = defineTool({
         limit,
         cursor,
         views: createAdViews(detail, context),
-        fetchPage: (body, sizeOptions) => context.api.searchAds({ body, fresh, ...sizeOptions }),
+        fetchPage: (body, sizeOptions) => context.api.searchAds({ body, ignoresCache, ...sizeOptions }),
       },
       context,
     ),

@@ -18,7 +18,7 @@ export const searchPages = defineTool({
       items: z.array(getPageViewSchema()).describe('The matching advertiser pages.'),
       ...createPagingFields(),
     }),
-  run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
+  run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh: ignoresCache }, context) =>
     readFittingPage(
       {
         operation: 'searchPages',
@@ -26,7 +26,7 @@ export const searchPages = defineTool({
         limit,
         cursor,
         views: createPageViews(detail, context),
-        fetchPage: (body, sizeOptions) => context.api.searchPages({ body, fresh, ...sizeOptions }),
+        fetchPage: (body, sizeOptions) => context.api.searchPages({ body, ignoresCache, ...sizeOptions }),
       },
       context,
     ),

@@ -58,7 +58,7 @@ export interface ToolDescription {
    * True if only the board (the interactive view of ads) calls the tool, and the model never does. The data is then
    * sent only in `_meta`.
    */
-  onlyForBoard?: true;
+  isOnlyForBoard?: true;
 }
 
 interface ExampleIds {
@@ -106,7 +106,7 @@ export interface ToolOutput<Data extends object = object> {
   text?: string;
   attachments?: readonly (ResourceLink | ImageContent)[];
   /** For a list, the price of the next page if that page is not cached. */
-  price?: PriceBounds | undefined;
+  nextPagePrice?: PriceBounds | undefined;
 }
 
 export interface ImageContent {
@@ -185,7 +185,7 @@ export interface CallerContext
   getDatasetSql(): DatasetSql;
   getExports(): TenantExports;
   /** The version of this server, which is mentioned in exported files. */
-  version: string;
+  serverVersion: string;
   readSpending(): Promise<Spending>;
   /**
    * Returns the price of a list page with this number of items. Only charges reveal the price, so the method returns

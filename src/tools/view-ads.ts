@@ -109,7 +109,7 @@ export const viewAds = defineTool({
     const comparison = sql === undefined ? undefined : await comparePictures(sql, dataset, context);
     const chosenAds =
       comparison?.shownAds ??
-      (await Promise.all((adIds ?? []).map(async (id) => ({ id, item: await dataset.findItem('ads', id) }))));
+      (await Promise.all((adIds ?? []).map(async (id) => ({ id, storedAd: await dataset.findItem('ads', id) }))));
     const tilesToDraw = chosenAds.map((ad, index) => buildTile(ad, { number: index + 1, card, now }));
     const remainingMs = deadline - clock();
     const waitMs = Math.max(remainingMs / 2, remainingMs - drawingReserveMs);
@@ -169,7 +169,7 @@ export const viewAds = defineTool({
  */
 interface SheetAd {
   id: string;
-  item: StoredItem | undefined;
+  storedAd: StoredItem | undefined;
   adCount?: number;
   daysRunning?: number | undefined;
 }
@@ -225,7 +225,9 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     }));
     const longestFirst = membersWithDays.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
     const ad = longestFirst.find(({ picture }) => 'url' in picture) ?? longestFirst[0];
-    return ad === undefined ? [] : [{ id: ad.item.id, item: ad.item, adCount: members.length, daysRunning: ad.days }];
+    return ad === undefined
+      ? []
+      : [{ id: ad.item.id, storedAd: ad.item, adCount: members.length, daysRunning: ad.days }];
   });
   const compareByAdCount = (left: SheetAd, right: SheetAd) =>
     (right.adCount ?? 0) - (left.adCount ?? 0) || (right.daysRunning ?? 0) - (left.daysRunning ?? 0);
@@ -298,12 +300,15 @@ function createComparisonFormatter(
       : `${countsText}${notComparedText}${continueHint}`;
 }
 
-function buildTile({ id, item, adCount, daysRunning }: SheetAd, pictureChoice: PictureOptions & { number: number }) {
-  if (item === undefined) {
+function buildTile(
+  { id, storedAd, adCount, daysRunning }: SheetAd,
+  pictureChoice: PictureOptions & { number: number },
+) {
+  if (storedAd === undefined) {
     const picture: AdPicture = { reason: 'it is not in the dataset; get_ad reads it for credits' };
     return { tile: { number: pictureChoice.number, id: readId(id), shown: false } as AdTile, picture };
   }
-  const ad = parseItem(item);
+  const ad = parseItem(storedAd);
   const picture = selectPicture(ad, pictureChoice);
   const view = buildAdView(ad, { detail: 'brief', now: pictureChoice.now });
   const factEntries = tileFactNames.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));
@@ -323,7 +328,7 @@ function describePictureSource(
   origin: Extract<AdPicture, { url: string }>['origin'],
   ad: UntypedFields,
 ): string | undefined {
-  if (typeof origin === 'object') return `card ${origin.card} of ${listCardMedia(ad).length}`;
+  if (typeof origin === 'object') return `card ${origin.cardNumber} of ${listCardMedia(ad).length}`;
   return { picture: undefined, still: 'still of a video', portrait: "advertiser's portrait only" }[origin];
 }
 

@@ -12,8 +12,8 @@ export const whoami = defineTool({
   input: noArguments,
   createOutputSchema: getIdentityViewSchema,
   async run(_, { api }) {
-    const { raw } = await api.whoami();
-    return { data: buildIdentityView(raw) };
+    const { rawBody } = await api.whoami();
+    return { data: buildIdentityView(rawBody) };
   },
   render: formatIdentity,
 });

@@ -46,7 +46,7 @@ import { checkSelectionArguments, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
-import { getItemTokens } from './pager.ts';
+import { getMaxItemTokens } from './pager.ts';
 import { formatMissingPictureReasons } from './picture-reasons.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import {
@@ -132,7 +132,7 @@ export const writeReport = defineTool({
       note: z.string().optional().describe('Note on how long the report is stored.'),
     }),
   async run(input, context) {
-    const { now, version, isDemo } = context;
+    const { now, serverVersion, isDemo } = context;
     const dataset = await context.openDataset();
     const {
       title,
@@ -151,7 +151,8 @@ export const writeReport = defineTool({
       for (const [index, section] of savedSections.entries()) {
         const { shownSection, ...sectionResult } = await buildSection(section, ads, coverageInput, context);
         const figures = selectComparableFigures(previousRun?.rows[index], sectionResult.row);
-        if (previousRun && figures) shownSection.previousFigures = { reportWrittenAt: previousRun.at, row: figures };
+        if (previousRun && figures)
+          shownSection.previousFigures = { reportWrittenAt: previousRun.writtenAt, row: figures };
         results.push({ ...sectionResult, previousFigures: shownSection.previousFigures });
         yield shownSection;
       }
@@ -170,7 +171,7 @@ export const writeReport = defineTool({
       title,
       writtenAt: now,
       isDemo,
-      version,
+      version: serverVersion,
       headings,
       missingAdNotes: listNotesOfEmptyResult(buildReportCoverage()),
       method: { ...method, writeCoverage: () => formatCoverage(buildReportCoverage()) },
@@ -183,7 +184,7 @@ export const writeReport = defineTool({
     );
     // Store the report before the file is written. Otherwise, a file would be left behind if storing fails.
     if (name !== undefined) {
-      const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
+      const runs = [{ writtenAt: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
       await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
     }
     const bytes = Buffer.from(html);
@@ -194,7 +195,7 @@ export const writeReport = defineTool({
       write: (writeChunk) => writeChunk(bytes),
     });
     const coverage = buildReportCoverage();
-    const rowTokens = Math.min(firstRowsTokens, getItemTokens(context) / 2) / results.length;
+    const rowTokens = Math.min(maxFirstRowsTokens, getMaxItemTokens(context) / 2) / results.length;
     const sectionViews = results.map(({ heading, rowCount, tableStart, previousFigures, pictures, problem }) => ({
       heading,
       ...(rowCount !== undefined && { rows: rowCount }),
@@ -231,7 +232,7 @@ export const writeReport = defineTool({
 const inMemoryNote = 'The report is kept in memory under its name, and ends with this server.';
 
 /** The maximum number of tokens for the first rows of all sections together. */
-const firstRowsTokens = 1500;
+const maxFirstRowsTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];
 
@@ -242,7 +243,7 @@ async function readReportInput(input: z.output<typeof ReportInput>, userRecords:
       throw createInvalidRequestError(
         'Pass title and sections, or again with the name of a kept report, alone or with texts.',
       );
-    const datedSections = sections.map((section) => ({ ...section, textAt: now }));
+    const datedSections = sections.map((section) => ({ ...section, textWrittenAt: now }));
     return { title, name: name?.trim(), sections: datedSections, previousRun: undefined };
   }
   checkSelectionArguments([], { again, title, sections, name });
@@ -254,7 +255,7 @@ async function readReportInput(input: z.output<typeof ReportInput>, userRecords:
     );
   const updatedSections = storedReport.sections.map((section, index): SavedSection => {
     const text = texts?.[index]?.trim();
-    return text ? { ...section, text, textAt: now } : section;
+    return text ? { ...section, text, textWrittenAt: now } : section;
   });
   return { ...storedReport, sections: updatedSections, previousRun: findRunOfEarlierDay(storedReport, now) };
 }
@@ -313,7 +314,7 @@ async function buildSection(
   const { contents } = coverageInput;
   const { heading, text, sql, chart, adIds = [] } = section;
   const { now, isDemo, signal } = context;
-  const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
+  const writtenAt = text !== undefined && section.textWrittenAt !== now ? section.textWrittenAt : undefined;
   const problems: string[] = [];
   const shownSection: ReportSection = { heading, text, textWrittenAt: writtenAt };
   const result: SectionResult = { heading, row: null, pictures: [] };
@@ -334,7 +335,7 @@ async function buildSection(
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       shownSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const chartedRows = { columns, rows, sql, isTruncated: rowCount !== rows.length };
-      const readAt = getLaunchesKnownUntil(contents)?.completeUntil;
+      const readAtMs = getLaunchesKnownUntil(contents)?.completeUntil;
       const notes =
         chart && isAboutAds
           ? listCaptionNotes({
@@ -345,8 +346,8 @@ async function buildSection(
               readFieldsByStatement: mergeReadFields([readFields]),
             })
           : [];
-      const wideChart = chart && buildChart(chart, chartedRows, { readAt, isDemo, notes });
-      const narrowChart = chart && buildChart(chart, chartedRows, { readAt, isDemo, notes, isNarrow: true });
+      const wideChart = chart && buildChart(chart, chartedRows, { readAtMs, isDemo, notes });
+      const narrowChart = chart && buildChart(chart, chartedRows, { readAtMs, isDemo, notes, isNarrow: true });
       if (wideChart && 'problem' in wideChart) problems.push(`There is no chart: ${wideChart.problem}.`);
       else if (wideChart && narrowChart && 'shapes' in narrowChart)
         shownSection.charts = { wide: wideChart, narrow: narrowChart };
@@ -385,13 +386,13 @@ function pickAdsOfSections(contents: DatasetContents, sections: readonly SavedSe
 function buildMethod(sections: readonly SavedSection[], contents: DatasetContents) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const gatherings = selectPaidGatherings(contents).slice(0, maxListedGatherings);
-  const coveredIds = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
+  const coveredIds = new Set(gatherings.flatMap(({ id, partGatheringIds }) => [id, ...partGatheringIds]));
   return {
     adCount: contents.ads.length,
-    gatheredAds: countGatheredAds(contents),
+    gatheredAdCount: countGatheredAds(contents),
     gatherings,
-    unlistedGatherings: contents.gatherings.filter(({ id }) => !coveredIds.has(id)).length,
-    period: getReadingPeriod(contents),
+    unlistedGatheringCount: contents.gatherings.filter(({ id }) => !coveredIds.has(id)).length,
+    readingPeriod: getReadingPeriod(contents),
     cost: sumGatheringCharges(contents),
     statements,
   };

@@ -10,11 +10,11 @@ import { Semaphore } from '../workers/semaphore.ts';
 /** The limits on the number of tool calls and resource reads that run or wait. */
 export interface WorkLimits {
   /** The maximum number of tool calls and resource reads that run at the same time. */
-  maxRunning: number;
+  maxRunningCalls: number;
   /** The maximum number of tool calls and resource reads that run at the same time for one API key. */
-  maxRunningPerKey: number;
+  maxRunningCallsPerKey: number;
   /** The maximum number of tool calls and resource reads that may wait for a free slot. */
-  maxWaiting: number;
+  maxWaitingCalls: number;
 }
 
 interface LimitOptions {
@@ -42,9 +42,20 @@ const maxConcurrentLargeFiles = 4;
  * in memory, per API key and in total.
  */
 export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOptions) {
-  const { maxRunning, maxRunningPerKey, maxWaiting } = limits;
-  const callSlots = new Semaphore({ maxRunning, maxRunningPerKey, maxWaiting, workName: 'calls', now });
-  const fileSlots = new Semaphore({ maxRunning: maxConcurrentLargeFiles, maxRunningPerKey: 1, workName: 'files', now });
+  const { maxRunningCalls, maxRunningCallsPerKey, maxWaitingCalls } = limits;
+  const callSlots = new Semaphore({
+    maxRunningCalls,
+    maxRunningCallsPerKey,
+    maxWaitingCalls,
+    workName: 'calls',
+    now,
+  });
+  const fileSlots = new Semaphore({
+    maxRunningCalls: maxConcurrentLargeFiles,
+    maxRunningCallsPerKey: 1,
+    workName: 'files',
+    now,
+  });
   const pendingWork = new Set<Promise<unknown>>();
 
   /**

@@ -41,7 +41,7 @@ interface StdioOptions {
  * The limits of a stdio session. An MCP host sends only a few concurrent calls, so a host that exceeds these limits is
  * probably stuck in a loop.
  */
-const sessionLimits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 256 };
+const sessionLimits: WorkLimits = { maxRunningCalls: 32, maxRunningCallsPerKey: 32, maxWaitingCalls: 256 };
 
 /**
  * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). The
@@ -66,7 +66,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const send: SendMessage = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   const inputEndController = new AbortController();
-  const session = { ...credentials, inputEnded: inputEndController.signal };
+  const session = { ...credentials, inputEndSignal: inputEndController.signal };
   const transports = createTransports(limitedWork.catalog, session, send);
   const readInput = async () => {
     for await (const line of readLines(stdin)) {

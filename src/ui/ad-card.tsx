@@ -96,7 +96,7 @@ interface AdCardProps {
   /** Content to show instead of the ad's picture, e.g. a picture that is loaded only when it becomes visible. */
   pictureFrame?: Content;
   /** Content to show instead of the heading of the card, e.g. a button that opens the ad. */
-  name?: Content;
+  heading?: Content;
   /** Content to the right of the advertiser's name, e.g. a checkbox on the board. */
   cornerContent?: Content;
   /** Content between the picture and the texts, e.g. a bar that shows when the ad ran. */
@@ -114,7 +114,7 @@ export function AdCard({
   formats = englishFormats,
   class: className,
   pictureFrame,
-  name,
+  heading,
   cornerContent,
   runBar,
   children,
@@ -132,7 +132,7 @@ export function AdCard({
           </p>
           {cornerContent}
         </div>
-        {name ?? (
+        {heading ?? (
           <h3 class="clamp" dir="auto">
             {path === undefined ? pickTitle(ad) : <Link to={path}>{pickTitle(ad)}</Link>}
           </h3>

@@ -6,12 +6,12 @@ interface TableProps {
   label: string;
   columns: readonly string[];
   /** For each column, the function that formats its numbers. Undefined for a column that contains other values. */
-  formats: readonly ColumnFormat[];
+  columnFormats: readonly ColumnFormat[];
   children?: Content;
 }
 
 /** A table with a header row. `children` are the rows of the table body. */
-export function Table({ label, columns, formats, children }: TableProps) {
+export function Table({ label, columns, columnFormats, children }: TableProps) {
   const className = columns.length > maxPrintColumns ? 'table many' : 'table';
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll the table
@@ -20,7 +20,7 @@ export function Table({ label, columns, formats, children }: TableProps) {
         <thead>
           <tr>
             {columns.map((name, index) => (
-              <th scope="col" class={formats[index] && 'number'}>
+              <th scope="col" class={columnFormats[index] && 'number'}>
                 {sanitizeLine(name)}
               </th>
             ))}
@@ -39,15 +39,15 @@ const maxPrintColumns = 8;
 
 interface TableRowsProps {
   rows: readonly (readonly unknown[])[];
-  formats: readonly ColumnFormat[];
+  columnFormats: readonly ColumnFormat[];
 }
 
 /** Renders the rows of a table body. Each number has the format of its column. */
-export const TableRows = ({ rows, formats }: TableRowsProps) => (
+export const TableRows = ({ rows, columnFormats }: TableRowsProps) => (
   <>
     {rows.map((cells) => (
       <tr>
-        {formats.map((format, index) => (
+        {columnFormats.map((format, index) => (
           <TableCell cell={cells[index] ?? null} format={format} />
         ))}
       </tr>

@@ -175,10 +175,10 @@ export function formatCredits(creditStatus: UntypedFields): string {
  * the numbers is missing.
  */
 function formatUsageLimit(limitName: string, usedCredits: unknown, maxCredits: unknown): string {
-  const remaining = computeRemaining(usedCredits, maxCredits);
-  return remaining === undefined
+  const remainingCredits = computeRemaining(usedCredits, maxCredits);
+  return remainingCredits === undefined
     ? ''
-    : `${limitName}: ${formatValue(usedCredits)} of ${formatValue(maxCredits)} used, ${formatNumber(remaining)} left`;
+    : `${limitName}: ${formatValue(usedCredits)} of ${formatValue(maxCredits)} used, ${formatNumber(remainingCredits)} left`;
 }
 
 /** Formats an identity as text: the user, the account and the API key. */

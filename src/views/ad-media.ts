@@ -98,8 +98,8 @@ function groupMediaByRole(ad: UntypedFields, mediaFiles = readObjects(ad.media))
 export function countMedia(ad: UntypedFields) {
   const mediaFiles = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
   const { video, picture, cardVideo, cardPicture, cardCount } = groupMediaByRole(ad, mediaFiles);
-  const videoLengths = listSeconds([...video, ...cardVideo]);
-  const videoSeconds = videoLengths.length > 0 ? Math.max(...videoLengths) : null;
+  const videoLengthsInSeconds = listVideoSeconds([...video, ...cardVideo]);
+  const videoSeconds = videoLengthsInSeconds.length > 0 ? Math.max(...videoLengthsInSeconds) : null;
   if (video.length + picture.length + cardVideo.length + cardPicture.length === 0)
     return { cardCount, videoCount: null, imageCount: null, videoSeconds };
   const positionsWithVideo = new Set(cardVideo.map(getPosition));
@@ -132,7 +132,7 @@ export function groupMedia(ad: UntypedFields) {
  * position in `nr`, but the API document does not say whether `nr` starts at 0 or 1. If there are as many different
  * positions as cards, the lowest position therefore belongs to the first card.
  */
-function createCardIndexFinder(mediaFiles: UntypedFields[], cardCount: number): (asset: UntypedFields) => number {
+function createCardIndexFinder(mediaFiles: UntypedFields[], cardCount: number): (mediaFile: UntypedFields) => number {
   const positions = [...new Set(mediaFiles.map(getPosition))];
   if (positions.length !== cardCount) return ({ nr }) => (isNumber(nr) ? nr : -1);
   if (positions.every(isNumber)) positions.sort((a, b) => a - b);
@@ -144,11 +144,11 @@ const getPosition = (mediaFile: UntypedFields) => mediaFile.nr ?? mediaFile.file
 
 const formatMediaCount = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
-const listSeconds = (videos: UntypedFields[]): number[] =>
+const listVideoSeconds = (videos: UntypedFields[]): number[] =>
   videos.flatMap(({ durationSeconds: seconds }) => (isNumber(seconds) && seconds > 0 ? seconds : []));
 
 function formatLengths(videos: UntypedFields[]): string {
-  const seconds = listSeconds(videos).map(Math.round);
+  const seconds = listVideoSeconds(videos).map(Math.round);
   if (seconds.length === 0) return '';
   const [min, max] = [Math.min(...seconds), Math.max(...seconds)];
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
@@ -215,7 +215,7 @@ export function buildCardViews(ad: UntypedFields) {
   const mediaByCard = listCardMedia(ad);
   const shownCount = Math.min(mediaByCard.length, maxCards);
   const cardViews = Array.from({ length: shownCount }, (_, index): CardView => ({ card: index + 1 }));
-  const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as UntypedFields;
+  const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, maxLinkTokens) } as UntypedFields;
   const earlierTexts = new Set<string>();
   const texts = cardViews.flatMap((view, index) =>
     listCardTexts(readObjects(ad.cards)[index]).flatMap(([field, text]) => {
@@ -228,7 +228,7 @@ export function buildCardViews(ad: UntypedFields) {
   const adTexts = texts.filter(({ field }) => field !== 'ctaType' && field !== 'landingUrl');
   const tokensPerText = Math.max(minTextTokens, sharedTextTokens / adTexts.length);
   for (const { view, field, text } of texts) {
-    const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? tokensPerText;
+    const tokens = { ctaType: maxCtaTokens, landingUrl: maxLinkTokens }[field as string] ?? tokensPerText;
     addFields(view, { [field]: readText(text, tokens) });
   }
   return { cardViews, mediaByCard: mediaByCard.slice(0, shownCount), omittedCount: mediaByCard.length - shownCount };
@@ -251,7 +251,7 @@ function listCardTexts(card: UntypedFields | undefined): [CardField, string][] {
     ['body', readCardField(card, 'body')],
     ['linkDescription', readCardField(card, 'linkDescription')],
     ['ctaType', readCardField(card, 'ctaType')],
-    ['landingUrl', cleanUrl(readCardLink(card), linkTokens)],
+    ['landingUrl', cleanUrl(readCardLink(card), maxLinkTokens)],
   ];
   return texts.filter((text): text is [CardField, string] => isVisibleText(text[1]));
 }
@@ -260,7 +260,7 @@ function listCardTexts(card: UntypedFields | undefined): [CardField, string][] {
 const sharedTextTokens = 600;
 /** The number of tokens that each text may use even if the share of the text is smaller. */
 const minTextTokens = 14;
-const ctaTokens = 12;
+const maxCtaTokens = 12;
 
 function listMediaInCard(card: UntypedFields | undefined): UntypedFields[] {
   const [video, picture, still] = [
@@ -292,7 +292,7 @@ export const readCardLink = (card: UntypedFields | undefined): string | undefine
  */
 export const hasPlaceholder = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
-const linkTokens = 40;
+const maxLinkTokens = 40;
 const omitPlaceholderText = (text: string | undefined) => (hasPlaceholder(text) ? undefined : text);
 
 /**
@@ -320,21 +320,21 @@ const maxUrlChars = 2000;
 const linkLabelTokens = 24;
 
 /**
- * Creates an object whose method `write` converts media files to links. All calls of `write` together return links with
- * at most `maxTokens` tokens. Files beyond this limit are left out.
+ * Creates an object whose method `writeLinks` converts media files to links. All calls of `writeLinks` together return
+ * links with at most `maxTokens` tokens. Files beyond this limit are left out.
  */
 export function createLinkWriter(maxTokens: number, now: number) {
   let remainingTokens = maxTokens;
   let omittedCount = 0;
   return {
     /**
-     * The number of media files that `write` has left out so far, because their link exceeds the token limit or their
-     * URL is unusable.
+     * The number of media files that `writeLinks` has left out so far, because their link exceeds the token limit or
+     * their URL is unusable.
      */
     get omittedCount() {
       return omittedCount;
     },
-    write: (mediaFiles: readonly UntypedFields[]): MediaLink[] =>
+    writeLinks: (mediaFiles: readonly UntypedFields[]): MediaLink[] =>
       mediaFiles.flatMap((mediaFile) => {
         const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(mediaFile, now);
         const tokenCost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
@@ -366,7 +366,7 @@ function buildMediaLink(mediaFile: UntypedFields, now: number): MediaLink | unde
  * `expiredUrl` contains this URL.
  */
 export type AdPicture =
-  | { url: string; origin: 'picture' | 'still' | 'portrait' | { card: number } }
+  | { url: string; origin: 'picture' | 'still' | 'portrait' | { cardNumber: number } }
   | { reason: string; expiredUrl?: string };
 
 /** The options for the selection of the picture that represents an ad. */
@@ -388,7 +388,7 @@ export function selectPicture(ad: UntypedFields, { card, now }: PictureOptions):
   const cards = listCardMedia(ad);
   const selectCardPicture = (cardNumber: number): AdPicture | undefined => {
     const picture = findUnexpiredPicture(cards[cardNumber - 1] ?? [], now);
-    return picture && ('url' in picture ? { url: picture.url, origin: { card: cardNumber } } : picture);
+    return picture && ('url' in picture ? { url: picture.url, origin: { cardNumber } } : picture);
   };
   if (card !== undefined) {
     if (cards.length === 0) return { reason: 'the ad has no cards' };

@@ -109,14 +109,16 @@ const standardFields = selectViewFields(adFields, 'standard');
 
 /**
  * Converts an ad from the API to the form in which results show it.
- * @param options `now` is the current time in milliseconds since the Unix epoch. `budget` is the maximum size of the
+ * @param options `now` is the current time in milliseconds since the Unix epoch. `maxTokens` is the maximum size of the
  * text in tokens. With `detail: 'full'`, the structured data may be larger than the text.
  */
-export function buildAdView(ad: object, options: { detail: DetailLevel; now: number; budget?: number }): AdView {
-  const { detail, now, budget = maxFullViewTokens } = options;
+export function buildAdView(ad: object, options: { detail: DetailLevel; now: number; maxTokens?: number }): AdView {
+  const { detail, now, maxTokens = maxFullViewTokens } = options;
   const apiFields = ad as UntypedFields;
   if (detail === 'brief') return buildBriefView(apiFields, now);
-  return detail === 'standard' ? buildStandardView(apiFields, now, budget) : buildFullAdView(apiFields, now, budget);
+  return detail === 'standard'
+    ? buildStandardView(apiFields, now, maxTokens)
+    : buildFullAdView(apiFields, now, maxTokens);
 }
 
 function buildBriefView(ad: UntypedFields, now: number): AdView {
@@ -151,11 +153,14 @@ function buildStandardView(ad: UntypedFields, now: number, maxTextTokens: number
   // Media URLs with signatures are longer than all other fields together. They therefore get only the tokens that the
   // other fields do not need.
   const linkWriter = createLinkWriter(maxTextTokens - estimateTokens(JSON.stringify(view)) - reservedLabelTokens, now);
-  const adLinks = linkWriter.write(groupMedia(ad).adMedia);
+  const adLinks = linkWriter.writeLinks(groupMedia(ad).adMedia);
   // Add the first URL of every card before the second URL of any card, so that every card gets a picture if possible.
-  const firstLinksByCard = mediaByCard.map((mediaFiles) => linkWriter.write(mediaFiles.slice(0, 1)));
+  const firstLinksByCard = mediaByCard.map((mediaFiles) => linkWriter.writeLinks(mediaFiles.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
-    const cardLinks = [...(firstLinksByCard[index] ?? []), ...linkWriter.write(mediaByCard[index]?.slice(1) ?? [])];
+    const cardLinks = [
+      ...(firstLinksByCard[index] ?? []),
+      ...linkWriter.writeLinks(mediaByCard[index]?.slice(1) ?? []),
+    ];
     addFields(card, { media: cardLinks.length > 0 ? cardLinks : undefined });
   }
   addFields(view, {
@@ -371,7 +376,7 @@ interface AdListOptions extends ListFrame {
   detail?: DetailLevel;
   items: readonly AdView[];
   /** The maximum number of tokens for each ad if `detail` is `full`. */
-  budget?: number;
+  maxTokensPerAd?: number;
   /**
    * A cache of formatted ads. To find out how many ads fit in a result, the server formats the list about three times.
    * The cache avoids formatting the same ad again.
@@ -387,7 +392,7 @@ interface AdListOptions extends ListFrame {
 export function formatAdList({
   items,
   detail = 'brief',
-  budget = maxFullViewTokens,
+  maxTokensPerAd = maxFullViewTokens,
   textCache = new Map(),
   ...frame
 }: AdListOptions): string {
@@ -396,7 +401,7 @@ export function formatAdList({
       ...frame,
       noun: 'ad',
       shownCount: items.length,
-      itemTexts: formatFullItems(items, budget, frame.firstNumber),
+      itemTexts: formatFullItems(items, maxTokensPerAd, frame.firstNumber),
     });
   const rows = items.map((ad, index) => ({
     number: index + (frame.firstNumber ?? 1),
@@ -456,7 +461,7 @@ function formatAdParts(ad: AdView, asOf: string | undefined, textCache: AdTextCa
 
 /** A group of consecutive ads of the same advertiser in a list. */
 interface AdvertiserGroup {
-  rows: NumberedAd[];
+  numberedAds: NumberedAd[];
   /**
    * The first ad of the same advertiser in an earlier group of the list. Undefined if this is the first group of the
    * advertiser.
@@ -475,10 +480,10 @@ function groupByAdvertiser(rows: readonly NumberedAd[]): AdvertiserGroup[] {
   for (const row of rows) {
     const { advertiser } = row;
     const first = rowsByAdvertiser.get(advertiser)?.[0];
-    if (previousRow?.advertiser === advertiser) groups.at(-1)?.rows.push(row);
+    if (previousRow?.advertiser === advertiser) groups.at(-1)?.numberedAds.push(row);
     else
       groups.push({
-        rows: [row],
+        numberedAds: [row],
         firstAd: first === row ? undefined : first,
         sharedFacts: sharedFactsByAdvertiser.get(advertiser) ?? new Set(),
       });
@@ -487,22 +492,22 @@ function groupByAdvertiser(rows: readonly NumberedAd[]): AdvertiserGroup[] {
   return groups;
 }
 
-function findSharedFacts(rows: readonly NumberedAd[]): Set<string> {
-  const [first, ...otherRows] = rows;
+function findSharedFacts(numberedAds: readonly NumberedAd[]): Set<string> {
+  const [first, ...otherRows] = numberedAds;
   if (!first || otherRows.length === 0) return new Set();
   return new Set(first.facts.filter((fact) => otherRows.every(({ facts }) => facts.includes(fact))));
 }
 
-function formatGroup({ rows, firstAd, sharedFacts }: AdvertiserGroup, commonFacts: Set<string>): string {
+function formatGroup({ numberedAds, firstAd, sharedFacts }: AdvertiserGroup, commonFacts: Set<string>): string {
   const statedFacts = new Set([...sharedFacts, ...commonFacts]);
   const head =
     firstAd === undefined
       ? formatGroupHead(
-          rows[0]?.ad,
+          numberedAds[0]?.ad,
           [...sharedFacts].filter((fact) => !commonFacts.has(fact)),
         )
       : `As ${firstAd.number}:`;
-  return [`\n${head}`, ...rows.map((row) => formatRow(row, statedFacts))].join('\n');
+  return [`\n${head}`, ...numberedAds.map((row) => formatRow(row, statedFacts))].join('\n');
 }
 
 function formatGroupHead(ad: AdView | undefined, facts: readonly string[]): string {

@@ -18,7 +18,7 @@ export interface ListFrame {
   firstNumber?: number | undefined;
   cursor?: string | null | undefined;
   /** The price of the next page as text, e.g. `free` or `10 credits`. Undefined if the price is unknown. */
-  price?: string | undefined;
+  priceText?: string | undefined;
   hasMore?: boolean | undefined;
   /**
    * The URL of an item in the web app of the service, with `<id>` as a placeholder for the id of the item, e.g.
@@ -45,7 +45,7 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
   if (shownCount === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer}`;
   const countText =
     sentCount !== undefined && sentCount > shownCount
-      ? formatPosition({ noun, from: firstNumber, shown: shownCount, of: sentCount })
+      ? formatPosition({ noun, firstNumber, shownCount, totalCount: sentCount })
       : formatCount(shownCount, noun);
   const head = [
     totalHits === undefined ? countText : `${countText}, ${formatNumber(totalHits)} found in all`,
@@ -61,19 +61,19 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
  */
 function formatPosition({
   noun,
-  from,
-  shown: shownCount,
-  of: totalCount,
+  firstNumber,
+  shownCount,
+  totalCount,
 }: {
   noun: string;
-  from: number;
-  shown: number;
-  of: number;
+  firstNumber: number;
+  shownCount: number;
+  totalCount: number;
 }): string {
-  if (from === 1) return `${shownCount} of ${totalCount} ${noun}s shown`;
+  if (firstNumber === 1) return `${shownCount} of ${totalCount} ${noun}s shown`;
   return shownCount === 1
-    ? `${noun} ${from} of ${totalCount} shown`
-    : `${from} to ${from + shownCount - 1} of ${totalCount} ${noun}s shown`;
+    ? `${noun} ${firstNumber} of ${totalCount} shown`
+    : `${firstNumber} to ${firstNumber + shownCount - 1} of ${totalCount} ${noun}s shown`;
 }
 
 /** Matches a country code, such as `DE`. `quoteUnlessCodes` shows matching codes without quotation marks. */
@@ -82,10 +82,10 @@ export const countryPattern = /^[A-Z]{2}$/;
 /** Formats the number of duplicates of an ad, e.g. `3 copies`. */
 export const formatDuplicates = (duplicateCount: number): string => formatCount(duplicateCount, 'copy', 'copies');
 
-function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
+function formatFooter({ cursor, priceText, hasMore }: ListFrame, isCut: boolean): string {
   if (!cursor) return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
-  const costText = price === undefined ? '' : price === 'free' ? ' is free' : ` costs ${price}`;
-  const nextPageText = price === undefined ? 'More' : `Next page: ${price},`;
+  const costText = priceText === undefined ? '' : priceText === 'free' ? ' is free' : ` costs ${priceText}`;
+  const nextPageText = priceText === undefined ? 'More' : `Next page: ${priceText},`;
   return `\n\n${isCut ? `The rest of this page${costText}` : nextPageText} with cursor:\n${cursor}`;
 }
 
@@ -112,7 +112,7 @@ export function findAppUrlPattern(items: readonly object[], idFieldName: 'id' | 
 const safeUrlPattern = /^https?:\/\/[\w.:/-]{1,100}$/;
 
 const maxNotes = 5;
-const noteTokens = 120;
+const maxNoteTokens = 120;
 
 /**
  * Reads the notes that a local library (a server for imported ads) adds to a list. The notes are untrusted text, so
@@ -124,7 +124,7 @@ export function readServiceNotes(apiResponse: unknown): { notes?: string[] } {
   const cleanNotes = notes
     .slice(0, maxNotes)
     .filter((note) => typeof note === 'string')
-    .map((note) => truncateLine(note, noteTokens))
+    .map((note) => truncateLine(note, maxNoteTokens))
     .filter((note) => note !== '');
   return cleanNotes.length > 0 ? { notes: cleanNotes } : {};
 }

@@ -170,10 +170,10 @@ const isFlag = (match: string) => match.length > 2;
  * units. `sanitize` removes the marks after these characters.
  */
 function measureAllowedMarks(marks: string): number {
-  let end = 0;
+  let allowedLength = 0;
   for (let markCount = 0; markCount < maxCombiningMarks; markCount++)
-    end += (marks.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
-  return end;
+    allowedLength += (marks.codePointAt(allowedLength) ?? 0) > 0xffff ? 2 : 1;
+  return allowedLength;
 }
 
 /**

@@ -24,7 +24,8 @@ const isWithinByteCount = (text: string, maxTokens: number): boolean =>
   text.length <= maxTokens && Buffer.byteLength(text) <= maxTokens;
 
 /** Returns the length of the longest beginning of a text that has at most `maxTokens` tokens. */
-const measureFittingPrefix = (text: string, maxTokens: number): number => sumTokenCosts(text, 100 * maxTokens).end;
+const measureFittingPrefix = (text: string, maxTokens: number): number =>
+  sumTokenCosts(text, 100 * maxTokens).fittingLength;
 
 /**
  * The costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit.
@@ -79,12 +80,12 @@ function computeCostTables(): CostTables {
       pairCosts[getPairIndex(firstCode, secondLetters.charCodeAt(index))] = frequentPairCost;
   };
   for (const entry of tables.pairs.split(' ')) {
-    const [first, seconds] = [entry.charAt(0), entry.slice(1)];
-    const [upperFirst, upperSeconds] = [first.toUpperCase(), seconds.toUpperCase()];
-    addPairs(first, seconds);
+    const [firstLetter, secondLetters] = [entry.charAt(0), entry.slice(1)];
+    const [upperFirstLetter, upperSecondLetters] = [firstLetter.toUpperCase(), secondLetters.toUpperCase()];
+    addPairs(firstLetter, secondLetters);
     // Skip a letter whose capital form has two letters, such as "SS" for "ß", because a pair consists of single
     // letters.
-    if (upperFirst.length === 1) addPairs(upperFirst, seconds + upperSeconds);
+    if (upperFirstLetter.length === 1) addPairs(upperFirstLetter, secondLetters + upperSecondLetters);
   }
   for (let digit = 0x30; digit <= 0x39; digit++) {
     pairCosts[getPairIndex(0x20, digit)] = 170;
@@ -101,7 +102,7 @@ const frequentPairCost = 14;
  * Adds up the costs of the characters of a text, in hundredths of a token, until the sum would exceed `maxCost`.
  * Returns the length and the cost of the beginning of the text that does not exceed `maxCost`.
  */
-function sumTokenCosts(text: string, maxCost: number): { cost: number; end: number } {
+function sumTokenCosts(text: string, maxCost: number): { cost: number; fittingLength: number } {
   costTables ??= computeCostTables();
   const { charCosts, pairCosts } = costTables;
   let cost = 0;
@@ -109,11 +110,11 @@ function sumTokenCosts(text: string, maxCost: number): { cost: number; end: numb
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
     const charCost = pairCosts[getPairIndex(previousCode, code)] || (charCosts[code] as number);
-    if (cost + charCost > maxCost) return { cost, end: index };
+    if (cost + charCost > maxCost) return { cost, fittingLength: index };
     cost += charCost;
     previousCode = code;
   }
-  return { cost, end: text.length };
+  return { cost, fittingLength: text.length };
 }
 
 /**
@@ -182,7 +183,7 @@ const asciiPairPattern = /^[ -~]{2}$/;
 /** A list of items, the function that renders it as text, and the limits for this text. */
 interface FittingItemsOptions<Item> extends TextLimits {
   items: readonly Item[];
-  render: (items: readonly Item[]) => string;
+  renderItems: (items: readonly Item[]) => string;
 }
 
 /**
@@ -190,13 +191,18 @@ interface FittingItemsOptions<Item> extends TextLimits {
  * non-empty list, because the text of a single item has a separate limit. Renders the list once if all items fit, and
  * otherwise about three times.
  */
-export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: FittingItemsOptions<Item>): number {
+export function countFittingItems<Item>({
+  items,
+  maxTokens,
+  maxBytes,
+  renderItems,
+}: FittingItemsOptions<Item>): number {
   if (items.length <= 1) return items.length;
   let largestFit = { count: 0, length: 0 };
   let smallestOverflow = { count: items.length + 1, length: 0, fittingLength: 0 };
   let count = items.length;
   for (let attempt = 1; smallestOverflow.count - Math.max(1, largestFit.count) > 1; attempt++) {
-    const text = render(items.slice(0, count));
+    const text = renderItems(items.slice(0, count));
     const fittingChars = Math.min(
       isWithinByteCount(text, maxTokens) ? text.length : measureFittingPrefix(text, maxTokens),
       measurePrefixWithinBytes(text, maxBytes),
@@ -235,14 +241,14 @@ export function clampText(text: string, { maxTokens, maxBytes = Number.POSITIVE_
   const lastParagraph = text.slice(Math.max(0, text.lastIndexOf('\n\n')));
   const fitsInQuarter = fitsWithin(lastParagraph, maxTokens / 4) && Buffer.byteLength(lastParagraph) <= maxBytes / 4;
   const footer = fitsInQuarter ? lastParagraph : '';
-  const end = Math.min(
+  const maxStartLength = Math.min(
     measureFittingPrefix(text, maxTokens - estimateTokens(footer) - noteTokens),
     measurePrefixWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes),
   );
-  const lineEnd = text.lastIndexOf('\n', end);
+  const lineEnd = text.lastIndexOf('\n', maxStartLength);
   // Cut at a line break, because most lines are short. If a single long line takes up most of the space, keep the
   // beginning of that line.
-  const startText = text.slice(0, lineEnd > end / 2 ? lineEnd : findCutPosition(text, end));
+  const startText = text.slice(0, lineEnd > maxStartLength / 2 ? lineEnd : findCutPosition(text, maxStartLength));
   const missingChars = text.length - footer.length - startText.length;
   return `${startText}${buildMissingQuotationMark(startText)}\n(cut to fit: ${missingChars} more characters)${footer}`;
 }

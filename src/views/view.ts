@@ -57,7 +57,7 @@ export const isVisibleText = (value: unknown): boolean =>
 export const readId = (id: unknown): string => readText(isNumber(id) ? String(id) : id, maxIdTokens) ?? '';
 
 const maxListedWords = 12;
-const wordTokens = 12;
+const maxWordTokens = 12;
 
 /**
  * The rule by which `copyFields` copies a field. `'number'`, `'flag'` and `'words'` are the types that the field must
@@ -138,7 +138,7 @@ function readWords(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return;
   const words: string[] = [];
   for (const word of value.slice(0, maxListedWords)) {
-    const text = readText(word, wordTokens);
+    const text = readText(word, maxWordTokens);
     if (text !== undefined) words.push(text);
   }
   if (value.length > maxListedWords) words.push(`… (+${value.length - maxListedWords} more)`);

@@ -50,7 +50,7 @@ export function collectReportedAds(
   now: number,
 ): ReportedAdGroup[] {
   if (changes === undefined) return [];
-  const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
+  const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gatheringId);
   const lastResponseNumbers = previousGathering && findLastResponseNumbers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
   const maxNew = maxListedAds - Math.min(reservedChangedAdPlaces, updatedIds.length);
@@ -83,7 +83,7 @@ export function collectReportedAds(
     createGroup('Changed', listedChangedIds, updatedIds, (item) =>
       formatChanges(lastResponseNumbers?.get(normalizeAdId(item.id)) ?? 0, item),
     ),
-    createGroup(formatGoneAdsTitle(gathering.filters), listedGoneIds, gathering.complete ? goneIds : []),
+    createGroup(formatGoneAdsTitle(gathering.filters), listedGoneIds, gathering.isComplete ? goneIds : []),
   ].filter(({ totalCount }) => totalCount > 0);
 }
 
@@ -127,7 +127,11 @@ export function formatReportedAds(groups: readonly ReportedAdGroup[], maxTokens:
       const lines = ads.map(formatAdLine);
       const fittingLines = lines.slice(
         0,
-        countFittingItems({ items: lines, maxTokens: maxTokens / groups.length, render: (some) => some.join('\n') }),
+        countFittingItems({
+          items: lines,
+          maxTokens: maxTokens / groups.length,
+          renderItems: (some) => some.join('\n'),
+        }),
       );
       return joinLines([
         `${title}:`,

@@ -89,7 +89,7 @@ export async function runWatchChecks(
       outcome,
       check,
     });
-    if (outcome && check?.gathering.complete && !usesStoredAds) completeOutcomes.set(questionKey, outcome);
+    if (outcome && check?.gathering.isComplete && !usesStoredAds) completeOutcomes.set(questionKey, outcome);
     callStopInfo ??= findCallStop(stopInfo);
   }
   const hasTooFewCredits = ({ stopInfo: { reason }, watch }: CheckedWatch) =>
@@ -112,7 +112,7 @@ export function findRecentStoredOutcome(
   contents: DatasetContents,
   { now, cacheMs }: Pick<CheckContext, 'now' | 'cacheMs'>,
 ) {
-  const gathering = findGatherings(contents, question).find(({ complete }) => complete);
+  const gathering = findGatherings(contents, question).find(({ isComplete }) => isComplete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),
@@ -158,7 +158,9 @@ function createWatchCheck(
   checkedAt: number,
 ): WatchCheck | undefined {
   if (gathering === undefined) return;
-  return gathering.complete || readCount > 0 ? compareWithLastCheck(watch, gathering, contents, checkedAt) : undefined;
+  return gathering.isComplete || readCount > 0
+    ? compareWithLastCheck(watch, gathering, contents, checkedAt)
+    : undefined;
 }
 
 /**
@@ -174,13 +176,13 @@ export type WatchCheck = ReturnType<typeof compareWithLastCheck>;
 function compareWithLastCheck(watch: Watch, gathering: Gathering, contents: DatasetContents, checkedAt: number) {
   // Skip a check that contains these same ads, so that they are not compared with themselves. Such a check exists if
   // the caller did not receive its result.
-  const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
-  const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
+  const lastCheck = watch.completeChecks.find((check) => check.gatheringId !== gathering.id);
+  const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gatheringId);
   const changes =
     lastGathering && hasAllAdIds(lastGathering) ? compareGatherings(lastGathering, gathering, contents) : undefined;
   return {
     watch,
-    at: checkedAt,
+    checkedAt,
     gathering,
     changes,
     previousCheck: changes && lastCheck,
@@ -194,9 +196,9 @@ function compareWithLastCheck(watch: Watch, gathering: Gathering, contents: Data
 
 /** Returns the ids of all ads that were new in the last complete check of a watch. The ids are in lower case. */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
-  const ids = watches.flatMap(({ complete: [lastCheck, previousCheck] }) => {
+  const ids = watches.flatMap(({ completeChecks: [lastCheck, previousCheck] }) => {
     const findGatheringOfCheck = (check: CompleteCheck | undefined) =>
-      contents.gatherings.find(({ id }) => id === check?.gathering);
+      contents.gatherings.find(({ id }) => id === check?.gatheringId);
     const [newestGathering, earlierGathering] = [findGatheringOfCheck(lastCheck), findGatheringOfCheck(previousCheck)];
     return newestGathering && earlierGathering && hasAllAdIds(earlierGathering)
       ? [...newestGathering.adIds].filter((id) => !earlierGathering.adIds.has(id))

@@ -11,13 +11,13 @@ const Filters = z.record(z.string(), z.unknown());
  * are stored in this form.
  */
 const CompleteCheck = z.object({
-  gathering: z.string(),
+  gatheringId: z.string(),
   /**
    * The sequence number of the gathering, i.e. of the stored ads of the search. Later gatherings have higher numbers.
    */
-  order: z.number(),
+  sequenceNumber: z.number(),
   /** The time at which the ads were read, in milliseconds since the Unix epoch. */
-  at: z.number(),
+  readAt: z.number(),
 });
 export type CompleteCheck = z.infer<typeof CompleteCheck>;
 
@@ -31,7 +31,7 @@ const WatchRecord = z.object({
    * The last two complete checks, with the newest check first. If the caller did not receive the result of the newer
    * check, the next check is compared with the older one.
    */
-  complete: z.array(CompleteCheck),
+  completeChecks: z.array(CompleteCheck),
   last: z.object({ at: z.number(), ads: z.number(), complete: z.boolean() }).optional(),
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
@@ -72,7 +72,7 @@ export function storeWatch(
       ...pickQuestion(question),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
-      complete: hasSameQuestion ? storedWatch.complete : [],
+      completeChecks: hasSameQuestion ? storedWatch.completeChecks : [],
       ...(hasSameQuestion && storedWatch.last && { last: storedWatch.last }),
     } as WatchRecord;
     return { put: [[name, record]], result: undefined };
@@ -82,21 +82,28 @@ export function storeWatch(
 /** Stores the results of checks. Skips a watch that was deleted, or whose filters changed, after its check began. */
 export function saveChecks(
   userRecords: UserRecords,
-  checks: readonly { watch: Watch; at: number; gathering: Gathering }[],
+  checks: readonly { watch: Watch; checkedAt: number; gathering: Gathering }[],
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
     const watchesByName = new Map(parseWatches(records).map((watch) => [watch.name, watch]));
-    const put = checks.flatMap(({ watch: checkedWatch, at, gathering }) => {
+    const put = checks.flatMap(({ watch: checkedWatch, checkedAt, gathering }) => {
       const watch = watchesByName.get(checkedWatch.name);
       if (watch === undefined || getQuestionKey(watch) !== getQuestionKey(checkedWatch)) return [];
       const { name, ...record } = watch;
-      const check = { gathering: gathering.id, order: gathering.sequenceNumber, at: gathering.gatheredAt };
-      const [newestCheck] = record.complete;
-      const { complete } = gathering;
-      const isNew = complete && (newestCheck === undefined || check.order > newestCheck.order);
-      const last = { at, ads: gathering.adIds.size, complete };
+      const check = {
+        gatheringId: gathering.id,
+        sequenceNumber: gathering.sequenceNumber,
+        readAt: gathering.gatheredAt,
+      };
+      const [newestCheck] = record.completeChecks;
+      const { isComplete } = gathering;
+      const isNew = isComplete && (newestCheck === undefined || check.sequenceNumber > newestCheck.sequenceNumber);
+      const last = { at: checkedAt, ads: gathering.adIds.size, completeChecks: isComplete };
       return [
-        [name, { ...record, ...(isNew && { complete: [check, ...record.complete].slice(0, 2) }), last }] as const,
+        [
+          name,
+          { ...record, ...(isNew && { completeChecks: [check, ...record.completeChecks].slice(0, 2) }), last },
+        ] as const,
       ];
     });
     return { put, result: undefined };

@@ -37,7 +37,7 @@ const minComparedDays = 28;
  * The limits of the number of compared intervals if an interval is longer than a week. For shorter intervals,
  * `maxComparedDays` and `minComparedDays` apply instead.
  */
-const intervalCountLimits = { most: 8, least: 4 };
+const intervalCountLimits = { maxCount: 8, minCount: 4 };
 /**
  * The minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a
  * launch, so shorter intervals cannot be compared.
@@ -59,14 +59,14 @@ export async function computeTypicalLaunches(
   contents: DatasetContents,
   { getAdRowReader, adFilters }: { getAdRowReader(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<TypicalLaunchesView | undefined> {
-  if (!gathering.complete || !previousCheck || !changes) return;
+  if (!gathering.isComplete || !previousCheck || !changes) return;
   if (question.collectionId !== undefined || selectsAdsByTime(question, adFilters)) return;
-  const elapsedMs = gathering.gatheredAt - previousCheck.at;
+  const elapsedMs = gathering.gatheredAt - previousCheck.readAt;
   if (elapsedMs < minCheckIntervalMs) return;
   const intervalDays = Math.max(1, Math.round(elapsedMs / dayMs));
   const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
   const newIds = new Set(changes.newIds.map(normalizeAdId));
-  const lastDay = getDayNumber(previousCheck.at);
+  const lastDay = getDayNumber(previousCheck.readAt);
   /** The number of launches in each interval before the last check. The most recent interval comes first. */
   const launchesByInterval: number[] = [];
   let [startedCount, earliestDay] = [0, lastDay];
@@ -84,9 +84,9 @@ export async function computeTypicalLaunches(
   const knownIntervals = Math.floor((lastDay - earliestDay) / intervalDays);
   const intervals = Math.min(
     knownIntervals,
-    Math.max(intervalCountLimits.most, Math.floor(maxComparedDays / intervalDays)),
+    Math.max(intervalCountLimits.maxCount, Math.floor(maxComparedDays / intervalDays)),
   );
-  if (intervals < Math.max(intervalCountLimits.least, Math.ceil(minComparedDays / intervalDays))) return;
+  if (intervals < Math.max(intervalCountLimits.minCount, Math.ceil(minComparedDays / intervalDays))) return;
   const sortedCounts = Array.from(
     { length: intervals },
     (_, intervalIndex) => launchesByInterval[intervalIndex] ?? 0,
@@ -123,7 +123,7 @@ export function formatTypicalLaunches(
         ? [`${countText} days`, 'a day']
         : [`${countText} intervals of ${formatCount(days, 'day')}`, 'each'];
   const range = least === most ? String(least) : `${least} to ${most}`;
-  const day = dayFormat.format(previousCheck?.at);
+  const day = dayFormat.format(previousCheck?.readAt);
   return `Of ${changes?.newIds.length} new, ${started} started since ${day}; in the ${earlierIntervals} before ${range} ${perInterval} (median ${median}).`;
 }
 

@@ -8,7 +8,7 @@ interface PoolOptions {
   /**
    * The maximum number of calls that may wait for a worker, for all tenants (API keys) together. The default is 256.
    */
-  maxWaiting?: number;
+  maxWaitingCalls?: number;
   worker: WorkerSource;
   /** The `workerData` of each new worker thread. `PooledWorker` adds the property `stop` to this object. */
   workerData?: object;
@@ -32,8 +32,8 @@ export class WorkerDiedError extends Error {
 }
 
 /**
- * A pool of worker threads that tenants (API keys) share fairly. The `data` of a worker says, for example, which
- * dataset the worker has loaded. `takeIdleWorker` selects a worker by its `data`.
+ * A pool of worker threads that tenants (API keys) share fairly. The `loadedData` of a worker says, for example,
+ * which dataset the worker has loaded. `takeIdleWorker` selects a worker by its `loadedData`.
  */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
@@ -48,35 +48,41 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #idleWorkers = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
-    const { maxWorkers, ...named } = options;
+    const { maxWorkers, ...otherOptions } = options;
     this.#options = options;
-    this.#slots = new Semaphore({ maxRunning: maxWorkers, maxRunningPerKey: 1, ...named });
+    this.#slots = new Semaphore({ maxRunningCalls: maxWorkers, maxRunningCallsPerKey: 1, ...otherOptions });
   }
 
   /**
-   * Waits until the tenant (API key) may use a worker, then runs `work`.
+   * Waits until the tenant (API key) may use a worker, then calls `runWork`.
    * @throws AdLibraryError `busy` if too many calls are waiting
    */
-  runInSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
-    return this.#slots.run(tenantId, signal, work);
+  runInSlot<Result>(
+    tenantId: string,
+    signal: AbortSignal | undefined,
+    runWork: () => Promise<Result>,
+  ): Promise<Result> {
+    return this.#slots.runInSlot(tenantId, signal, runWork);
   }
 
   /**
    * Removes the first idle worker for whose data `isSuitableData` returns true, and returns the worker. Returns
    * undefined if there is no such worker.
    */
-  takeIdleWorker(isSuitableData: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
-    const [worker] = [...this.#idleWorkers.keys()].filter(({ data }) => isSuitableData(data));
+  takeIdleWorker(
+    isSuitableData: (loadedData: Data) => boolean = () => true,
+  ): PooledWorker<Request, Reply, Data> | undefined {
+    const [worker] = [...this.#idleWorkers.keys()].filter(({ loadedData }) => isSuitableData(loadedData));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
   /** Starts a new worker. If the pool already has `maxWorkers` workers, terminates idle workers first. */
-  startWorker(data: Data): PooledWorker<Request, Reply, Data> {
+  startWorker(loadedData: Data): PooledWorker<Request, Reply, Data> {
     for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
     const { worker: workerSource, workerData } = this.#options;
-    const worker = new PooledWorker<Request, Reply, Data>(data, { source: workerSource, workerData }, () => {
+    const worker = new PooledWorker<Request, Reply, Data>(loadedData, { source: workerSource, workerData }, () => {
       this.#removeFromIdle(worker);
       this.#workers.delete(worker);
       this.#reservedWorkers.delete(worker);
@@ -148,20 +154,20 @@ const startTimeoutMs = 20_000;
  * should stop working on the current request.
  */
 export class PooledWorker<Request, Reply, Data> {
-  data: Data;
+  loadedData: Data;
   readonly #thread: Worker;
   readonly #stopFlag = new Int32Array(new SharedArrayBuffer(4));
-  readonly #ready: Promise<Reply>;
+  readonly #readyPromise: Promise<Reply>;
   readonly #onEnd: () => void;
   #pendingReply: { resolve(reply: Reply): void; reject(error: Error): void } | undefined;
   #endReason: Error | undefined;
 
   constructor(
-    data: Data,
+    loadedData: Data,
     { source, workerData }: { source: WorkerSource; workerData?: object | undefined },
     onEnd: () => void,
   ) {
-    this.data = data;
+    this.loadedData = loadedData;
     this.#onEnd = onEnd;
     this.#thread = startWorker(source, { ...workerData, stop: this.#stopFlag.buffer });
     this.#thread.on('message', (reply) => this.#pendingReply?.resolve(reply));
@@ -170,8 +176,8 @@ export class PooledWorker<Request, Reply, Data> {
     // Let the process exit while this thread is running. Call `unref` after adding the listeners, because adding a
     // listener undoes `unref`.
     this.#thread.unref();
-    this.#ready = this.#waitForReply(startTimeoutMs);
-    this.#ready.catch(() => {});
+    this.#readyPromise = this.#waitForReply(startTimeoutMs);
+    this.#readyPromise.catch(() => {});
   }
 
   /** True until the thread ends or is told to end. */
@@ -187,7 +193,7 @@ export class PooledWorker<Request, Reply, Data> {
    */
   async sendRequest(request: Request, { timeoutMs, signal, graceMs = 0 }: RequestOptions): Promise<Reply> {
     signal?.throwIfAborted();
-    await this.#ready;
+    await this.#readyPromise;
     if (this.#endReason) throw this.#endReason;
     Atomics.store(this.#stopFlag, 0, 0);
     let graceTimer: NodeJS.Timeout | undefined;

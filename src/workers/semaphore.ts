@@ -3,14 +3,14 @@ import { AdLibraryError } from '../api/errors.ts';
 
 interface SemaphoreOptions {
   /** The number of slots, i.e. the maximum number of calls that run at the same time, for all keys together. */
-  maxRunning: number;
+  maxRunningCalls: number;
   /** The maximum number of calls of one key that run at the same time. By default, one key may use all slots. */
-  maxRunningPerKey?: number;
+  maxRunningCallsPerKey?: number;
   /**
    * The maximum number of waiting calls, for all keys together. The default is 256, i.e. four calls for each of 64
    * keys.
    */
-  maxWaiting?: number;
+  maxWaitingCalls?: number;
   /** A plural noun for error messages, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
   /** Returns the current time of a monotonic clock, in milliseconds. */
@@ -46,7 +46,7 @@ export class Semaphore {
    * got a slot.
    */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
-  #slotCount = 0;
+  #grantedSlotCount = 0;
   /**
    * The moving average of the time for which a call uses a slot, in milliseconds. Error messages use this average to
    * estimate the waiting time.
@@ -54,7 +54,12 @@ export class Semaphore {
   #typicalSlotMs = 1000;
 
   constructor(options: SemaphoreOptions) {
-    this.#options = { maxRunningPerKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
+    this.#options = {
+      maxRunningCallsPerKey: options.maxRunningCalls,
+      maxWaitingCalls: 256,
+      now: () => performance.now(),
+      ...options,
+    };
   }
 
   /** The number of slots that all keys together are using. */
@@ -75,7 +80,7 @@ export class Semaphore {
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#canRun(key)) this.#occupySlot(key);
-    else await this.#wait(key, signal);
+    else await this.#waitForSlot(key, signal);
     const { now } = this.#options;
     const acquiredAt = now();
     let isReleased = false;
@@ -83,21 +88,25 @@ export class Semaphore {
       if (isReleased) return;
       isReleased = true;
       this.#typicalSlotMs += (now() - acquiredAt - this.#typicalSlotMs) / 16;
-      const remaining = this.#countRunning(key) - 1;
-      if (remaining > 0) this.#runningCounts.set(key, remaining);
+      const remainingCount = this.#countRunning(key) - 1;
+      if (remainingCount > 0) this.#runningCounts.set(key, remainingCount);
       else this.#runningCounts.delete(key);
-      this.#startNext();
+      this.#startNextCalls();
     };
   }
 
   /**
-   * Waits for a free slot, runs `work`, and releases the slot.
-   * @throws the errors of `acquire` and of `work`
+   * Waits for a free slot, calls `runWork`, and releases the slot.
+   * @throws the errors of `acquire` and of `runWork`
    */
-  async run<Result>(key: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
+  async runInSlot<Result>(
+    key: string,
+    signal: AbortSignal | undefined,
+    runWork: () => Promise<Result>,
+  ): Promise<Result> {
     const release = await this.acquire(key, signal);
     try {
-      return await work();
+      return await runWork();
     } finally {
       release();
     }
@@ -107,16 +116,18 @@ export class Semaphore {
   #countWaiting = (key: string): number => this.#waitersByKey.get(key)?.length ?? 0;
 
   #canRun(key: string): boolean {
-    return this.runningCount < this.#options.maxRunning && this.#countRunning(key) < this.#options.maxRunningPerKey;
+    return (
+      this.runningCount < this.#options.maxRunningCalls && this.#countRunning(key) < this.#options.maxRunningCallsPerKey
+    );
   }
 
   #occupySlot(key: string): void {
     this.#runningCounts.set(key, this.#countRunning(key) + 1);
-    this.#lastSlotNumbers.set(key, ++this.#slotCount);
+    this.#lastSlotNumbers.set(key, ++this.#grantedSlotCount);
   }
 
-  #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
-    if (this.waitingCount >= this.#options.maxWaiting) {
+  #waitForSlot(key: string, signal: AbortSignal | undefined): Promise<void> {
+    if (this.waitingCount >= this.#options.maxWaitingCalls) {
       const longestKey = [...this.#waitersByKey.keys()].reduce(
         (left, right) => (this.#countWaiting(right) > this.#countWaiting(left) ? right : left),
         key,
@@ -141,7 +152,7 @@ export class Semaphore {
     });
   }
 
-  #startNext(): void {
+  #startNextCalls(): void {
     for (;;) {
       const [nextKey] = [...this.#waitersByKey.keys()]
         .filter((key) => this.#canRun(key))
@@ -157,8 +168,12 @@ export class Semaphore {
   }
 
   #createBusyError(key: string): AdLibraryError {
-    const { maxRunning, maxRunningPerKey, workName } = this.#options;
-    const roundsAhead = Math.max(this.#countWaiting(key) / maxRunningPerKey, this.waitingCount / maxRunning, 1);
+    const { maxRunningCalls, maxRunningCallsPerKey, workName } = this.#options;
+    const roundsAhead = Math.max(
+      this.#countWaiting(key) / maxRunningCallsPerKey,
+      this.waitingCount / maxRunningCalls,
+      1,
+    );
     const seconds = Math.min(60, Math.max(1, Math.ceil((this.#typicalSlotMs / 1000) * roundsAhead)));
     const problem = `Too many ${workName} are waiting. A place should be free in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };

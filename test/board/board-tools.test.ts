@@ -257,7 +257,7 @@ test('the tool board_pictures returns the other pictures if one picture fails to
   const ownHost = { host: '127.0.0.1', port: Number(new URL(ownService.baseUrl).port) };
   const serverWithTimeout = await ownService.start({
     timeoutMs: 4000,
-    mediaHosts: { public: false, listed: [host.host, ownHost] },
+    mediaHosts: { allowsPublicHosts: false, listedHosts: [host.host, ownHost] },
   });
   await serverWithTimeout.call('search_ads', {});
   // Once fetched, the picture is cached, so later calls return it even on a busy machine.

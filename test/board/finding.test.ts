@@ -25,8 +25,8 @@ const computeFinding = (days: number, active?: boolean) =>
 const computeLeadingFinding = (messages: number) =>
   createAdsOnDays(30, (index) => (index < messages ? { landing: 'serra.example/boots' } : {}));
 
-const readText = ({ sentence }: Finding) =>
-  sentence.map((part) => (typeof part === 'string' ? part : part.name)).join('');
+const readText = ({ sentenceParts }: Finding) =>
+  sentenceParts.map((part) => (typeof part === 'string' ? part : part.name)).join('');
 /** Some Node.js versions abbreviate September as "Sep", others as "Sept". */
 const normalizeSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
 
@@ -146,7 +146,7 @@ describe('The key finding above the ads on the board', () => {
         });
         const finding = selectFinding(ads, completeContext);
         if (finding === undefined) return;
-        const [name] = finding.sentence.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
+        const [name] = finding.sentenceParts.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
         const adsOfAdvertiser = ads.filter(({ pageName }) => pageName === name);
         const { clickTarget } = finding;
         const text = readText(finding);

@@ -113,7 +113,7 @@ describe('The date axis of a chart', () => {
       ['2026-47', 3],
       ['2026-80', 5],
     ];
-    expect(readTable({ columns: ['model', 'ads'], rows }).x).toBe('names');
+    expect(readTable({ columns: ['model', 'ads'], rows }).axisKind).toBe('names');
   });
 
   test('a bar chart of too many days is rejected with the suggestion to use longer periods or a line chart', () => {
@@ -162,7 +162,7 @@ describe('The rows of a chart', () => {
           return;
         }
         const drawn = data.series.flatMap(({ values }) => values).filter((value) => value !== null);
-        const withPlace = data.x === 'names' ? rows : rows.filter(([cell]) => cell !== null);
+        const withPlace = data.axisKind === 'names' ? rows : rows.filter(([cell]) => cell !== null);
         expect(drawn.sort()).toEqual(withPlace.map(([, , value]) => value).sort());
       }),
     );

@@ -31,7 +31,7 @@ async function call(args: string[], env: Environment = {}) {
   };
   const job = readCommand(['call', ...args], '1', writeStderr) as ParsedCallCommand;
   const runCall = async () => {
-    const config = readConfig(env, job.flags, { tools: toolNames, command: 'call' });
+    const config = readConfig(env, job.flags, { toolNames, commandName: 'call' });
     return callTool(job, {
       config,
       log: createLog('silent', writeStderr),

@@ -107,7 +107,7 @@ test.each(commands)('the help text of the command "%s" fits in 80 columns, and i
   for (const example of commandsByName[line]?.examples ?? []) {
     const job = parseLine(example.replace(/^.*?ad-library-mcp| [<>] .*/g, '').replace(/'.*'/, '{}'));
     expect(job).not.toHaveProperty('exitCode');
-    if ('flags' in job) readConfig({}, job.flags, { tools: toolNames, command: job.name });
+    if ('flags' in job) readConfig({}, job.flags, { toolNames, commandName: job.name });
   }
   expect(written.stderr).toBe('');
 });

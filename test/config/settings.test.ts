@@ -6,9 +6,13 @@ import { findUnknownVariables, readConfig, SettingsError } from '../../src/confi
 import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
-function findProblems(environment: NodeJS.ProcessEnv, flags: Flags = {}, command = 'library serve'): readonly string[] {
+function findProblems(
+  environment: NodeJS.ProcessEnv,
+  flags: Flags = {},
+  commandName = 'library serve',
+): readonly string[] {
   try {
-    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], command });
+    readConfig(environment, flags, { toolNames: ['search_ads', 'get_ad'], commandName });
   } catch (error) {
     if (error instanceof SettingsError) return error.problems;
     throw error;
@@ -56,7 +60,10 @@ const postgres = (other: object) => ({
   ...{ engine: 'postgres', host: 'db.example', port: 5432, user: 'me', database: 'ads' },
   ...{ ssl: { rejectUnauthorized: true }, ...other },
 });
-const createMediaHosts = (isPublic: boolean, ...listed: object[]) => ({ public: isPublic, listed });
+const createMediaHosts = (isPublic: boolean, ...allowedHosts: object[]) => ({
+  allowsPublicHosts: isPublic,
+  listedHosts: allowedHosts,
+});
 
 const acceptedTexts: Partial<Record<SettingName, [text: string, value: unknown][]>> = {
   demo: [

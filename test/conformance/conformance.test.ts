@@ -35,7 +35,7 @@ beforeAll(async () => {
     onCall: () => {},
     allowedNames: { allowedOrigins: ['localhost'] },
     callers: { demo: app.credentials },
-    limits: { maxRunning: 16, maxRunningPerKey: 16, maxWaiting: 64 },
+    limits: { maxRunningCalls: 16, maxRunningCallsPerKey: 16, maxWaitingCalls: 64 },
   });
   listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   results = await mkdtemp(join(tmpdir(), 'conformance-'));
@@ -101,8 +101,8 @@ function withFixtures(catalog: Catalog): Catalog {
   const plain = Object.keys(contents).map((name) => ({ ...listed, name, inputSchema: empty }));
   return {
     ...catalog,
-    tools: async () => [
-      ...(await catalog.tools({})),
+    getToolList: async () => [
+      ...(await catalog.getToolList({})),
       ...plain,
       { ...listed, name: 'json_schema_2020_12_tool', inputSchema: fixtures.schema as typeof empty },
     ],

@@ -134,7 +134,10 @@ test('the SQL column pictureState says whether a picture is available, expired, 
   const host = await startPictureHost();
   try {
     const time = { now };
-    const server = await start({ mediaHosts: { public: false, listed: [host.host] } }, { now: () => time.now });
+    const server = await start(
+      { mediaHosts: { allowsPublicHosts: false, listedHosts: [host.host] } },
+      { now: () => time.now },
+    );
     const createThumbnail = (url: string) => ({ media: [{ type: 'THUMB', url }] });
     const red = host.serve(await createJpeg({ width: 400, height: 400, colour: [200, 0, 0] }));
     const expiry = (at: number) => Math.floor(at / 1000).toString(16);

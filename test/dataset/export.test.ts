@@ -11,7 +11,7 @@ import type { Cell } from '../../src/dataset/tables.ts';
 const statement = (columns: string[], batches: Iterable<Cell[][]>): ExportStatement => ({
   name: 'Ads',
   sql: '',
-  run: (readRows) =>
+  runStatement: (readRows) =>
     readRows({
       columns,
       isAboutAds: true,
@@ -219,7 +219,7 @@ describe('A sheet of an Excel export', () => {
     );
     expect(rows?.[1]).toEqual(['1234567890123456', 'x'.repeat(32_767)]);
     expect(rows?.[2]).toEqual([999_999_999_999_999, 'short']);
-    expect(counts?.truncatedCells).toBe(1);
+    expect(counts?.truncatedCellCount).toBe(1);
   });
 
   test('an Excel export with too many rows is rejected', async () => {
@@ -264,7 +264,7 @@ test('a Parquet export fails if its SQL statement returns different rows when th
   let runs = 0;
   const source: ExportStatement = {
     ...statement([], []),
-    run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
+    runStatement: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).runStatement(read),
   };
   const target = { format: 'parquet', maxBytes: 1e6, writeBytes: () => {}, buildMethodRows: createMethodRows } as const;
   await expect(writeExport([source], target)).rejects.toThrow('random()');

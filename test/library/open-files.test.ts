@@ -34,7 +34,7 @@ async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buff
   const columns = titles.map(
     (title) => ({ title, width: 10, style: title === 'start_date' ? 'day' : 'plain' }) as const,
   );
-  await workbook.addSheet({ name: 'Ads', columns, rows: [rows], isTable: true });
+  await workbook.addSheet({ name: 'Ads', columns, rowBatches: [rows], isTable: true });
   await workbook.end();
   return Buffer.concat(chunks);
 }
@@ -126,7 +126,9 @@ test('importing a ZIP archive whose last files are missing does not mark any ad 
   await writeFile(complete, archive);
   await writeFile(cutOff, archive.subarray(0, secondEntry));
   const options = { question: 'tea', isComplete: true };
-  expect(await importPaths(database, [complete], options)).toMatchObject({ questionResult: { listed: 2, gone: 0 } });
+  expect(await importPaths(database, [complete], options)).toMatchObject({
+    questionResult: { listedCount: 2, goneCount: 0 },
+  });
   const { files, questionResult } = await importPaths(database, [cutOff], options);
   expect(files).toMatchObject([{ skipped: 0 }, { skipped: 1, ads: 0 }]);
   expect(questionResult).toBeUndefined();

@@ -21,7 +21,7 @@ const resolve = async (name: string) => {
   return names[name] ?? [];
 };
 const limits = { nonPublicFailureMs: 800, fetchTimeoutMs: 20_000 };
-const opened = openTestPictures([host.host], limits, { resolve });
+const opened = openTestPictures([host.host], limits, { resolveHost: resolve });
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
 const showPicture = (address: string) => opened.forTenant('tenant').thumbnail(address, { maxSide: 100, signal });
@@ -73,7 +73,7 @@ describe('Picture URLs with private IP addresses', () => {
   test('each host name of a picture is resolved once, and a lookup that never finishes counts as an unknown host', async () => {
     expect(await showPicture(formatAddress('inside.example'))).toEqual({ reason });
     expect(resolvedHosts).toEqual(['inside.example']);
-    expect(await showPictureWith({ resolve: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
+    expect(await showPictureWith({ resolveHost: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
       reason,
     });
   });
@@ -138,11 +138,11 @@ test('a picture URL that is malformed or does not use https is rejected before a
 });
 
 test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
-  ['a host on every port', { public: false, listed: [{ host: '127.0.0.1' }] }, true],
-  ['a host and its port', { public: false, listed: [host.host] }, true],
-  ['a host and another port', { public: true, listed: [privateHost.host] }, false],
-  ['every public host', { public: true, listed: [] }, false],
-  ['none', { public: false, listed: [] }, false],
+  ['a host on every port', { allowsPublicHosts: false, listedHosts: [{ host: '127.0.0.1' }] }, true],
+  ['a host and its port', { allowsPublicHosts: false, listedHosts: [host.host] }, true],
+  ['a host and another port', { allowsPublicHosts: true, listedHosts: [privateHost.host] }, false],
+  ['every public host', { allowsPublicHosts: true, listedHosts: [] }, false],
+  ['none', { allowsPublicHosts: false, listedHosts: [] }, false],
 ])(
   'the setting for media hosts decides whether a picture from a local host is fetched (allowed: %s)',
   async ([, hosts, isShown]) => {

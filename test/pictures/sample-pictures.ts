@@ -93,16 +93,16 @@ export function createScanBomb(scans: number): Uint8Array {
 
 /** Opens pictures that allow public hosts and the listed hosts. By default, DNS lookups find nothing. */
 export const openTestPictures = (
-  listed: PictureOptions['hosts']['listed'],
+  listedHosts: PictureOptions['hosts']['listedHosts'],
   limits: PictureOptions['limits'] = {},
   options: Partial<PictureOptions> = {},
 ): PictureService =>
   openPictures({
-    hosts: { public: true, listed },
+    hosts: { allowsPublicHosts: true, listedHosts },
     userAgent: 'ad-library-mcp/test',
     now: Date.now,
     random: () => 0,
-    resolve: async () => [],
+    resolveHost: async () => [],
     limits,
     ...options,
   });

@@ -17,7 +17,7 @@ import type { TestServer } from '../support/server.ts';
 
 const host = await startPictureHost();
 afterAll(() => host.close());
-const mediaHosts = { public: true, listed: [host.host] };
+const mediaHosts = { allowsPublicHosts: true, listedHosts: [host.host] };
 const opened = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
 const test = opened.extend('hostileHtml', { scope: 'file' }, writeHostileReport);
 
@@ -168,12 +168,12 @@ describe('A report', () => {
 describe('The plain text of a report', () => {
   const createTestGathering = (day: string, more: object): Gathering => {
     const state = createGathering({ filters: { countries: ['DE'] } }, Date.parse(day));
-    return { ...state, state, adIds: new Set(['a']), missing: 0, complete: true, storedParts: [], ...more };
+    return { ...state, state, adIds: new Set(['a']), evictedCount: 0, isComplete: true, storedParts: [], ...more };
   };
-  const older = createTestGathering('2026-11-01', { found: 12_345, charged: 7 });
-  const newer = createTestGathering('2026-11-19', { found: null, charged: null, complete: false });
+  const older = createTestGathering('2026-11-01', { matchingCount: 12_345, chargedCredits: 7 });
+  const newer = createTestGathering('2026-11-19', { matchingCount: null, chargedCredits: null, isComplete: false });
   const method: ReportHead['method'] = {
-    ...{ adCount: 1, gatheredAds: 1, gatherings: [], unlistedGatherings: 0, period: undefined },
+    ...{ adCount: 1, gatheredAdCount: 1, gatherings: [], unlistedGatheringCount: 0, readingPeriod: undefined },
     ...{ cost: { credits: 7, isExact: true }, writeCoverage: () => '', statements: [] },
   };
   const writePage = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
@@ -237,13 +237,13 @@ describe('The plain text of a report', () => {
         ...method,
         ...{
           adCount: 2000,
-          gatheredAds: 1990,
+          gatheredAdCount: 1990,
           gatherings: [newer, older],
-          unlistedGatherings: 2,
+          unlistedGatheringCount: 2,
           writeCoverage: () => '<b>',
         },
         ...{
-          period: { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 19) },
+          readingPeriod: { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 19) },
           cost: { credits: 1018.5, isExact: false },
         },
       },
@@ -258,17 +258,17 @@ describe('The plain text of a report', () => {
     ['that only searches brought its ads', {}, '1 ad that searches brought; no gathering covers them'],
     [
       'the one day of its readings',
-      { gatherings: [older], period: { from: first, to: first + 1 } },
+      { gatherings: [older], readingPeriod: { from: first, to: first + 1 } },
       '1 ad, read in 1 gathering on 1 Nov 2026',
     ],
     [
       'the first and the last day on which its ads were read',
-      { gatherings: [older], unlistedGatherings: 3, period: { from: first, to: last } },
+      { gatherings: [older], unlistedGatheringCount: 3, readingPeriod: { from: first, to: last } },
       '1 ad, read in 4 gatherings from 1 Nov 2026 to 2 Nov 2026',
     ],
     [
       'how many of its ads gather_ads read',
-      { adCount: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
+      { adCount: 30, gatheredAdCount: 20, gatherings: [older], readingPeriod: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
   ])('the method section of a report states %s', async (_, reportFacts, expectedText) => {

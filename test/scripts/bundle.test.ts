@@ -11,7 +11,7 @@ import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
-const { name, bytes } = packBundle();
+const { fileName, bytes } = packBundle();
 const files = unzipSync(bytes);
 const fields: Record<string, { title: string }> = JSON.parse(
   strFromU8(files['manifest.json'] as Uint8Array),
@@ -35,7 +35,7 @@ function startAsHost(entered: Record<string, string>) {
 }
 
 test('the desktop bundle is small and complete, and two builds of it are identical', () => {
-  expect(name).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
+  expect(fileName).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
   expect(bytes.length).toBeLessThan(5.5 * 1024 * 1024);
   expect(Object.keys(files)).toEqual(
     expect.arrayContaining([

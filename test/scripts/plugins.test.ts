@@ -11,15 +11,15 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const temporary = createTemporaryFolder();
 const plugins = new Map(
-  packPlugins().map(({ folder, files }) => {
+  packPlugins().map(({ folderName, files }) => {
     // Use a folder outside the repository, so that the plugin cannot load packages from its node_modules.
-    const root = join(temporary, 'with a space', folder);
+    const root = join(temporary, 'with a space', folderName);
     for (const [path, content] of Object.entries(unzipSync(zipFiles(files)))) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), content);
     }
     return [
-      folder,
+      folderName,
       { root, files, readJson: (path: string) => JSON.parse(strFromU8(files[path] ?? new Uint8Array())) },
     ];
   }),

@@ -5,15 +5,15 @@ import type { CachedResponse, ClaimedCall, ResponseCache } from '../../src/stora
 
 const cachedAnswer = (headline: string, now: number): CachedResponse => ({
   response: {
-    value: { id: '1' },
-    raw: { id: '1', headline },
+    validatedBody: { id: '1' },
+    rawBody: { id: '1', headline },
     receipt: { charged: 1, remaining: 99, cached: false, requestId: 'r' },
   },
   arrivedAt: now,
 });
 const answerNameOf = (id: string, group?: string) => ({ fingerprint: JSON.stringify(['getAd', { id }]), group });
 const headlineOf = (cached: CachedResponse | undefined) =>
-  (cached?.response.raw as { headline?: string } | undefined)?.headline;
+  (cached?.response.rawBody as { headline?: string } | undefined)?.headline;
 
 export interface AnswersUnderTest {
   responseCache: ResponseCache;
@@ -46,11 +46,14 @@ export async function cacheAnswer(
 ): Promise<void> {
   await (
     await claimCall(responseCache, await responseCache.resolveName(tenantId, answerNameOf(id, group)), tenantId)
-  ).put(cached);
+  ).cacheResponse(cached);
 }
 
 export async function claimCall(responseCache: ResponseCache, name: string | undefined, tenantId = 't') {
-  const claim = await responseCache.claim(createCall(tenantId), name, { after: Infinity, onLost: async () => {} });
+  const claim = await responseCache.claim(createCall(tenantId), name, {
+    arrivedAfter: Infinity,
+    onProcessDied: async () => {},
+  });
   if (claim.kind !== 'granted') throw new Error(`the claim is ${claim.kind}`);
   return claim;
 }
@@ -78,7 +81,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     const age = now() - (cachedResponse?.arrivedAt ?? 0);
     expect(age).toBeGreaterThan(4990);
     expect(age).toBeLessThan(35_000);
-    const request = { onLost: async () => {} };
+    const request = { onProcessDied: async () => {} };
     expect(await responseCache.claim(createCall(), answerNameOf('1').fingerprint, request)).toMatchObject({
       kind: 'cached',
       cachedResponse: { response: cached.response },
@@ -105,7 +108,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
       ['other', '1'],
     ] as const)
       await cacheAnswer(responseCache, { tenantId, id, cached: cachedAnswer(id, now()) });
-    await (await claimCall(responseCache, answerNameOf('1').fingerprint)).forget();
+    await (await claimCall(responseCache, answerNameOf('1').fingerprint)).removeResponse();
     expect(await find(responseCache, '1')).toBeUndefined();
     expect(headlineOf(await find(responseCache, '2'))).toBe('2');
     expect(headlineOf(await find(responseCache, '1', { tenantId: 'other' }))).toBe('1');
@@ -121,7 +124,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     await keep('other', 'a', 'one');
     const early = await claimCall(responseCache, await responseCache.resolveName('t', answerNameOf('a', 'one')));
     await responseCache.forgetGroup('t', 'one');
-    await early.put(cachedAnswer('stale', now()));
+    await early.cacheResponse(cachedAnswer('stale', now()));
     const findAll = async () =>
       [
         await find(responseCache, 'a', { group: 'one' }),

@@ -58,7 +58,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       await dataset.addItems({
         ...createSource(2),
         type: 'pages',
-        items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }, { pageId: longest }, { pageId: `${longest}p` }],
+        parseItems: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }, { pageId: longest }, { pageId: `${longest}p` }],
       });
       const { ads, pages } = await dataset.readContents();
       expect(ads.map(({ id }) => id)).toEqual(['x']);
@@ -84,16 +84,18 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       const dataset = await datasetFor();
       const state = createGathering({ filters: { query: 'tea' } }, 1);
       await addAds(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
-      const first = { ...state, found: 3, cursor: 'next', adIds: ['A', 'b'] };
+      const first = { ...state, matchingCount: 3, cursor: 'next', adIds: ['A', 'b'] };
       await dataset.saveGathering(first);
-      const last = { ...state, found: 3, ended: true, gatheredAt: 2, adIds: ['b', 'c'] };
-      expect((await dataset.readContents()).gatherings).toMatchObject([{ cursor: 'next', complete: false }]);
+      const last = { ...state, matchingCount: 3, hasReadLastPage: true, gatheredAt: 2, adIds: ['b', 'c'] };
+      expect((await dataset.readContents()).gatherings).toMatchObject([{ cursor: 'next', isComplete: false }]);
       await dataset.saveGathering(last);
       const { version, gatherings } = await dataset.readContents();
       await dataset.saveGathering(last);
       await dataset.saveGathering(first);
       expect(await dataset.readContents()).toMatchObject({ version, gatherings });
-      expect(gatherings).toMatchObject([{ id: state.id, found: 3, complete: true, cursor: null, missing: 0 }]);
+      expect(gatherings).toMatchObject([
+        { id: state.id, matchingCount: 3, isComplete: true, cursor: null, evictedCount: 0 },
+      ]);
       expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
     });
 

@@ -57,9 +57,9 @@ test('a response that arrives late is stored as an earlier version of its ad', (
             ...createSource(clocks[sequenceNumber] ?? 0),
             sequenceNumber,
             type: 'ads',
-            items: () => [ad],
+            parseItems: () => [ad],
           } as const;
-          for (const record of createItemRecords(batch)) dataset.apply(record);
+          for (const record of createItemRecords(batch)) dataset.applyRecord(record);
         }
         const { ads, version } = dataset.getContents();
         for (const item of ads) {
@@ -74,7 +74,7 @@ test('a response that arrives late is stored as an earlier version of its ad', (
             item.versions.every((one, at) => one.sequenceNumber < (item.versions[at + 1] ?? item).sequenceNumber),
           ).toBe(true);
         }
-        for (const record of [...dataset.records()]) dataset.apply(record);
+        for (const record of [...dataset.listRecords()]) dataset.applyRecord(record);
         expect(dataset.getContents().version).toBe(version);
       },
     ),
@@ -90,7 +90,7 @@ test('a dataset has the same contents whether it is read after every change or o
       const [atTheEnd, oneByOne] = [new MemoryDatasets(), new MemoryDatasets()];
       for (const [at, turn] of turns.entries()) {
         const text = texts[turn % texts.length] ?? '';
-        const batch = { ...createSource(at + 1), type: 'ads', items: () => JSON.parse(text), text } as const;
+        const batch = { ...createSource(at + 1), type: 'ads', parseItems: () => JSON.parse(text), text } as const;
         for (const datasets of [atTheEnd, oneByOne]) await (await datasets.open({ tenantId: 't' })).addItems(batch);
         await (await oneByOne.open({ tenantId: 't' })).readContents();
       }
@@ -106,9 +106,9 @@ test('a dataset has the same contents whether it is read after every change or o
 test('the server parses stored responses only when the dataset is read or when many responses are waiting', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   let taken = 0;
-  const items = () => [{ id: `ad-${taken++}` }];
+  const parseItems = () => [{ id: `ad-${taken++}` }];
   const answer = (at: number) =>
-    dataset.addItems({ ...createSource(at), type: 'ads', items, text: `${at}`.padEnd(100_000) });
+    dataset.addItems({ ...createSource(at), type: 'ads', parseItems, text: `${at}`.padEnd(100_000) });
   for (let at = 0; at < 10; at++) await answer(at);
   await setImmediate();
   expect(taken).toBe(0);
@@ -136,8 +136,8 @@ describe('The memory limit of datasets', () => {
             ids.set(key, (ids.get(key) ?? new Set()).add(id));
           }
           for (const [key, added] of ids) {
-            const { ads, evicted } = await (await datasets.open({ tenantId: `${key}` })).readContents();
-            expect(ads.length + evicted.ads).toBeGreaterThanOrEqual(added.size);
+            const { ads, evictedCounts } = await (await datasets.open({ tenantId: `${key}` })).readContents();
+            expect(ads.length + evictedCounts.ads).toBeGreaterThanOrEqual(added.size);
           }
         },
       ),
@@ -162,8 +162,8 @@ describe('The memory limit of datasets', () => {
     for (let at = 0; at < 1000; at++) await addAds(await open('greedy'), at, { id: `ad-${at}`, body: text });
     for (let tenant = 0; tenant < 20; tenant++)
       expect((await (await open(`small ${tenant}`)).readContents()).ads).toHaveLength(10);
-    const { ads, evicted } = await (await open('greedy')).readContents();
-    expect(ads.length + evicted.ads).toBe(1000);
+    const { ads, evictedCounts } = await (await open('greedy')).readContents();
+    expect(ads.length + evictedCounts.ads).toBe(1000);
     expect(ads.length).toBeGreaterThan(100);
   });
 
@@ -177,7 +177,7 @@ describe('The memory limit of datasets', () => {
       await addAds(dataset, at, { id: `new-${at}`, body: text });
       await dataset.saveGathering(createLastStep([`new-${at}`], { gatheredAt: at }));
     }
-    expect((await dataset.readContents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
+    expect((await dataset.readContents()).gatherings).toMatchObject([{ evictedCount: 0, isComplete: true }]);
   });
 
   test('the server keeps ten earlier versions of an ad and 500 gather_ads results for each dataset', async () => {
@@ -186,11 +186,11 @@ describe('The memory limit of datasets', () => {
       await addAds(dataset, at, { id: 'a', headline: `${at}` });
       await dataset.saveGathering(createLastStep([], { id: `g${at}`, sequenceNumber: at, gatheredAt: at }));
     }
-    const { ads, gatherings, evicted } = await dataset.readContents();
+    const { ads, gatherings, evictedCounts } = await dataset.readContents();
     expect(ads[0]?.versions.map((version) => parseItem(version).headline)).toEqual(
       Array.from({ length: 10 }, (_, index) => `${589 + index}`),
     );
     expect(gatherings).toHaveLength(500);
-    expect(evicted.gatherings).toBe(100);
+    expect(evictedCounts.gatherings).toBe(100);
   });
 });

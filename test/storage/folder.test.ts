@@ -29,8 +29,8 @@ import { testUserRecords } from './user-records-suite.ts';
 const newFolder = createFolderSequence();
 
 const cachedAnswer = {
-  value: { id: '1' },
-  raw: { id: '1' },
+  validatedBody: { id: '1' },
+  rawBody: { id: '1' },
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 
@@ -82,7 +82,7 @@ test('a new API key finds the stored ads of its account after a restart of the s
   const datasetOfNewKey = await openIn(folder).dataset('a-new');
   expect(await datasetOfNewKey.readContents()).toMatchObject({
     ads: (await first.readContents()).ads,
-    gatherings: [{ complete: true, missing: 0 }],
+    gatherings: [{ isComplete: true, evictedCount: 0 }],
   });
   expect(await readIds(await openIn(folder).dataset('b'))).toEqual([]);
   expect(await readIds(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
@@ -124,7 +124,7 @@ test('only one call across all processes can hold the same slot at a time', asyn
 describe('Writes to the data folder that fail temporarily', () => {
   const never = new AbortController().signal;
   const list = { fingerprint: '["getAd",{"id":"1"}]', group: 'a collection' };
-  const request = { onLost: async () => {} };
+  const request = { onProcessDied: async () => {} };
 
   /** Holds the file's lock, so that each write fails after five seconds. Reads succeed. */
   async function holdLock(file: string) {
@@ -149,10 +149,10 @@ describe('Writes to the data folder that fail temporarily', () => {
     const endSlot = await slots.acquire('a question', never);
     const claim = await claimCall(responseCache, 'an ad');
     const put = await claimCall(responseCache, await responseCache.resolveName('t', list));
-    await put.put({ response: cachedAnswer, arrivedAt: Date.now() });
+    await put.cacheResponse({ response: cachedAnswer, arrivedAt: Date.now() });
     const unblock = await block(await findFile(folder, 'keys'));
     endSlot();
-    await Promise.all([claim.end(), responseCache.forgetGroup('t', list.group)]);
+    await Promise.all([claim.endClaim(), responseCache.forgetGroup('t', list.group)]);
     return { folder, responseCache, slots, openCursors, unblock };
   }
 
@@ -330,7 +330,7 @@ describe('The daily ledger in the data folder', () => {
       expect(await spend(hours)).toBe('granted');
       for (const earlier of [hours - 13, hours]) expect(await spend(earlier)).toBe('refused');
     }
-    expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spent: 10 });
+    expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spentCredits: 10 });
   });
 
   test('a spending record that is dated far in the future causes an error that names its file', async () => {
@@ -355,7 +355,7 @@ describe('The daily ledger in the data folder', () => {
     // After twelve hours, the ledger treats the reservation of the call as abandoned, but the call can still settle it.
     expect((await ledger.reserve('t', requestWholeBudget)).kind).toBe('refused');
     await open().settle('t', chargedSettlement(4), lease);
-    expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });
+    expect(await ledger.read('t')).toMatchObject({ spentCredits: 4, uncertainCredits: 0, reservedCredits: 0 });
   });
 
   test('paid calls are rejected while the file with the spending of the API key is unreadable', async () => {

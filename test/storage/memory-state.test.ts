@@ -152,13 +152,13 @@ describe('The credit ledger in memory', () => {
   test('the charge of a call counts once, even if its cost is recorded twice', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
-    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
+    expect(await ledger.read('t')).toMatchObject({ spentCredits: 6, paidCallCount: 2 });
   });
 
   test('the total of the credit ledger stays a finite number after very large charges', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', chargedSettlement(credits));
-    expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
+    expect((await ledger.read('t')).spentCredits).toBeGreaterThan(1e299);
     expect((await ledger.reserve('t', requestCredits({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
   });
 
@@ -183,14 +183,14 @@ describe('The credit ledger in memory', () => {
     time += 29 * 86_400_000;
     await ledger.settle('t', { ...chargedSettlement(6), isPaidResponse: false });
     time += 2 * 86_400_000;
-    expect((await ledger.read('t')).spent).toBe(10);
+    expect((await ledger.read('t')).spentCredits).toBe(10);
     await expect(ledger.reserve('other', requestCredits())).rejects.toMatchObject({ failure: { kind: 'busy' } });
     // A free call also extends how long the spending of a connection is remembered.
     await ledger.settle('t', { ...chargedSettlement(0), isPaidResponse: false, extendsRetention: true });
     time += 29 * 86_400_000;
-    expect((await ledger.read('t')).spent).toBe(10);
+    expect((await ledger.read('t')).spentCredits).toBe(10);
     time += 2 * 86_400_000;
-    expect((await ledger.read('t')).spent).toBe(0);
+    expect((await ledger.read('t')).spentCredits).toBe(0);
   });
 
   test('paid calls with new API keys are rejected while the memory for spending records is full', async () => {

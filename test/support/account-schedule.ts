@@ -37,7 +37,7 @@ const request = fc
     atLeast: credits,
     isPaid: fc.boolean(),
     queue: fc.constantFrom(undefined, undefined, 'paid'),
-    ifLost: fc.constantFrom(undefined, 0, 1, 4),
+    creditsIfLost: fc.constantFrom(undefined, 0, 1, 4),
   })
   .map((generatedRequest) => ({
     ...generatedRequest,
@@ -151,7 +151,7 @@ class ExpectedLedger {
   bookLost(id: string): void {
     const lostRequest = this.openRequests.get(id);
     assert.ok(lostRequest, 'the ledger counted a lost call that had no reservation');
-    const countedCredits = lostRequest.ifLost ?? Math.max(1, lostRequest.budget - this.spent - this.uncertain);
+    const countedCredits = lostRequest.creditsIfLost ?? Math.max(1, lostRequest.budget - this.spent - this.uncertain);
     this.openRequests.delete(id);
     this.bookedCredits.set(id, countedCredits);
     this.uncertain += countedCredits;
@@ -184,21 +184,21 @@ class ExpectedLedger {
 
 const readFigures = ({
   prices,
-  spent,
-  uncertain,
-  calls,
-  reserved,
-  reservedAtLeast,
-  paidCallsInProgress,
+  spentCredits,
+  uncertainCredits,
+  paidCallCount,
+  reservedCredits,
+  minReservedCredits,
+  runningPaidCallCount,
 }: CreditAccount) => ({
   ...{
-    spent,
-    uncertain,
-    calls,
+    spent: spentCredits,
+    uncertain: uncertainCredits,
+    calls: paidCallCount,
     maxCharged: getOverallMaxPrice(prices),
-    reserved,
-    reservedAtLeast,
-    paidCallsInProgress,
+    reserved: reservedCredits,
+    reservedAtLeast: minReservedCredits,
+    paidCallsInProgress: runningPaidCallCount,
   },
 });
 
@@ -223,7 +223,7 @@ class Replica {
     this.documents = new Documents({
       store: simulation.connectStore(this),
       encryption: noEncryption,
-      processNow: () => simulation.time,
+      getProcessTime: () => simulation.time,
       wait: (ms) => simulation.wait(this, ms),
     });
     const createId = () => {
@@ -362,7 +362,7 @@ class Simulation {
     const endTime = this.time + ms;
     do {
       this.time = Math.min(endTime, this.time + retryIntervalMs);
-      for (const replica of this.replicas) if (replica.isRunning) void replica.queue.run();
+      for (const replica of this.replicas) if (replica.isRunning) void replica.queue.retryWrites();
       const isDue = ({ replica, at }: Timer) => at <= this.time && !replica.isStalled;
       const dueTimers = this.#timers.filter(isDue);
       this.#timers = this.#timers.filter((timer) => !dueTimers.includes(timer));
@@ -427,7 +427,8 @@ class Simulation {
 
   #endCall(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
     const request = { operation: operations.getAd, query: {} };
-    const learn: Settlement['updatePrices'] = (prices) => learnPrice(prices, request, { value: {} }, figures.charged);
+    const learn: Settlement['updatePrices'] = (prices) =>
+      learnPrice(prices, request, { validatedBody: {} }, figures.charged);
     const settlement: Settlement = { id, ...figures, ...(learns && { updatePrices: learn }) };
     this.#settlements.set(id, { replica, settlement });
     void replica.ledger.settle('t', settlement, lease);
@@ -462,12 +463,12 @@ class Simulation {
       const [previousLeases, leases] = [previousAccount?.leases ?? {}, account.leases];
       for (const [id, lease] of Object.entries(previousLeases)) {
         if (lease.possibleCharge || !leases[id]?.possibleCharge) continue;
-        assert.ok(at - lease.at > leaseMs, 'a lease was counted as lost before the deadline of its call');
+        assert.ok(at - lease.takenAt > leaseMs, 'a lease was counted as lost before the deadline of its call');
         expectedLedger.bookLost(id);
       }
       const newIds = Object.keys(leases).filter((id) => !previousLeases[id]);
       const removedIds = Object.keys(previousLeases).filter((id) => !leases[id]);
-      const directlySettledIds = account.settled.filter((id) => !previousAccount?.settled.includes(id));
+      const directlySettledIds = account.settledCallIds.filter((id) => !previousAccount?.settledCallIds.includes(id));
       assert.ok(
         newIds.length + removedIds.length + directlySettledIds.length <= 1,
         'one change contains several operations',

@@ -210,7 +210,7 @@ export class GatheringServers {
       monotonicNow: getTime,
       random: () => 0,
       fetch: (url, request) => getRun().service.fetch(url, request),
-      ...(storedIn === 'memory' && { shared: shared as ReplicaState }),
+      ...(storedIn === 'memory' && { replicaState: shared as ReplicaState }),
     });
     const server = { app, isDead: false };
     this.#servers.set(name, server);

@@ -66,7 +66,7 @@ export async function startServer({
   now = Date.now,
   monotonicNow = now,
   random = () => 0,
-  resolve,
+  resolve: resolveHost,
   datasets,
 }: ServerOptions) {
   const logLines: string[] = [];
@@ -77,8 +77,8 @@ export async function startServer({
     now,
     monotonicNow,
     random,
-    ...(resolve && { resolve }),
-    ...(datasets && { shared: shareDatasets(datasets) as ReplicaState }),
+    ...(resolveHost && { resolveHost }),
+    ...(datasets && { replicaState: shareDatasets(datasets) as ReplicaState }),
   });
   const clients: Client[] = [];
   const connect = async (

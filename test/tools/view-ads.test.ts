@@ -15,7 +15,7 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 const host = await startPictureHost();
 afterAll(() => host.close());
 const files = createTemporaryFolder();
-const mediaHosts = { public: true, listed: [host.host] };
+const mediaHosts = { allowsPublicHosts: true, listedHosts: [host.host] };
 const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
 
 const colours = { red: [220, 30, 30], green: [30, 160, 60], blue: [40, 60, 220], grey: [229, 224, 216] } as const;
@@ -39,9 +39,9 @@ const readImage = ({ raw }: Result) => {
 /** Returns the center color of each tile on a sheet with a single row of tiles. */
 async function readTileColours(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
   const sheet = await decodeJpeg(readImage(result).bytes);
-  const { columns, side, gap, headHeight, labelHeight } = computeGrid(tiles);
+  const { columns, maxPictureSide, gap, headHeight, labelHeight } = computeGrid(tiles);
   return Array.from({ length: Math.min(tiles, columns) }, (_, tile) => {
-    const x = gap + tile * (side + gap) + Math.floor(side / 2);
+    const x = gap + tile * (maxPictureSide + gap) + Math.floor(maxPictureSide / 2);
     const at = 4 * ((headHeight + labelHeight + 30) * sheet.width + x);
     const isNearColour = (colour: readonly number[]) =>
       colour.every((channel, index) => Math.abs(channel - (sheet.data[at + index] ?? 0)) < 24);
@@ -211,7 +211,7 @@ test('whether view_ads shows pictures of a local API depends on the setting for 
   const items = [{ ...ad, ...createThumbnail(`${upstream.baseUrl}/media/1.jpg`) }];
   const list = json({ items, cursor: null, hasMore: false });
   for (const isPublic of [true, false]) {
-    const server = await start({ mediaHosts: { public: isPublic, listed: [] } });
+    const server = await start({ mediaHosts: { allowsPublicHosts: isPublic, listedHosts: [] } });
     upstream.respondWith((request, response, body) =>
       request.url?.startsWith('/media/') ? response.end(jpeg) : list(request, response, body),
     );

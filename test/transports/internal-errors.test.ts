@@ -11,7 +11,7 @@ test('an internal error is logged in full and returned as status 500 without det
   const log = createLog('error', (line) => logged.push(line));
   const config = { ...readConfig({}), demo: true };
   const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: Math.random });
-  let pictures = app.pictures;
+  let pictures = app.respondWithPicture;
   const headers = { authorization: `Bearer ${app.credentials.apiKey}` };
   const libraryRequest = new Request('http://demo.invalid/v1/whoami', { headers });
   const http = createHttpApp({
@@ -21,8 +21,8 @@ test('an internal error is logged in full and returned as status 500 without det
     onCall: () => {},
     allowedNames: config,
     callers: { demo: app.credentials },
-    pictures: () => pictures?.(libraryRequest.clone()) ?? Promise.reject(new Error('no picture')),
-    limits: { maxRunning: 1, maxRunningPerKey: 1, maxWaiting: 1 },
+    serveDemoPicture: () => pictures?.(libraryRequest.clone()) ?? Promise.reject(new Error('no picture')),
+    limits: { maxRunningCalls: 1, maxRunningCallsPerKey: 1, maxWaitingCalls: 1 },
   });
   const listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => listener.close(0));

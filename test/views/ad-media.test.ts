@@ -72,7 +72,7 @@ describe('The media of an ad', () => {
 });
 
 test('a media link of an ad that has no type is listed with the type media', () => {
-  expect(createLinkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
+  expect(createLinkWriter(500, now).writeLinks([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },
   ]);
 });
@@ -80,7 +80,7 @@ test('a media link of an ad that has no type is listed with the type media', () 
 test('invalid media URLs of an ad are counted but not shown', () => {
   const links = createLinkWriter(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
-  expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
+  expect(links.writeLinks([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
   expect(links.omittedCount).toBe(4);
 });
 
@@ -175,7 +175,7 @@ describe('The cards of an ad', () => {
       ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),
     ).flat();
     const cards = Array.from({ length: 12 }, (_, nr) => ({ title: `Card ${nr}` }));
-    const view = buildAdView({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 5000 });
+    const view = buildAdView({ ...everyFact, media, cards }, { detail: 'standard', now, maxTokens: 5000 });
     const text = formatAd(view);
     expect(estimateTokens(text)).toBeLessThanOrEqual(5000);
     const shownLinks = text.match(/^ {3}(?:picture|video): /gm) ?? [];

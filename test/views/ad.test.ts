@@ -172,7 +172,9 @@ test('a list of fifty ads that have every field fits into the default token budg
   const items = Array.from({ length: 50 }, (_, i) =>
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );
-  expect(leading({ items, maxTokens: 8000, render: (some) => formatAdList({ items: some }) })).toBe(50);
+  expect(leading({ items, maxTokens: 8000, renderItems: (some) => formatAdList({ items: some }) })).toBe(50);
   const pages = Array.from({ length: 100 }, () => buildPageView(somePage, { detail: 'brief' }));
-  expect(leading({ items: pages, maxTokens: 16_000, render: (some) => formatPageList({ items: some }) })).toBe(100);
+  expect(leading({ items: pages, maxTokens: 16_000, renderItems: (some) => formatPageList({ items: some }) })).toBe(
+    100,
+  );
 });

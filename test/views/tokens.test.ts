@@ -169,7 +169,7 @@ describe('A list that exceeds its token budget', () => {
   test('a result list shows exactly as many items as fit into its token budget', () => {
     fc.assert(
       fc.property(fc.array(fc.lorem(), { maxLength: 60 }), fc.integer({ min: 1, max: 400 }), (items, budget) => {
-        const count = leading({ items, maxTokens: budget, render });
+        const count = leading({ items, maxTokens: budget, renderItems: render });
         const cost = (n: number) => estimateTokens(render(items.slice(0, n)));
         expect(count).toBeGreaterThanOrEqual(Math.min(1, items.length));
         if (count > 1) expect(cost(count)).toBeLessThanOrEqual(budget);
@@ -191,7 +191,7 @@ describe('A list that exceeds its token budget', () => {
           renders++;
           return `${items.length} items:\n${render(items)}`;
         };
-        leading({ items, maxTokens: budget, render: counted });
+        leading({ items, maxTokens: budget, renderItems: counted });
         expect(renders).toBeLessThanOrEqual(4);
       }),
     );

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Semaphore } from '../../src/workers/semaphore.ts';
 
-const limits = { maxRunning: 4, maxRunningPerKey: 3, maxWaiting: 10, workName: 'pictures' };
+const limits = { maxRunningCalls: 4, maxRunningCallsPerKey: 3, maxWaitingCalls: 10, workName: 'pictures' };
 
 /** Returns functions that take and free slots. `began` lists the calls in the order in which they got slots. */
 function createSlotTaker(semaphore: Semaphore) {
@@ -38,7 +38,7 @@ test.for([1, 2])(
   'an API key with many waiting calls does not delay the calls of other keys (number of slots: %i)',
   async (atOnce) => {
     const { began, take, end } = createSlotTaker(
-      new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
+      new Semaphore({ ...limits, maxRunningCalls: atOnce, maxRunningCallsPerKey: 1, maxWaitingCalls: 200 }),
     );
     const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
     for (const name of names) void take(name);
@@ -53,7 +53,7 @@ test.for([1, 2])(
 );
 
 test('of several API keys with equally many slots, the key that was served longest ago gets the next slot', async () => {
-  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunningCalls: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
   for (let round = 0; round < 5; round++) await end(began.at(-1) ?? '');
@@ -61,7 +61,7 @@ test('of several API keys with equally many slots, the key that was served longe
 });
 
 test('a call that the client cancels while it waits for a slot does not take the slot', async () => {
-  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunningCalls: 1 }));
   await take('first');
   const leaving = new AbortController();
   const cancelledCall = take('left', leaving.signal);
@@ -75,7 +75,7 @@ test('a call that the client cancels while it waits for a slot does not take the
 });
 
 test('a full queue rejects the newest call of the API key that has the most calls in the queue', async () => {
-  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunningCalls: 1 }));
   const refused: string[] = [];
   const takeSlot = (name: string) =>
     take(name).catch(({ failure }) => {
@@ -94,7 +94,7 @@ test('a full queue rejects the newest call of the API key that has the most call
 });
 
 test('the first waiting call of each API key is never removed from a full queue', async () => {
-  const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunningCalls: 1 }));
   await take('first');
   for (let key = 0; key < 10; key++) void take(`key${key} 1`).catch(() => expect.unreachable());
   await expect(take('late 1')).rejects.toMatchObject({ failure: { kind: 'busy' } });
@@ -102,7 +102,7 @@ test('the first waiting call of each API key is never removed from a full queue'
 });
 
 test('a call that times out while it waits for a slot fails as busy', async () => {
-  const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunningCalls: 1 }));
   await take('first');
   await expect(take('late', AbortSignal.timeout(1))).rejects.toMatchObject({
     failure: { kind: 'busy', wasSent: false },

@@ -50,8 +50,8 @@ const client = new Client({ name: 'count-and-gather', version: '1.0.0' });
  */
 async function callTool<ResultData>(toolName: string, args: Record<string, unknown>): Promise<ResultData> {
   const result = (await client.callTool({ name: toolName, arguments: args })) as CallToolResult;
-  const [first] = result.content;
-  if (result.isError) throw new Error(`${toolName}: ${first?.type === 'text' ? first.text : ''}`);
+  const [firstBlock] = result.content;
+  if (result.isError) throw new Error(`${toolName}: ${firstBlock?.type === 'text' ? firstBlock.text : ''}`);
   return result.structuredContent as ResultData;
 }
 

@@ -8,11 +8,11 @@ import { type Finding, getVariantId, minAdsForOverview } from './finding.ts';
 import {
   buildHeading,
   formatChartScopeWarning,
-  formatCounts,
   formatEstimate,
   formatHeadingDetails,
   formatPrice,
   formatReceipt,
+  formatVisibleCounts,
 } from './heading.ts';
 import { AdList } from './list.tsx';
 import { Actions, SaveDialog } from './selection.tsx';
@@ -80,7 +80,7 @@ function Heading({ state, estimate }: { state: BoardState; estimate: string | un
       </h1>
       {estimate === undefined && (
         <p id="subtitle">
-          <b id="count">{state.ads.length > 0 ? formatCounts(state) : state.problem ? 'No ads came' : ''}</b>{' '}
+          <b id="count">{state.ads.length > 0 ? formatVisibleCounts(state) : state.problem ? 'No ads came' : ''}</b>{' '}
           <span id="about">{formatHeadingDetails(state, heading.conditions)}</span>
         </p>
       )}
@@ -94,7 +94,7 @@ function Heading({ state, estimate }: { state: BoardState; estimate: string | un
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
 function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean | undefined }) {
-  const { openVariantId, mode, sort, chosenValues, display, formats } = view.state;
+  const { openVariantId, mode, sortName, chosenValues, display, formats } = view.state;
   const activeFilterCount = Object.values(chosenValues).filter((values) => (values?.size ?? 0) > 0).length;
   return (
     <div id="tools">
@@ -104,14 +104,14 @@ function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean
         symbols={['▦', '☰']}
         names={['Cards', 'Timeline']}
         isFirstChosen={mode === 'cards'}
-        onChoose={(isFirst) => view.update({ mode: isFirst ? 'cards' : 'timeline' })}
+        onChoose={(isFirst) => view.updateState({ mode: isFirst ? 'cards' : 'timeline' })}
       />
       <label class="sort">
         <span>Sort</span>{' '}
         <select
           id="sort"
-          value={sort}
-          onChange={({ currentTarget }) => view.update({ sort: currentTarget.value as SortName })}
+          value={sortName}
+          onChange={({ currentTarget }) => view.updateState({ sortName: currentTarget.value as SortName })}
         >
           {sortNames.map((name) => (
             <option value={name}>{getSortTitle(name)}</option>
@@ -123,12 +123,12 @@ function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean
           type="button"
           id="filters"
           aria-expanded={isPanelOpen}
-          onClick={() => view.update({ isPanelOpen: !isPanelOpen })}
+          onClick={() => view.updateState({ isPanelOpen: !isPanelOpen })}
         >
           Filters{activeFilterCount > 0 && ` · ${formats.formatNumber(activeFilterCount)}`}
         </button>
       )}
-      {display.canExpand && <ExpandButton view={view} />}
+      {display.canShowFullScreen && <ExpandButton view={view} />}
     </div>
   );
 }
@@ -137,7 +137,7 @@ function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean
 function Charts({ view }: { view: BoardView }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
   const createChooseHandler = (facet: 'format' | 'cta') => (value: string) =>
-    view.update({ chosenValues: toggleValue(chosenValues, facet, value) });
+    view.updateState({ chosenValues: toggleValue(chosenValues, facet, value) });
   return useMemo(
     () =>
       visibleAds.length < minAdsForOverview ? null : (
@@ -172,7 +172,7 @@ const GroupingChoice = ({ view }: { view: BoardView }) =>
       label="One card for each"
       names={['Messages', 'Ads']}
       isFirstChosen={areVariantsGrouped(view.state)}
-      onChoose={(isFirst) => view.update({ isGroupingChosen: isFirst })}
+      onChoose={(isFirst) => view.updateState({ isGroupingChosen: isFirst })}
     />
   );
 
@@ -207,8 +207,8 @@ const TwoOptionChoice = ({ label, symbols, names, isFirstChosen, onChoose }: Two
 function BackButton({ view }: { view: BoardView }) {
   const showAllAds = () => {
     const { openVariantId } = view.state;
-    view.update({ openVariantId: undefined });
-    const cardIndex = view.state.cards.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariantId);
+    view.updateState({ openVariantId: undefined });
+    const cardIndex = view.state.adsByCard.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariantId);
     document.querySelectorAll<HTMLElement>('#list .open')[cardIndex]?.focus();
   };
   return (
@@ -238,19 +238,19 @@ function ExpandButton({ view }: { view: BoardView }) {
  * A button with a sentence about a notable fact, e.g. which ad has run the longest. A click on the button opens the ads
  * that the sentence mentions.
  */
-function FindingButton({ view, finding: { sentence, clickTarget } }: { view: BoardView; finding: Finding }) {
+function FindingButton({ view, finding: { sentenceParts, clickTarget } }: { view: BoardView; finding: Finding }) {
   const { chosenValues } = view.state;
   const openTarget = () => {
-    if ('ad' in clickTarget) return view.update({ openAdId: clickTarget.ad });
-    if ('variant' in clickTarget) return view.update({ openVariantId: clickTarget.variant, chosenValues: {} });
+    if ('ad' in clickTarget) return view.updateState({ openAdId: clickTarget.ad });
+    if ('variant' in clickTarget) return view.updateState({ openVariantId: clickTarget.variant, chosenValues: {} });
     const values = Object.entries(clickTarget.values) as [FacetName, string][];
     const isChosen = values.every(([facet, value]) => chosenValues[facet]?.has(value));
     const valuesToChoose: ChosenValues = Object.fromEntries(values.map(([facet, value]) => [facet, new Set([value])]));
-    view.update({ openVariantId: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
+    view.updateState({ openVariantId: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
   };
   return (
     <button type="button" id="finding" onClick={openTarget}>
-      <span>{sentence.map((part) => (typeof part === 'string' ? part : <bdi>{part.name}</bdi>))}</span>
+      <span>{sentenceParts.map((part) => (typeof part === 'string' ? part : <bdi>{part.name}</bdi>))}</span>
     </button>
   );
 }
@@ -260,7 +260,7 @@ function FindingButton({ view, finding: { sentence, clickTarget } }: { view: Boa
  * current error.
  */
 function Footer({ view }: { view: BoardView }) {
-  const { selectedIds, visibleAds, status, problem, formats } = view.state;
+  const { selectedIds, visibleAds, statusText, problem, formats } = view.state;
   const { formatNumber } = formats;
   const hiddenCount = selectedIds.size - visibleAds.filter(({ id }) => selectedIds.has(id)).length;
   const selectionText = `${formatNumber(selectedIds.size)} selected${hiddenCount > 0 ? `, ${formatNumber(hiddenCount)} filtered out` : ''}`;
@@ -268,14 +268,14 @@ function Footer({ view }: { view: BoardView }) {
   return (
     <>
       <NextPageButton view={view} />
-      <footer id="footer" class={selectedIds.size > 0 || status !== '' || problem ? 'busy' : ''}>
+      <footer id="footer" class={selectedIds.size > 0 || statusText !== '' || problem ? 'busy' : ''}>
         {selectedIds.size > 0 && (
           <div id="selection">
             <button
               type="button"
               class="quiet"
               aria-label={`Clear the selection: ${selectionText}`}
-              onClick={() => view.update({ selectedIds: new Set() })}
+              onClick={() => view.updateState({ selectedIds: new Set() })}
             >
               <span class="count">
                 <b>{formatNumber(selectedIds.size)}</b>
@@ -284,7 +284,7 @@ function Footer({ view }: { view: BoardView }) {
               ×
             </button>
             {canCompare && (
-              <button type="button" onClick={() => view.update({ comparedIds: [...selectedIds] })}>
+              <button type="button" onClick={() => view.updateState({ comparedIds: [...selectedIds] })}>
                 Compare
               </button>
             )}
@@ -292,7 +292,7 @@ function Footer({ view }: { view: BoardView }) {
           </div>
         )}
         <p id="status" role="status">
-          {status}
+          {statusText}
         </p>
         <div id="problem" role="alert">
           {problem && <ProblemText problem={problem} />}
@@ -348,18 +348,21 @@ function NextPageButton({ view }: { view: BoardView }) {
   const loadNextPage = async () => {
     setContextToConfirm(undefined);
     setBusy(true);
-    view.update({ status: 'Searching …', problem: undefined });
+    view.updateState({ statusText: 'Searching …', problem: undefined });
     try {
       // Leave out the argument `fresh`, which bypasses the cache. With `fresh`, the service would charge again for
       // cached pages.
       const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
       const nextContext = await view.server.searchAds({ ...searchArguments, cursor: context.cursor });
       const { nextCredits: _, ...contextWithoutPrice } = context;
-      view.update({ context: { ...contextWithoutPrice, ...nextContext } });
+      view.updateState({ context: { ...contextWithoutPrice, ...nextContext } });
       await view.loadAds(nextContext.ids ?? []);
-      view.update({ status: formatReceipt(nextContext.receipt, formats) });
+      view.updateState({ statusText: formatReceipt(nextContext.receipt, formats) });
     } catch (error) {
-      view.update({ status: '', problem: createProblem(error, () => setContextToConfirm(view.state.context)) });
+      view.updateState({
+        statusText: '',
+        problem: createProblem(error, () => setContextToConfirm(view.state.context)),
+      });
     }
     setBusy(false);
   };

@@ -29,7 +29,7 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
   const rows = useMemo(() => texts.map(([name, fieldTexts]) => [name, markDifferences(fieldTexts)] as const), [texts]);
   const facts = ads.map((ad, index) => listFacts(ad, fullAds[index], view.state.formats));
   return (
-    <Modal id="compare" onClose={() => view.update({ comparedIds: undefined })}>
+    <Modal id="compare" onClose={() => view.updateState({ comparedIds: undefined })}>
       <nav>
         <h2 id="compare-title">
           {ads.length} ads side by side <span class="number">In similar texts, the words that differ are marked.</span>
@@ -46,7 +46,7 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
               {ads.map((ad) => (
                 <th scope="col" key={ad.id}>
                   <LazyPicture ad={ad} view={view} />
-                  <span class="number">{view.getNumber(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
+                  <span class="number">{view.getAdNumber(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
                 </th>
               ))}
             </tr>

@@ -13,15 +13,15 @@ import { type BoardView, getErrorText, sortAds } from './state.ts';
 
 /** A drawer (a panel next to the board) that shows all details of one ad. */
 export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
-  const { cards, timeAxis, ads, sort, formats } = view.state;
+  const { adsByCard, timeAxis, ads, sortName, formats } = view.state;
   const { formatNumber } = formats;
   // A card may represent several ads with nearly the same text, so look for the card that contains this ad.
-  const cardIndex = cards.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
-  const getNeighborAd = (offset: number) => (cardIndex === -1 ? undefined : cards[cardIndex + offset]?.[0]);
+  const cardIndex = adsByCard.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
+  const getNeighborAd = (offset: number) => (cardIndex === -1 ? undefined : adsByCard[cardIndex + offset]?.[0]);
   const [previousAd, nextAd] = [getNeighborAd(-1), getNeighborAd(1)];
   const openAd = (adToOpen: BriefAd | undefined) => {
     if (adToOpen === undefined) return;
-    view.update({ openAdId: adToOpen.id });
+    view.updateState({ openAdId: adToOpen.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
   // Also load the next and the previous ad, so that the drawer can show them without delay.
@@ -30,12 +30,12 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const card = buildCardAd(fullAd ?? ad);
   const variantAds = sortAds(
     ads.filter((candidate) => getVariantId(candidate) === getVariantId(ad)),
-    sort,
+    sortName,
   );
   return (
     <Modal
       id="drawer"
-      onClose={() => view.update({ openAdId: undefined })}
+      onClose={() => view.updateState({ openAdId: undefined })}
       onKeyDown={(key) => openAd(key === 'ArrowLeft' ? previousAd : key === 'ArrowRight' ? nextAd : undefined)}
     >
       <nav>
@@ -52,13 +52,13 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
           ›
         </button>
         <span class="number">
-          Ad {view.getNumber(ad)}
-          {cardIndex !== -1 && ` · ${formatNumber(cardIndex + 1)} of ${formatNumber(cards.length)}`}
+          Ad {view.getAdNumber(ad)}
+          {cardIndex !== -1 && ` · ${formatNumber(cardIndex + 1)} of ${formatNumber(adsByCard.length)}`}
         </span>
         <CloseButton />
       </nav>
       <LazyPicture key={ad.id} ad={ad} view={view} />
-      <VariantStrip view={view} variants={variantAds} current={ad} onOpen={openAd} />
+      <VariantStrip view={view} variantAds={variantAds} currentAd={ad} onOpen={openAd} />
       <p class="page" dir="auto">
         {ad.pageName ?? 'Advertiser unknown'}
       </p>
@@ -80,8 +80,8 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
 
 interface VariantStripProps {
   view: BoardView;
-  variants: readonly BriefAd[];
-  current: BriefAd;
+  variantAds: readonly BriefAd[];
+  currentAd: BriefAd;
   onOpen(ad: BriefAd): void;
 }
 
@@ -89,19 +89,19 @@ interface VariantStripProps {
  * A row of small pictures, one for each ad with nearly the same text as the open ad. Renders nothing if there is only
  * one such ad.
  */
-const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
-  variants.length < 2 ? null : (
-    <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
-      {variants.slice(0, 60).map((ad) => (
+const VariantStrip = ({ view, variantAds, currentAd, onOpen }: VariantStripProps) =>
+  variantAds.length < 2 ? null : (
+    <ul class="strip" aria-label={`${view.state.formats.formatNumber(variantAds.length)} variants`}>
+      {variantAds.slice(0, 60).map((ad) => (
         <li key={ad.id}>
           <button
             type="button"
-            aria-current={ad.id === current.id ? 'true' : undefined}
+            aria-current={ad.id === currentAd.id ? 'true' : undefined}
             title={pickTitle(buildCardAd(ad))}
             onClick={() => onOpen(ad)}
           >
             <LazyPicture ad={ad} view={view} />
-            <span class="number">{view.getNumber(ad)}</span>
+            <span class="number">{view.getAdNumber(ad)}</span>
           </button>
         </li>
       ))}
@@ -116,7 +116,7 @@ function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
   if (adTexts.length === 0) return null;
   const copyTexts = () => {
     const isCopied = copyToClipboard([title, ...adTexts].join('\n\n'));
-    view.update({ status: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
+    view.updateState({ statusText: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
   };
   return (
     <>
@@ -156,7 +156,7 @@ const CardList = ({ view, ad }: { view: BoardView; ad: FullAd }) =>
     <ol class="ad-cards" aria-label="Cards">
       {ad.cards.map(({ title, body }, index) => (
         <li key={`${ad.id} ${index}`}>
-          <LazyPicture ad={{ ...ad, headline: title ?? `Card ${index + 1}` }} view={view} card={index + 1} />
+          <LazyPicture ad={{ ...ad, headline: title ?? `Card ${index + 1}` }} view={view} cardNumber={index + 1} />
           <div>
             <b dir="auto">{title ?? `Card ${index + 1}`}</b>
             {body !== undefined && body !== ad.body && (
@@ -177,7 +177,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: BoardView; ad: FullAd
   const openLandingPage = () =>
     view.host
       .request('ui/open-link', { url: landingUrl })
-      .catch((error) => view.update({ status: `${hostname} was not opened: ${getErrorText(error)}` }));
+      .catch((error) => view.updateState({ statusText: `${hostname} was not opened: ${getErrorText(error)}` }));
   return (
     <button type="button" class="link" onClick={() => void openLandingPage()}>
       Open {hostname} ↗

@@ -38,12 +38,12 @@ export function Filters({ view, children }: { view: BoardView; children: Compone
             formats={formats}
             isOpen={isOpen}
             onToggle={() => setOpenFacet(isOpen ? undefined : facet)}
-            onChoose={(value) => view.update({ chosenValues: toggleValue(chosenValues, facet, value) })}
+            onChoose={(value) => view.updateState({ chosenValues: toggleValue(chosenValues, facet, value) })}
           />
         );
       })}
       {Object.values(chosenValues).some((values) => (values?.size ?? 0) > 0) && (
-        <button type="button" class="chip quiet" onClick={() => view.update({ chosenValues: {} })}>
+        <button type="button" class="chip quiet" onClick={() => view.updateState({ chosenValues: {} })}>
           Clear
         </button>
       )}
@@ -71,10 +71,10 @@ function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onCho
       <span class="facet" dir="auto">
         {title}
       </span>
-      {visibleValues.map(({ value, text, ads, isChosen }) => (
+      {visibleValues.map(({ value, text, matchingAdCount, isChosen }) => (
         <button type="button" key={value} class="chip" aria-pressed={isChosen} onClick={() => onChoose(value)}>
           <span dir="auto">{text}</span>
-          <small>{formatNumber(ads)}</small>
+          <small>{formatNumber(matchingAdCount)}</small>
         </button>
       ))}
       {(hiddenCount > 0 || (isOpen && values.length > collapsedValueCount + 1)) && (

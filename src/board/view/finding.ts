@@ -11,7 +11,7 @@ import type { BriefAd } from '../payload.ts';
  */
 export interface Finding {
   /** The parts of the sentence. A `name` is text from an ad, such as the name of an advertiser or a landing page. */
-  sentence: readonly (string | { name: string })[];
+  sentenceParts: readonly (string | { name: string })[];
   /**
    * What a click on the sentence opens: a variant (ads with nearly the same text), a single ad, or the ads with certain
    * filter values.
@@ -97,7 +97,7 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
   const longestDays = variantAds.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
   const runText = longestDays > 1 ? `; the longest ran ${formatCount(longestDays, 'day')}` : '';
   const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdsOnBoard(ads, formats)}${runText}.`;
-  return { sentence: [{ name }, text], clickTarget: { variant } };
+  return { sentenceParts: [{ name }, text], clickTarget: { variant } };
 }
 
 /**
@@ -107,15 +107,17 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
 function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
-    const adsWithDays = ads.filter(({ daysRunning }) => daysRunning !== undefined);
-    if (adsWithDays.length < minAdsForOverview) return [];
-    const median = computeMedian(adsWithDays.map(({ daysRunning = 0 }) => daysRunning));
+    const adsWithDaysRunning = ads.filter(({ daysRunning }) => daysRunning !== undefined);
+    if (adsWithDaysRunning.length < minAdsForOverview) return [];
+    const median = computeMedian(adsWithDaysRunning.map(({ daysRunning = 0 }) => daysRunning));
     const ad = findMaxBy(
-      adsWithDays.filter(({ active }) => active !== false),
+      adsWithDaysRunning.filter(({ active }) => active !== false),
       ({ daysRunning = 0 }) => daysRunning,
     );
     const days = ad?.daysRunning ?? 0;
-    return ad !== undefined && days >= 30 && days > 2 * median ? [{ name, adsWithDays, median, ad, days }] : [];
+    return ad !== undefined && days >= 30 && days > 2 * median
+      ? [{ name, adsWithDays: adsWithDaysRunning, median, ad, days }]
+      : [];
   });
   const longest = findMaxBy(candidates, ({ days }) => days);
   if (longest === undefined) return undefined;
@@ -123,7 +125,7 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
   const stateText = ad.active === true ? ' and still runs it' : ' or more';
   const medianText = `half of ${formatAdsOnBoard(adsWithDays, formats)} ran ${formatCount(median, 'day')} or less`;
   return {
-    sentence: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${stateText}; ${medianText}.`],
+    sentenceParts: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${stateText}; ${medianText}.`],
     clickTarget: { ad: ad.id },
   };
 }
@@ -149,7 +151,7 @@ function findLaunchChange(
   const { name, month, previousMonth, previousLaunches, launches } = largest;
   const changeText = `${launches > previousLaunches ? 'rose' : 'fell'} from ${formatNumber(previousLaunches)} in ${formatMonth(previousMonth)}`;
   return {
-    sentence: ['Launches of ', { name }, ` ${changeText} to ${formatNumber(launches)} in ${formatMonth(month)}.`],
+    sentenceParts: ['Launches of ', { name }, ` ${changeText} to ${formatNumber(launches)} in ${formatMonth(month)}.`],
     clickTarget: { values: { advertiser: name, month: launches > previousLaunches ? month : previousMonth } },
   };
 }
@@ -185,7 +187,7 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
  * The share of ads (0 to 1) from which a list of ads counts as incomplete. If the service last saw at least this share
  * of the ads on the same day, the list probably lacks ads that ended before that day.
  */
-const maxShareOnOneDay = 0.8;
+const minShareOfIncompleteList = 0.8;
 
 /**
  * Returns the last day for which the ads are known. This is the day on which they were read, or the last day on which
@@ -199,7 +201,7 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
   if (lastDay === undefined || lastDay >= readDay) return readDay;
   const isLongAgo = Date.parse(readDay) - Date.parse(lastDay) > 2 * dayMs;
   const largestDayCount = [...adCountsByDay.values()].reduce((largest, count) => Math.max(largest, count), 0);
-  return isLongAgo && largestDayCount >= maxShareOnOneDay * ads.length ? undefined : lastDay;
+  return isLongAgo && largestDayCount >= minShareOfIncompleteList * ads.length ? undefined : lastDay;
 }
 
 /**
@@ -220,7 +222,7 @@ function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: 
   const adsText = `in ${formatNumber(pageAds.length)} of ${formatAdsOnBoard(ads, formats)}`;
   const text = ` leads ${formatNumber(variantCount)} different messages, ${adsText}, to `;
   return {
-    sentence: [{ name }, text, { name: page }, '.'],
+    sentenceParts: [{ name }, text, { name: page }, '.'],
     clickTarget: { values: { advertiser: name, landing: page } },
   };
 }

@@ -9,7 +9,7 @@ import { type BoardState, countAllMatches, countVariants } from './state.ts';
  * messages, 300 of 1,821 ads`. The total number of ads includes all matching ads, or only the ads on the board if
  * filters hide some of them.
  */
-export function formatCounts(state: BoardState): string {
+export function formatVisibleCounts(state: BoardState): string {
   const { ads, visibleAds, formats } = state;
   const { formatCount, formatNumber } = formats;
   const formatShare = (shownCount: number, totalCount: number, noun: string) =>

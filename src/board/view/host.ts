@@ -217,7 +217,7 @@ export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void 
 export interface DisplayState {
   /** `inline` (within the conversation) or `fullscreen`. Undefined if the host does not report the mode. */
   mode?: string | undefined;
-  canExpand: boolean;
+  canShowFullScreen: boolean;
   /**
    * True if there is little space. The board then hides charts and filters behind a button, so that the user sees the
    * ads first.
@@ -229,7 +229,7 @@ export interface DisplayState {
  * The maximum height of the board in pixels, for the display mode `inline` and for all other modes. A taller board gets
  * a scroll bar, so that the conversation around the board remains visible.
  */
-const maxHeightsPx = { inline: 500, unknown: 820 };
+const maxHeightsPx = { inline: 500, otherModes: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
 
 /**
@@ -239,14 +239,14 @@ const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
  * @returns a function that must be called with each new context from the host
  */
 export function observeDisplay(host: Host, onDisplayChange: (display: DisplayState) => void) {
-  let hostMaxHeight = Number.POSITIVE_INFINITY;
-  let display: DisplayState = { canExpand: false, hasLittleSpace: false };
+  let hostMaxHeightPx = Number.POSITIVE_INFINITY;
+  let display: DisplayState = { canShowFullScreen: false, hasLittleSpace: false };
   let reportedSize = '';
   const tightLayout = matchMedia(tightLayoutQuery);
   const reportSize = () => {
     const width = Math.ceil(document.documentElement.clientWidth);
-    const maxHeight = display.mode === 'inline' ? maxHeightsPx.inline : maxHeightsPx.unknown;
-    const height = Math.min(maxHeight, hostMaxHeight, Math.ceil(document.body.getBoundingClientRect().height));
+    const maxHeight = display.mode === 'inline' ? maxHeightsPx.inline : maxHeightsPx.otherModes;
+    const height = Math.min(maxHeight, hostMaxHeightPx, Math.ceil(document.body.getBoundingClientRect().height));
     if (reportedSize === `${width} ${height}`) return;
     reportedSize = `${width} ${height}`;
     host.notify('ui/notifications/size-changed', { width, height });
@@ -261,10 +261,10 @@ export function observeDisplay(host: Host, onDisplayChange: (display: DisplaySta
   tightLayout.addEventListener('change', () => updateDisplay({}));
   return ({ containerDimensions, displayMode, availableDisplayModes, mode = displayMode }: JsonObject): void => {
     const { maxHeight } = (containerDimensions as { maxHeight?: number } | undefined) ?? {};
-    if (typeof maxHeight === 'number' && maxHeight > 0) hostMaxHeight = maxHeight;
+    if (typeof maxHeight === 'number' && maxHeight > 0) hostMaxHeightPx = maxHeight;
     updateDisplay({
       ...(typeof mode === 'string' && { mode }),
-      ...(Array.isArray(availableDisplayModes) && { canExpand: availableDisplayModes.includes('fullscreen') }),
+      ...(Array.isArray(availableDisplayModes) && { canShowFullScreen: availableDisplayModes.includes('fullscreen') }),
     });
   };
 }

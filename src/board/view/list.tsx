@@ -20,32 +20,32 @@ const maxRenderedAdsAfterChange = 4 * adsPerBatch;
 
 /** The list of ads, shown as cards or as rows of a timeline. */
 export function AdList({ view }: { view: BoardView }) {
-  const { cards, mode, selectedIds, ads } = view.state;
-  const [batchState, setBatchState] = useState({ cards, count: adsPerBatch });
+  const { adsByCard, mode, selectedIds, ads } = view.state;
+  const [batchState, setBatchState] = useState({ cards: adsByCard, count: adsPerBatch });
   const endMarker = useRef<HTMLDivElement>(null);
   const renderedCount = Math.min(
-    cards.length,
-    batchState.cards === cards ? batchState.count : Math.min(batchState.count, maxRenderedAdsAfterChange),
+    adsByCard.length,
+    batchState.cards === adsByCard ? batchState.count : Math.min(batchState.count, maxRenderedAdsAfterChange),
   );
   useEffect(() => {
     const endObserver = new IntersectionObserver(
-      ([entry]) => entry?.isIntersecting && setBatchState({ cards, count: renderedCount + adsPerBatch }),
+      ([entry]) => entry?.isIntersecting && setBatchState({ cards: adsByCard, count: renderedCount + adsPerBatch }),
       // Use this document as the root, so that `rootMargin` has an effect. The default root is the window of the host,
       // for which browsers ignore `rootMargin`.
       { root: document, rootMargin: '1200px' },
     );
     if (endMarker.current) endObserver.observe(endMarker.current);
     return () => endObserver.disconnect();
-  }, [cards, renderedCount]);
+  }, [adsByCard, renderedCount]);
   const ItemComponent = mode === 'cards' ? CardItem : RowItem;
   return (
     <>
-      {mode === 'timeline' && cards.length > 0 && view.state.timeAxis && (
+      {mode === 'timeline' && adsByCard.length > 0 && view.state.timeAxis && (
         <TimelineAxis axis={view.state.timeAxis} formats={view.state.formats} />
       )}
-      {cards.length > 0 && (
+      {adsByCard.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
-          {cards.slice(0, renderedCount).map((cardAds) => {
+          {adsByCard.slice(0, renderedCount).map((cardAds) => {
             const ad = cardAds[0] as BriefAd;
             return (
               <ItemComponent
@@ -54,22 +54,22 @@ export function AdList({ view }: { view: BoardView }) {
                 ad={ad}
                 axis={view.state.timeAxis}
                 adCount={cardAds.length}
-                number={view.getNumber(ad)}
+                adNumber={view.getAdNumber(ad)}
                 isSelected={cardAds.some(({ id }) => selectedIds.has(id))}
               />
             );
           })}
         </ul>
       )}
-      {cards.length === 0 && ads.length > 0 && (
+      {adsByCard.length === 0 && ads.length > 0 && (
         <div class="nothing">
           <p>No ad has all of these filters.</p>
-          <button type="button" class="primary" onClick={() => view.update({ chosenValues: {} })}>
+          <button type="button" class="primary" onClick={() => view.updateState({ chosenValues: {} })}>
             Clear filters
           </button>
         </div>
       )}
-      {renderedCount < cards.length && <div id="end" ref={endMarker} />}
+      {renderedCount < adsByCard.length && <div id="end" ref={endMarker} />}
     </>
   );
 }
@@ -80,7 +80,7 @@ interface ItemProps {
   axis: TimeAxis | undefined;
   /** The number of ads that share the card, because their texts are nearly the same. */
   adCount: number;
-  number: string;
+  adNumber: string;
   isSelected: boolean;
 }
 
@@ -104,7 +104,7 @@ class CardItem extends AdItem {
         class={[isSelected && 'selected', adCount > 1 && 'many'].filter(Boolean).join(' ')}
         pictureFrame={<LazyPicture ad={ad} view={view} />}
         runBar={<RunBar ad={ad} axis={axis} />}
-        name={<OpenButton {...this.props} />}
+        heading={<OpenButton {...this.props} />}
         cornerContent={<SelectionCheckbox {...this.props} />}
       >
         <VariantsButton {...this.props} />
@@ -136,7 +136,7 @@ class RowItem extends AdItem {
 }
 
 const OpenButton = ({ ad, view }: ItemProps) => (
-  <button type="button" class="open" dir="auto" onClick={() => view.update({ openAdId: ad.id })}>
+  <button type="button" class="open" dir="auto" onClick={() => view.updateState({ openAdId: ad.id })}>
     {pickTitle(buildCardAd(ad))}
   </button>
 );
@@ -145,7 +145,7 @@ const OpenButton = ({ ad, view }: ItemProps) => (
 function VariantsButton({ ad, adCount, view }: ItemProps) {
   if (adCount < 2) return null;
   const openVariantAds = () => {
-    view.update({ openVariantId: getVariantId(ad), chosenValues: view.state.chosenValues });
+    view.updateState({ openVariantId: getVariantId(ad), chosenValues: view.state.chosenValues });
     document.querySelector<HTMLElement>('#back')?.focus();
   };
   return (
@@ -159,7 +159,7 @@ function VariantsButton({ ad, adCount, view }: ItemProps) {
  * The checkbox that selects an ad. A card may represent several ads with nearly the same text. Checking the box then
  * selects only the ad on the card, and clearing the box deselects all of its ads.
  */
-function SelectionCheckbox({ ad, view, number, isSelected }: ItemProps) {
+function SelectionCheckbox({ ad, view, adNumber, isSelected }: ItemProps) {
   const toggleSelection = () => {
     const { state } = view;
     const selectedIds = new Set(state.selectedIds);
@@ -168,16 +168,16 @@ function SelectionCheckbox({ ad, view, number, isSelected }: ItemProps) {
       for (const visibleAd of state.visibleAds)
         if (getVariantId(visibleAd) === getVariantId(ad)) selectedIds.delete(visibleAd.id);
     } else selectedIds.delete(ad.id);
-    view.update({ selectedIds });
+    view.updateState({ selectedIds });
   };
   return (
     <label class="pick">
       <span class="number" aria-hidden="true">
-        {number}
+        {adNumber}
       </span>
       <input
         type="checkbox"
-        aria-label={`Select ${number}: ${pickTitle(buildCardAd(ad))}`}
+        aria-label={`Select ${adNumber}: ${pickTitle(buildCardAd(ad))}`}
         checked={isSelected}
         onChange={toggleSelection}
       />
@@ -191,7 +191,12 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
   return (
     <div class={`track ${ad.active ? 'running' : ''}`} aria-hidden="true">
       {barPosition && (
-        <i style={{ insetInlineStart: `${100 * barPosition.start}%`, width: `${100 * barPosition.length}%` }} />
+        <i
+          style={{
+            insetInlineStart: `${100 * barPosition.startFraction}%`,
+            width: `${100 * barPosition.lengthFraction}%`,
+          }}
+        />
       )}
     </div>
   );

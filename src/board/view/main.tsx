@@ -35,9 +35,9 @@ let state: BoardState = emptyState;
 let capabilities: JsonObject = {};
 const host = connectHost({
   'ui/notifications/tool-input': (params) =>
-    view.update({ toolArguments: (params.arguments as BoardState['toolArguments']) ?? {} }),
+    view.updateState({ toolArguments: (params.arguments as BoardState['toolArguments']) ?? {} }),
   'ui/notifications/tool-result': (result) => void showResult(result),
-  'ui/notifications/tool-cancelled': () => view.update({ status: 'The call was cancelled.' }),
+  'ui/notifications/tool-cancelled': () => view.updateState({ statusText: 'The call was cancelled.' }),
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
 });
 const server = connectServer(host);
@@ -45,23 +45,23 @@ const server = connectServer(host);
  * The number of each variant (a group of ads with nearly the same text), and the ids of its ads in the order in which
  * the board first showed them. For example, the second ad of variant 3 is labeled `3.2`.
  */
-const variantNumbers = new Map<string, { number: number; ids: string[] }>();
+const numberedVariants = new Map<string, { number: number; ids: string[] }>();
 
 const view: BoardView = {
   get state() {
     return state;
   },
-  update: (change) => {
+  updateState: (change) => {
     const { selectedIds } = state;
     state = applyChange(state, change);
     render(<Board view={view} />, document.body);
     if (state.selectedIds !== selectedIds) void updateModelContext(view);
   },
-  getNumber: (ad) => {
+  getAdNumber: (ad) => {
     const variant = getVariantId(ad);
-    const { number, ids } = variantNumbers.get(variant) ?? { number: variantNumbers.size + 1, ids: [] };
+    const { number, ids } = numberedVariants.get(variant) ?? { number: numberedVariants.size + 1, ids: [] };
     if (!ids.includes(ad.id)) ids.push(ad.id);
-    variantNumbers.set(variant, { number, ids });
+    numberedVariants.set(variant, { number, ids });
     const index = ids.indexOf(ad.id);
     return index === 0 ? String(number) : `${number}.${index + 1}`;
   },
@@ -82,21 +82,21 @@ function applyHostContext(context: JsonObject): void {
 /** Shows the result of the tool call for which the host opened the board. */
 async function showResult(toolResult: JsonObject): Promise<void> {
   const context = { ...readBoardContext(toolResult), isDemo: isDemoResult(toolResult) };
-  view.update({ context, problem: undefined });
+  view.updateState({ context, problem: undefined });
   if (toolResult.isError === true) {
     const canAskToRetry = view.hasCapability('message') && canRetry(toolResult);
     const retry = canAskToRetry ? () => void askToRetry(view) : undefined;
-    return view.update({ status: '', problem: { text: getErrorExplanation(toolResult), retry } });
+    return view.updateState({ statusText: '', problem: { text: getErrorExplanation(toolResult), retry } });
   }
-  if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
-  if (context.estimate && !context.gathering) return view.update({ status: '' });
+  if (context.isPages) return view.updateState({ statusText: 'This list holds pages. The board shows ads.' });
+  if (context.estimate && !context.gathering) return view.updateState({ statusText: '' });
   await readWithStatus(() =>
     context.gathering ? loadGathering(context.gathering) : loadListedAds(toolResult, context.ids ?? []),
   );
   const { collectionId } = state.toolArguments;
   if (collectionId === undefined || !state.offeredTools.includes('list_collections')) return;
   const collections = await server.listCollections().catch(() => []);
-  view.update({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
+  view.updateState({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
 /**
@@ -104,15 +104,15 @@ async function showResult(toolResult: JsonObject): Promise<void> {
  * board.
  */
 async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
-  view.update({ status: 'Reading the ads …', problem: undefined });
+  view.updateState({ statusText: 'Reading the ads …', problem: undefined });
   try {
     await readAds();
-    view.update({ status: state.ads.length === 0 ? formatEmptyResult(state) : '' });
+    view.updateState({ statusText: state.ads.length === 0 ? formatEmptyResult(state) : '' });
   } catch (error) {
     const { text, retry } = createProblem(error, () =>
       readWithStatus(state.pendingIds.length > 0 ? () => loadAds(state.pendingIds) : readAds),
     );
-    view.update({ status: '', problem: { text: `The ads could not be read. ${text}`, retry } });
+    view.updateState({ statusText: '', problem: { text: `The ads could not be read. ${text}`, retry } });
   }
 }
 
@@ -133,7 +133,7 @@ async function loadListedAds(toolResult: JsonObject, ids: readonly string[]): Pr
 
 async function loadGathering(id: string): Promise<void> {
   const response = await server.readAds({ gathering: id });
-  view.update({ gathering: response.gathering, sort: 'days' });
+  view.updateState({ gathering: response.gathering, sortName: 'days' });
   showResponses([response], response.left);
   await loadAds(response.left);
 }
@@ -152,7 +152,7 @@ async function loadAds(ids: readonly string[]): Promise<void> {
         throw new Error('The server returned none of these ads.');
       remainingIds = [...response.left, ...remainingIds.slice(maxIdsPerCall)];
       responses.push(response);
-      if (state.ads.length > 0 && remainingIds.length > 0) view.update({ pendingIds: remainingIds });
+      if (state.ads.length > 0 && remainingIds.length > 0) view.updateState({ pendingIds: remainingIds });
       else if (state.ads.length === 0) {
         showResponses(responses, remainingIds);
         responses = [];
@@ -180,12 +180,12 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
   // While the board is still loading ads, the ads on the board have preliminary numbers. Remove these numbers, so that
   // all ads are numbered in their final order.
-  if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
+  if (newAds.length > 0 && state.pendingIds.length > 0) numberedVariants.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
   const hasAllLaunches = countAllMatches(nextState) === undefined && !hasTimeFilter(nextState.toolArguments);
   const isComplete = nextState.pendingIds.length === 0;
-  view.update({
+  view.updateState({
     ...stateChange,
     ...(newAds.length > 0 && { ads: allAds, timeAxis: createTimeAxis(allAds, nextState.asOf) }),
     finding: isComplete
@@ -206,6 +206,6 @@ host.notify('ui/notifications/initialized', {});
 const applyDisplayContext = observeDisplay(host, (display) => {
   // Make an inline board transparent, so that the background of the conversation is visible.
   document.documentElement.classList.toggle('inline', display.mode === 'inline');
-  view.update({ display });
+  view.updateState({ display });
 });
 applyHostContext(initialContext);

@@ -53,20 +53,20 @@ export const CloseButton = () => (
  */
 export function FullAdLoader({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();
-  const unreadIds = ids.filter((id) => !view.fullAds.has(id));
+  const idsToLoad = ids.filter((id) => !view.fullAds.has(id));
   const readFullAds = async () => {
-    if (unreadIds.length === 0) return;
+    if (idsToLoad.length === 0) return;
     setProblem(undefined);
     try {
-      const { ads } = await view.server.readFullAds(unreadIds);
+      const { ads } = await view.server.readFullAds(idsToLoad);
       for (const ad of ads) view.fullAds.set(ad.id, ad);
-      view.update({});
+      view.updateState({});
     } catch (error) {
       setProblem(`The other details could not be read. ${getErrorText(error)}`);
     }
   };
   useEffect(() => void readFullAds(), [ids.join()]);
-  return problem === undefined || unreadIds.length === 0 ? null : (
+  return problem === undefined || idsToLoad.length === 0 ? null : (
     <div class="problem" role="alert">
       <p dir="auto">{problem}</p>
       <button type="button" onClick={() => void readFullAds()}>

@@ -19,7 +19,7 @@ export type PictureLoader = ReturnType<typeof createPictureLoader>;
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
-  const watchedFrames = new Map<Element, { id: string; show: ShowPicture }>();
+  const watchedFrames = new Map<Element, { id: string; showPicture: ShowPicture }>();
   const requestedIds = new Set<string>();
   let queuedIds: string[] = [];
   let activeCallCount = 0;
@@ -35,9 +35,9 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         if (picture.isLate) requestedIds.delete(picture.id);
         else loadedPictures.set(picture.id, picture);
       }
-      for (const { id, show } of watchedFrames.values()) {
+      for (const { id, showPicture } of watchedFrames.values()) {
         const picture = ids.includes(id) && loadedPictures.get(id);
-        if (picture) show(picture);
+        if (picture) showPicture(picture);
       }
       // Fail if the server returned no pictures, because the loader would otherwise repeat the same call forever.
       if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
@@ -62,14 +62,14 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   );
   return {
     /** Returns the picture if it is already loaded, and otherwise undefined. */
-    get: (id: string) => loadedPictures.get(id),
+    getPicture: (id: string) => loadedPictures.get(id),
     /**
-     * Requests a picture as soon as `frame`, the element for the picture, becomes visible. Calls `show` when the
+     * Requests a picture as soon as `frame`, the element for the picture, becomes visible. Calls `showPicture` when the
      * picture arrives.
      * @returns a function that stops watching the element
      */
-    watch: (id: string, frame: Element, show: ShowPicture) => {
-      watchedFrames.set(frame, { id, show });
+    watchFrame: (id: string, frame: Element, showPicture: ShowPicture) => {
+      watchedFrames.set(frame, { id, showPicture });
       observer.observe(frame);
       return () => {
         watchedFrames.delete(frame);
@@ -83,18 +83,18 @@ interface LazyPictureProps {
   ad: BriefAd;
   view: { pictureLoader: PictureLoader; state: { formats: Formats } };
   /** The number of the carousel card whose picture is shown. If undefined, the picture of the ad itself is shown. */
-  card?: number;
+  cardNumber?: number;
 }
 
 /** The picture of an ad or of one of its carousel cards. The picture is loaded when it becomes visible. */
-export function LazyPicture({ ad, view: { pictureLoader, state }, card }: LazyPictureProps) {
-  const pictureId = card === undefined ? ad.id : `${ad.id}#${card}`;
+export function LazyPicture({ ad, view: { pictureLoader, state }, cardNumber }: LazyPictureProps) {
+  const pictureId = cardNumber === undefined ? ad.id : `${ad.id}#${cardNumber}`;
   const frameRef = useRef<HTMLDivElement>(null);
-  const [picture, setPicture] = useState(pictureLoader.get(pictureId));
+  const [picture, setPicture] = useState(pictureLoader.getPicture(pictureId));
   useEffect(
     () =>
       frameRef.current && picture === undefined
-        ? pictureLoader.watch(pictureId, frameRef.current, setPicture)
+        ? pictureLoader.watchFrame(pictureId, frameRef.current, setPicture)
         : undefined,
     [pictureId, picture === undefined],
   );

@@ -56,7 +56,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
         </>
       )}
       {canSave && (
-        <button type="button" onClick={() => view.update({ idsToSave: ids })}>
+        <button type="button" onClick={() => view.updateState({ idsToSave: ids })}>
           Save …
         </button>
       )}
@@ -74,10 +74,10 @@ async function sendMessage(view: BoardView, messageText: string, successStatus: 
   try {
     const { isError } = await view.host.request('ui/message', { role: 'user', content: buildTextContent(messageText) });
     if (isError === true) throw new Error('The host refused.');
-    view.update({ status: successStatus });
+    view.updateState({ statusText: successStatus });
     return true;
   } catch (error) {
-    view.update({ status: `The conversation did not take the message: ${getErrorText(error)}` });
+    view.updateState({ statusText: `The conversation did not take the message: ${getErrorText(error)}` });
     return false;
   }
 }
@@ -88,7 +88,7 @@ const findAd = (view: BoardView, id: string) => view.state.ads.find((ad) => ad.i
 
 /** Formats the numbers by which the board identifies ads, e.g. `ads 1, 2 and 4`. */
 const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
-  const numbers = ids.map((id) => view.getNumber(findAd(view, id))).sort(numberCollator.compare);
+  const numbers = ids.map((id) => view.getAdNumber(findAd(view, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
@@ -101,7 +101,7 @@ function describeAdById(view: BoardView, id: string): string {
   const variantId = getVariantId(ad);
   const variantAdCount = view.state.ads.filter((ad) => getVariantId(ad) === variantId).length;
   const isSingleAd = !areVariantsGrouped(view.state) || variantAdCount < 2 || !isWord(variantId);
-  return `ad ${view.getNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variantId}`}`;
+  return `ad ${view.getAdNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variantId}`}`;
 }
 
 /**
@@ -116,11 +116,11 @@ async function sendQuestion(
   const { formatCount, formatNumber } = view.state.formats;
   const ids = allIds.filter(isWord);
   if (ids.length === 0) {
-    view.update({ status: 'The conversation does not take the ids of these ads.' });
+    view.updateState({ statusText: 'The conversation does not take the ids of these ads.' });
     return false;
   }
   const subject = `${formatAdNumbers(view, ids)} of the board.`;
-  view.update({ sharedIds: [...new Set([...view.state.sharedIds, ...ids])] });
+  view.updateState({ idsAskedAbout: [...new Set([...view.state.idsAskedAbout, ...ids])] });
   const isContextUpdated = await updateModelContext(view);
   const request = question === '' ? `${defaultRequest} ${subject}` : `${question}\n\nThis is about ${subject}`;
   const text = isContextUpdated ? request : `${request} Ids: ${ids.map((id) => describeAdById(view, id)).join('; ')}.`;
@@ -150,7 +150,9 @@ export const askToRetry = (view: BoardView): Promise<boolean> =>
 export async function updateModelContext(view: BoardView): Promise<boolean> {
   if (!view.hasCapability('updateModelContext')) return false;
   const selectedIds = [...view.state.selectedIds].filter(isWord);
-  const descriptions = [...new Set([...view.state.sharedIds, ...selectedIds])].map((id) => describeAdById(view, id));
+  const descriptions = [...new Set([...view.state.idsAskedAbout, ...selectedIds])].map((id) =>
+    describeAdById(view, id),
+  );
   const selectionText =
     selectedIds.length === 0 ? 'No ad is selected on the board.' : `Selected: ${formatAdNumbers(view, selectedIds)}.`;
   const text = descriptions.length === 0 ? selectionText : `On the board, ${descriptions.join('; ')}. ${selectionText}`;
@@ -236,13 +238,13 @@ export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly strin
     const savedText =
       doneCount === 0 ? 'Nothing was saved.' : `${countText}${adsText} saved to ${name}${alreadySavedText}.`;
     const outcome = `${savedText} ${problem}`.trim();
-    view.update({ status: outcome });
+    view.updateState({ statusText: outcome });
     setMessage(outcome);
     setCloseLabel('Close');
     if (problem === '' && !isClosed.current) closeButton.current?.closest('dialog')?.close();
   };
   return (
-    <Modal id="save" onClose={() => view.update({ idsToSave: undefined })}>
+    <Modal id="save" onClose={() => view.updateState({ idsToSave: undefined })}>
       <h2 id="save-title">Save {adsText} to a collection</h2>
       <p role="status">{message}</p>
       {closeLabel === 'Cancel' && (

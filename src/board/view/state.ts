@@ -18,7 +18,7 @@ export interface BoardState {
    * The ads of each card, in the order of the cards. A card represents a single ad, or all visible ads with nearly the
    * same text (a variant).
    */
-  cards: readonly (readonly BriefAd[])[];
+  adsByCard: readonly (readonly BriefAd[])[];
   /** The time axis on which the board shows when each ad ran. Undefined if no ad has a date. */
   timeAxis?: TimeAxis | undefined;
   finding?: Finding | undefined;
@@ -37,7 +37,7 @@ export interface BoardState {
    * until the user chooses.
    */
   isGroupingChosen?: boolean | undefined;
-  sort: SortName;
+  sortName: SortName;
   mode: 'cards' | 'timeline';
   /**
    * True if the user has opened the panel with charts and filters, false if the user has closed it. Undefined until the
@@ -46,7 +46,7 @@ export interface BoardState {
   isPanelOpen?: boolean | undefined;
   selectedIds: ReadonlySet<string>;
   /** The ids of ads that the user has already asked about in the conversation. */
-  sharedIds: readonly string[];
+  idsAskedAbout: readonly string[];
   /** The id of the ad whose details are open. */
   openAdId?: string | undefined;
   /** The ids of the ads that the user compares. */
@@ -67,7 +67,7 @@ export interface BoardState {
   collectionName?: string | undefined;
   display: DisplayState;
   /** The text of the status line below the ads, e.g. `Reading the ads …`. */
-  status: string;
+  statusText: string;
   problem?: BoardProblem | undefined;
 }
 
@@ -82,13 +82,13 @@ export interface BoardProblem {
 export interface BoardView {
   readonly state: Readonly<BoardState>;
   /** Applies a change to the state and re-renders the board. */
-  update(change: Partial<Omit<BoardState, 'visibleAds' | 'cards'>>): void;
+  updateState(change: Partial<Omit<BoardState, 'visibleAds' | 'adsByCard'>>): void;
   /**
    * Returns the number by which the user and the model refer to an ad, e.g. `3.2` for the second ad of variant 3 (a
    * group of ads with nearly the same text). Ads are numbered in the order in which the board first shows them, and
    * then keep their number.
    */
-  getNumber(ad: BriefAd): string;
+  getAdNumber(ad: BriefAd): string;
   /** Applies the theme, the display mode and the maximum height that the host announces. */
   applyHostContext(context: JsonObject): void;
   /** Returns true if the host announced a capability, e.g. `message`. */
@@ -110,19 +110,19 @@ export const emptyState: BoardState = {
   formats: englishFormats,
   ads: [],
   visibleAds: [],
-  cards: [],
+  adsByCard: [],
   pendingIds: [],
   missingIds: [],
   chosenValues: {},
-  sort: 'relevance',
+  sortName: 'relevance',
   mode: 'cards',
   selectedIds: new Set(),
-  sharedIds: [],
+  idsAskedAbout: [],
   offeredTools: [],
   toolArguments: {},
   context: {},
-  display: { hasLittleSpace: false, canExpand: false },
-  status: 'Waiting for ads …',
+  display: { hasLittleSpace: false, canShowFullScreen: false },
+  statusText: 'Waiting for ads …',
 };
 
 /** Returns the message of a thrown value. Converts the value to text if it is not an `Error`. */
@@ -189,13 +189,14 @@ export const selectFilterableAds = ({ ads, openVariantId }: BoardState): readonl
  */
 export function applyChange(previousState: BoardState, change: Partial<BoardState>): BoardState {
   const state = { ...previousState, ...change };
-  const hasChanged = (...names: (keyof BoardState)[]) => names.some((name) => state[name] !== previousState[name]);
+  const hasChanged = (...fieldNames: (keyof BoardState)[]) =>
+    fieldNames.some((name) => state[name] !== previousState[name]);
   if (hasChanged('ads', 'openVariantId', 'chosenValues'))
     state.visibleAds = filterAds(selectFilterableAds(state), state.chosenValues);
-  if (hasChanged('visibleAds', 'sort', 'isGroupingChosen', 'openVariantId'))
-    state.cards = [
+  if (hasChanged('visibleAds', 'sortName', 'isGroupingChosen', 'openVariantId'))
+    state.adsByCard = [
       ...groupBy(
-        sortAds(state.visibleAds, state.sort),
+        sortAds(state.visibleAds, state.sortName),
         areVariantsGrouped(state) ? getVariantId : ({ id }) => id,
       ).values(),
     ];
@@ -318,38 +319,45 @@ export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 const maxValuesWithOneAd = 8;
 
 /**
- * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `ads` is the number of
- * ads that have the value and match the chosen values of all other facets.
+ * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `matchingAdCount` is the
+ * number of ads that have the value and match the chosen values of all other facets.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
   const unmetFacets = ads.map((ad) => findUnmetFacets(ad, chosenFacets));
   return listFacetNames(ads).flatMap((facetName) => {
     const { getValues, formatValue, isSortedByValue } = getFacet(facetName);
-    const counts = new Map<string, { matchingAds: number; allAds: number }>();
+    const adCountsByValue = new Map<string, { matchingAdCount: number; allAdCount: number }>();
     ads.forEach((ad, index) => {
       const matchesOtherFacets = unmetFacets[index]?.every((name) => name === facetName) === true;
       for (const value of getValues(ad)) {
-        const count = counts.get(value) ?? { matchingAds: 0, allAds: 0 };
-        if (count.allAds++ === 0) counts.set(value, count);
-        if (matchesOtherFacets) count.matchingAds++;
+        const count = adCountsByValue.get(value) ?? { matchingAdCount: 0, allAdCount: 0 };
+        if (count.allAdCount++ === 0) adCountsByValue.set(value, count);
+        if (matchesOtherFacets) count.matchingAdCount++;
       }
     });
     // Leave out a facet if all ads have the same value, or if it has many values that each belong to only one ad. Such
     // a facet would not be a useful filter.
-    const isFilter = [...counts.values()].some(
-      ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesWithOneAd),
+    const isFilter = [...adCountsByValue.values()].some(
+      ({ allAdCount }) => allAdCount < ads.length && (allAdCount > 1 || adCountsByValue.size <= maxValuesWithOneAd),
     );
     if (!isFilter && !chosenValues[facetName]?.size) return [];
     // Sort by the number of all ads with a value, not only of the matching ads. The order then does not depend on the
     // chosen values, so values keep their place when the user chooses one of them.
-    const sortedCounts = [...counts].sort(
-      isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
+    const sortedCounts = [...adCountsByValue].sort(
+      isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAdCount - a.allAdCount,
     );
-    const values = sortedCounts.flatMap(([value, { matchingAds }], rank) => {
+    const values = sortedCounts.flatMap(([value, { matchingAdCount }], rank) => {
       const isChosen = chosenValues[facetName]?.has(value) === true;
-      if (matchingAds === 0 && !isChosen) return [];
-      return { facet: facetName, value, text: formatValue(value, formats), ads: matchingAds, rank, isChosen };
+      if (matchingAdCount === 0 && !isChosen) return [];
+      return {
+        facet: facetName,
+        value,
+        text: formatValue(value, formats),
+        matchingAdCount,
+        rank,
+        isChosen,
+      };
     });
     return values.length > 0 ? [values] : [];
   });
@@ -461,7 +469,7 @@ export function locateRunBar(ad: BriefAd, axis: TimeAxis | undefined) {
   const runEndMs = Math.max(runStartMs, getLastDay(ad) || runStartMs);
   if (Number.isNaN(runStartMs) || runStartMs > endMs) return undefined;
   const toFraction = (timeMs: number) => Math.min(1, Math.max(0, (timeMs - startMs) / (endMs - startMs)));
-  return { start: toFraction(runStartMs), length: toFraction(runEndMs) - toFraction(runStartMs) };
+  return { startFraction: toFraction(runStartMs), lengthFraction: toFraction(runEndMs) - toFraction(runStartMs) };
 }
 
 /**

@@ -61,7 +61,7 @@ export class SqlEngine {
    */
   #tablesByRootPage: ReadonlyMap<number, string> = new Map();
   /** The ids of the ads in the SQL view `current_ads`. They are read on first use. */
-  #currentIds: ReadonlySet<string> | undefined;
+  #currentAdIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
     this.#sqlite = sqlite;
@@ -71,9 +71,9 @@ export class SqlEngine {
   }
 
   /** Creates a database with empty tables and limited memory. */
-  static async open(limits: StatementLimits): Promise<SqlEngine> {
+  static async createEngine(limits: StatementLimits): Promise<SqlEngine> {
     const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
-    engine.#runSql(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
+    engine.#runSql(`PRAGMA hard_heap_limit = ${limits.maxTableBytes}`);
     engine.#runSql('PRAGMA journal_mode = OFF');
     for (const name of tableNames) engine.#runSql(buildCreateTableSql(name));
     engine.#addRegexpOperator();
@@ -113,7 +113,7 @@ export class SqlEngine {
       this.#rowWriters.get(table) ?? createRowWriter(this.#sqlite, this.#database.prepare(buildInsertSql(table)));
     this.#rowWriters.set(table, writer);
     for (const row of rows) {
-      const resultCode = writer.write(row);
+      const resultCode = writer.insertRow(row);
       if (resultCode === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tables' });
       if (resultCode !== capi.SQLITE_DONE) throw this.#createFailure();
     }
@@ -136,7 +136,7 @@ export class SqlEngine {
     const pages = this.#database.selectArrays('SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0');
     this.#tablesByRootPage = new Map(pages.map(([page, table]) => [Number(page), String(table)]));
     this.#runSql('PRAGMA query_only = ON');
-    this.#runSql(`PRAGMA hard_heap_limit = ${this.readMemoryUsed() + this.#limits.workingBytes}`);
+    this.#runSql(`PRAGMA hard_heap_limit = ${this.readUsedMemoryBytes() + this.#limits.maxWorkingBytes}`);
     capi.sqlite3_drop_modules(this.#databasePointer, 0);
     for (const [option, flag] of lockDownSettings)
       capi.sqlite3_db_config(this.#databasePointer, capi[option] as never, flag, 0 as never);
@@ -144,11 +144,15 @@ export class SqlEngine {
       capi.sqlite3_limit(this.#databasePointer, capi[name] as never, value);
     capi.sqlite3_set_authorizer(
       this.#databasePointer,
-      (_, code, first, second, _database, reader) => {
-        const isReadAllowed = isAllowedAction({ code, first: first || '', second: second || '' }, capi);
-        if (code === capi.SQLITE_READ && isDatasetTable(first))
-          this.#readColumns.add(String(first), second || '', String(reader || ''));
-        const isJsonMissing = !hasJson && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first);
+      (_, code, firstArgument, secondArgument, _database, readerName) => {
+        const isReadAllowed = isAllowedAction(
+          { code, firstArgument: firstArgument || '', secondArgument: secondArgument || '' },
+          capi,
+        );
+        if (code === capi.SQLITE_READ && isDatasetTable(firstArgument))
+          this.#readColumns.addColumn(String(firstArgument), secondArgument || '', String(readerName || ''));
+        const isJsonMissing =
+          !hasJson && code === capi.SQLITE_READ && secondArgument === 'json' && isDatasetTable(firstArgument);
         if (isReadAllowed && !isJsonMissing) return capi.SQLITE_OK;
         this.#denialReason ??= isReadAllowed ? 'json' : 'refused';
         return capi.SQLITE_DENY;
@@ -168,14 +172,14 @@ export class SqlEngine {
    */
   prepare(sql: string): RowReader {
     this.#readColumns = new ReadColumns();
-    return this.#compile(sql, (statements) => this.#createReader(statements));
+    return this.#compileStatements(sql, (statements) => this.#createReader(statements));
   }
 
   /**
    * Compiles up to two SQL statements from a text and passes them to `createReader`, which rejects a second statement.
    * Releases the statements if an error occurs.
    */
-  #compile(sql: string, createReader: (statements: readonly number[]) => RowReader): RowReader {
+  #compileStatements(sql: string, createReader: (statements: readonly number[]) => RowReader): RowReader {
     const { capi, wasm } = this.#sqlite;
     this.#denialReason = undefined;
     this.#interruptionReason = undefined;
@@ -197,9 +201,9 @@ export class SqlEngine {
           outputPointer + 8,
         );
         if (resultCode !== capi.SQLITE_OK) throw this.#createFailure();
-        const statement = wasm.peekPtr(outputPointer) as number;
+        const statementPointer = wasm.peekPtr(outputPointer) as number;
         const nextPosition = wasm.peekPtr(outputPointer + 8) as number;
-        if (statement !== 0) statements.push(statement);
+        if (statementPointer !== 0) statements.push(statementPointer);
         // SQLite ignores all text after a NUL character, so reject a text that contains one.
         else if (nextPosition <= position || (nextPosition < end && wasm.heap8u()[nextPosition] === 0))
           throw new SqlFailure({ reason: 'tail' });
@@ -207,7 +211,7 @@ export class SqlEngine {
       }
       return createReader(statements);
     } catch (error) {
-      for (const statement of statements) capi.sqlite3_finalize(statement);
+      for (const statementPointer of statements) capi.sqlite3_finalize(statementPointer);
       throw error;
     } finally {
       wasm.dealloc(outputPointer);
@@ -219,14 +223,21 @@ export class SqlEngine {
    * Creates a reader for the rows of a compiled SQL statement.
    * @throws SqlFailure unless there is exactly one statement and this statement only reads data
    */
-  #createReader([statement, secondStatement]: readonly number[]): RowReader {
+  #createReader([statementPointer, secondStatementPointer]: readonly number[]): RowReader {
     const { capi } = this.#sqlite;
-    if (statement === undefined) throw new SqlFailure({ reason: 'empty' });
-    if (secondStatement !== undefined) throw new SqlFailure({ reason: 'tail' });
-    const isReadOnlyQuery = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
-    if (!isReadOnlyQuery || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
+    if (statementPointer === undefined) throw new SqlFailure({ reason: 'empty' });
+    if (secondStatementPointer !== undefined) throw new SqlFailure({ reason: 'tail' });
+    const isReadOnlyQuery =
+      capi.sqlite3_stmt_readonly(statementPointer) !== 0 && capi.sqlite3_column_count(statementPointer) > 0;
+    if (!isReadOnlyQuery || capi.sqlite3_stmt_isexplain(statementPointer) !== 0)
+      throw new SqlFailure({ reason: 'refused' });
     const createFailure = () => this.#createFailure();
-    return createRowReader({ ...this.#sqlite, statement, createFailure, findInterruption: this.#findInterruption });
+    return createRowReader({
+      ...this.#sqlite,
+      statementPointer,
+      createFailure,
+      findInterruption: this.#findInterruption,
+    });
   }
 
   /**
@@ -236,12 +247,12 @@ export class SqlEngine {
   describeReadFields(sql: string): Pick<SqlResult, 'readFields' | 'isAboutAds'> {
     const readColumns = this.#readColumns;
     for (const table of this.#listOpenedTables(sql)) readColumns.addJoinedTable(table);
-    const readCurrentIds = () => {
-      this.#currentIds ??= new Set(this.#readFirstColumn('SELECT id FROM current_ads'));
-      return this.#currentIds;
+    const readCurrentAdIds = () => {
+      this.#currentAdIds ??= new Set(this.#readFirstColumn('SELECT id FROM current_ads'));
+      return this.#currentAdIds;
     };
     return {
-      readFields: this.#fieldCounts.countFields(readColumns, readStatementLiterals(sql), readCurrentIds),
+      readFields: this.#fieldCounts.countFields(readColumns, readStatementLiterals(sql), readCurrentAdIds),
       isAboutAds: readColumns.isAboutAds(),
     };
   }
@@ -256,8 +267,13 @@ export class SqlEngine {
     const tableNames = new Set<string>();
     let reader: RowReader | undefined;
     try {
-      reader = this.#compile(`EXPLAIN ${sql}`, ([statement = 0]) =>
-        createRowReader({ ...this.#sqlite, statement, createFailure, findInterruption: () => undefined }),
+      reader = this.#compileStatements(`EXPLAIN ${sql}`, ([statementPointer = 0]) =>
+        createRowReader({
+          ...this.#sqlite,
+          statementPointer,
+          createFailure,
+          findInterruption: () => undefined,
+        }),
       );
       while (reader.advance()) {
         const [, opcode, , rootPage] = reader.readRow((text) => text);
@@ -286,7 +302,7 @@ export class SqlEngine {
   }
 
   /** Returns how many bytes of memory SQLite uses. */
-  readMemoryUsed(): number {
+  readUsedMemoryBytes(): number {
     const { capi, wasm } = this.#sqlite;
     const pointer = wasm.alloc(16);
     capi.sqlite3_status64(capi.SQLITE_STATUS_MEMORY_USED, pointer, pointer + 8, 0);
@@ -418,10 +434,11 @@ const indexSqlStatements = [
 ];
 
 /**
- * An action of an SQL statement that SQLite reports to its authorizer callback. For the code `SQLITE_READ`, `first` is
- * the table and `second` the column. For `SQLITE_FUNCTION`, `second` is the name of the function.
+ * An action of an SQL statement that SQLite reports to its authorizer callback. For the code `SQLITE_READ`,
+ * `firstArgument` is the table and `secondArgument` the column. For `SQLITE_FUNCTION`, `secondArgument` is the name of
+ * the function.
  */
-type SqliteAction = { code: number; first: string; second: string };
+type SqliteAction = { code: number; firstArgument: string; secondArgument: string };
 
 type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 'SQLITE_RECURSIVE', number>;
 
@@ -443,13 +460,15 @@ const refusedFunctionPattern =
  * Returns true if an SQL statement may perform an action. Only actions that read data are allowed. SQLite reports each
  * action, so this check does not depend on the text of the statement.
  */
-export function isAllowedAction({ code, first, second }: SqliteAction, codes: ActionCodes): boolean {
+export function isAllowedAction({ code, firstArgument, secondArgument }: SqliteAction, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
-  if (code === codes.SQLITE_FUNCTION) return !refusedFunctionPattern.test(second);
+  if (code === codes.SQLITE_FUNCTION) return !refusedFunctionPattern.test(secondArgument);
   if (code !== codes.SQLITE_READ) return false;
   // An empty column name means that SQLite only counts rows. The table name may then belong to a common table
   // expression, so only internal tables are rejected.
-  return second === '' ? !internalTablePattern.test(first) : readableTables.has(first.toLowerCase());
+  return secondArgument === ''
+    ? !internalTablePattern.test(firstArgument)
+    : readableTables.has(firstArgument.toLowerCase());
 }
 
 type WasmExports = Record<
@@ -473,24 +492,24 @@ const encoder = new TextEncoder();
 function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, insertStatement: Statement) {
   const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as WasmExports;
   const statementPointer = insertStatement.pointer as unknown as number;
-  let [buffer, bufferBytes] = [0, 0];
+  let [bufferPointer, bufferBytes] = [0, 0];
   const reserveBuffer = (row: readonly Cell[]): Uint8Array | undefined => {
     let neededBytes = 8;
     for (const cell of row) if (typeof cell === 'string') neededBytes += maxBytesPerChar * cell.length;
     if (neededBytes > bufferBytes) {
-      wasm.dealloc(buffer);
-      buffer = wasm.alloc.impl(neededBytes);
-      bufferBytes = buffer === 0 ? 0 : neededBytes;
-      if (buffer === 0) return;
+      wasm.dealloc(bufferPointer);
+      bufferPointer = wasm.alloc.impl(neededBytes);
+      bufferBytes = bufferPointer === 0 ? 0 : neededBytes;
+      if (bufferPointer === 0) return;
     }
     return wasm.heap8u();
   };
   return {
     /** Inserts a row and returns the result code of SQLite. */
-    write(row: readonly Cell[]): number {
+    insertRow(row: readonly Cell[]): number {
       const heap = reserveBuffer(row);
       if (!heap) return capi.SQLITE_NOMEM;
-      let offset = buffer;
+      let offset = bufferPointer;
       for (const [index, cell] of row.entries()) {
         if (typeof cell === 'string') {
           const { written } = encoder.encodeInto(cell, heap.subarray(offset));
@@ -505,7 +524,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
     },
     close(): void {
       insertStatement.finalize();
-      wasm.dealloc(buffer);
+      wasm.dealloc(bufferPointer);
     },
   };
 }
@@ -532,7 +551,7 @@ export function readSqlResult(reader: RowReader, options: QueryOptions): Omit<Sq
 
 /** A compiled SQL statement, with the objects and functions that are needed to read its rows. */
 interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
-  statement: number;
+  statementPointer: number;
   createFailure(): SqlFailure;
   findInterruption: FindInterruption;
 }
@@ -540,24 +559,24 @@ interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
 /** Reads the rows of a compiled SQL statement one by one. */
 export type RowReader = ReturnType<typeof createRowReader>;
 
-function createRowReader({ capi, wasm, statement, createFailure, findInterruption }: CompiledStatement) {
-  const columnCount = capi.sqlite3_column_count(statement);
+function createRowReader({ capi, wasm, statementPointer, createFailure, findInterruption }: CompiledStatement) {
+  const columnCount = capi.sqlite3_column_count(statementPointer);
   const readCell = (index: number, formatText: (text: string) => string): Cell => {
-    const type = capi.sqlite3_column_type(statement, index);
+    const type = capi.sqlite3_column_type(statementPointer, index);
     if (type === capi.SQLITE_NULL) return null;
-    if (type === capi.SQLITE_INTEGER) return convertInteger(capi.sqlite3_column_int64(statement, index));
-    if (type === capi.SQLITE_FLOAT) return convertInfiniteNumber(capi.sqlite3_column_double(statement, index));
-    const start = capi.sqlite3_column_blob(statement, index) as number;
-    const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
+    if (type === capi.SQLITE_INTEGER) return convertInteger(capi.sqlite3_column_int64(statementPointer, index));
+    if (type === capi.SQLITE_FLOAT) return convertInfiniteNumber(capi.sqlite3_column_double(statementPointer, index));
+    const start = capi.sqlite3_column_blob(statementPointer, index) as number;
+    const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statementPointer, index));
     return formatText(type === capi.SQLITE_TEXT ? utf8Decoder.decode(bytes) : formatBlob(bytes));
   };
   return {
-    close: () => capi.sqlite3_finalize(statement),
+    close: () => capi.sqlite3_finalize(statementPointer),
     /** Returns the column names of the result, sanitized, shortened and made unique. */
     readColumnNames(): string[] {
       const names = new Set<string>();
       for (let index = 0; index < columnCount; index++) {
-        const originalName = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
+        const originalName = sanitizeLine(capi.sqlite3_column_name(statementPointer, index) ?? '');
         let name = cleanCell(originalName, maxColumnNameChars) || `column ${index + 1}`;
         while (names.has(name)) name += ` (${index + 1})`;
         names.add(name);
@@ -565,7 +584,7 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
       return [...names];
     },
     advance(): boolean {
-      const resultCode = capi.sqlite3_step(statement);
+      const resultCode = capi.sqlite3_step(statementPointer);
       if (resultCode === capi.SQLITE_ROW) return true;
       if (resultCode === capi.SQLITE_DONE) return false;
       throw createFailure();

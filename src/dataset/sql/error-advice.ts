@@ -52,8 +52,8 @@ const maxQuotedTokens = 60;
 function explainDoubleQuotedText(text: string): string {
   const nearestName = findNearestColumn(text);
   // Do not repeat a long text, or a text with characters that would have to be escaped in the explanation.
-  const isPlain = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
-  const quotingAdvice = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
+  const canRepeatText = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
+  const quotingAdvice = `Write a text in single quotes${canRepeatText ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
   const nearestColumnText = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;
   return `Double quotes mark a column, and there is no column ${quoteUntrusted(text, maxQuotedTokens)}. ${quotingAdvice}${nearestColumnText}`;
 }
@@ -70,13 +70,13 @@ function explainColumn(name: string): string {
   const nearestName = findNearestColumn(unqualifiedName);
   if (nearestName !== undefined)
     return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWithColumn(nearestName))}.`;
-  return `There is no column ${shownName}. ${listColumns()}`;
+  return `There is no column ${shownName}. ${formatColumnList()}`;
 }
 
 function explainTable(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
   const [nearestName = ''] = sortBySimilarity(unqualifiedName, readableTableNames);
-  const advice = isSimilar(unqualifiedName, nearestName) ? `The nearest is ${nearestName}.` : `${listTables()}`;
+  const advice = isSimilar(unqualifiedName, nearestName) ? `The nearest is ${nearestName}.` : `${formatTableList()}`;
   return `There is no table ${quoteId(name)}. ${advice}`;
 }
 
@@ -89,7 +89,7 @@ function explainFunction(name: string): string {
 }
 
 /** Lists the names of the tables. Omits their columns, because the description of the tool `query_ads` lists them. */
-export const listTables = (): string => `The tables are ${joinNames(readableTableNames)}.`;
+export const formatTableList = (): string => `The tables are ${joinNames(readableTableNames)}.`;
 
-const listColumns = (): string =>
+const formatColumnList = (): string =>
   `Tables and columns: ${tableNames.map((table) => `${table}(${getColumnNames(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;

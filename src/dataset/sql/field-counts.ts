@@ -53,15 +53,15 @@ export class ReadColumns {
    */
   readonly #columns = new Set<string>();
   /** The columns that are read by the view `current_ads`, or by a common table expression called `current_ads`. */
-  readonly #columnsOfView = new Set<string>();
+  readonly #columnsReadByView = new Set<string>();
 
   /**
    * Adds a column that the statement reads.
-   * @param reader the name of the view or common table expression that reads the column; empty for other reads
+   * @param readerName the name of the view or common table expression that reads the column; empty for other reads
    */
-  add(table: string, column: string, reader: string): void {
+  addColumn(table: string, column: string, readerName: string): void {
     this.#tables.add(table.toLowerCase());
-    (reader === currentAdsView ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
+    (readerName === currentAdsView ? this.#columnsReadByView : this.#columns).add(`${table.toLowerCase()}.${column}`);
   }
 
   /**
@@ -69,7 +69,7 @@ export class ReadColumns {
    * `current_ads` opens this table too.
    */
   addJoinedTable(table: string): void {
-    if (isAdTable(table) && table !== 'ads') this.add(table, '', '');
+    if (isAdTable(table) && table !== 'ads') this.addColumn(table, '', '');
   }
 
   /** Returns true if the statement reads a table with ads or pages. */
@@ -82,8 +82,8 @@ export class ReadColumns {
    * columns of `ads` even if the statement needs only a few of them.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
-    const usesView = this.#columnsOfView.has(columnReadByCurrentAdsView);
-    const columns = [...this.#columns, ...(usesView ? [`${currentAdsView}.`] : this.#columnsOfView)];
+    const usesView = this.#columnsReadByView.has(columnReadByCurrentAdsView);
+    const columns = [...this.#columns, ...(usesView ? [`${currentAdsView}.`] : this.#columnsReadByView)];
     const columnPairs = columns.map((column) => column.split('.') as [table: string, column: string]);
     const adColumnPairs = columnPairs.filter(([table]) => table === currentAdsView || isAdTable(table));
     return new Map(
@@ -151,7 +151,7 @@ const apiColumns = new Set(
 /** The parts of an ad that are needed to count fields: its advertiser, and which columns have a value. */
 interface CountedAd {
   /** One bit for each column of the table `ads`, which is 1 if the ad has a value in this column. */
-  columnBits: bigint;
+  filledColumnBits: bigint;
   advertiser: AdvertiserIdentity;
 }
 
@@ -167,8 +167,8 @@ interface AdvertiserIdentity {
 /** A cache of field counts: the ads whose fields are counted, and the counts that have been computed so far. */
 interface FieldCountCache {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
-  adsByAdvertiser: ReadonlyMap<string, number>;
-  cachedFieldsByName: Map<string, ReadField>;
+  adCountByAdvertiser: ReadonlyMap<string, number>;
+  fieldCountsByName: Map<string, ReadField>;
 }
 
 /**
@@ -189,7 +189,7 @@ export class FieldCounts {
    * The ids of the ads that have a value in a column of any table except `ads`. The keys are columns such as
    * `ad_countries.country`.
    */
-  readonly #idsByColumn = new Map<string, Set<string>>();
+  readonly #adIdsByColumn = new Map<string, Set<string>>();
 
   /** Adds rows of a table. The cells of a row are in the same order as the columns of the table. */
   addRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
@@ -203,12 +203,12 @@ export class FieldCounts {
         let valueBits = 0n;
         for (const [index, cell] of row.entries()) if (cell !== null) valueBits |= columnBitMasks[index] ?? 0n;
         this.#adsById.set(id, {
-          columnBits: valueBits,
+          filledColumnBits: valueBits,
           advertiser: this.#addAdvertiser(row[pageIdIndex], row[pageNameIndex]),
         });
       } else
         for (const [index, cell] of row.entries())
-          if (cell !== null && index !== idIndex) this.#getIds(table, columns[index] ?? '').add(id);
+          if (cell !== null && index !== idIndex) this.#getAdIds(table, columns[index] ?? '').add(id);
     }
   }
 
@@ -220,10 +220,10 @@ export class FieldCounts {
     return advertiser;
   }
 
-  #getIds(table: string, column: string): Set<string> {
+  #getAdIds(table: string, column: string): Set<string> {
     const key = `${table}.${column}`;
-    const ids = this.#idsByColumn.get(key) ?? new Set();
-    this.#idsByColumn.set(key, ids);
+    const ids = this.#adIdsByColumn.get(key) ?? new Set();
+    this.#adIdsByColumn.set(key, ids);
     return ids;
   }
 
@@ -242,45 +242,50 @@ export class FieldCounts {
   /**
    * Counts how many ads have a value for each field that an SQL statement reads. Returns undefined if the statement
    * reads no table with ads.
-   * @param readCurrentIds returns the ids of the ads in the view `current_ads`
+   * @param readCurrentAdIds returns the ids of the ads in the view `current_ads`
    */
   countFields(
     readColumns: ReadColumns,
     literals: StatementLiterals,
-    readCurrentIds: () => ReadonlySet<string>,
+    readCurrentAdIds: () => ReadonlySet<string>,
   ): ReadFields | undefined {
     const columnsByTable = readColumns.groupByTable();
     if (columnsByTable.size === 0) return undefined;
     const readsOnlyView = columnsByTable.has(currentAdsView) && !columnsByTable.has('ads');
     const cacheName = readsOnlyView ? 'current' : 'all';
-    const cache = this.#cachedCounts[cacheName] ?? this.#createCache(readsOnlyView ? readCurrentIds() : undefined);
+    const cache = this.#cachedCounts[cacheName] ?? this.#createCache(readsOnlyView ? readCurrentAdIds() : undefined);
     this.#cachedCounts[cacheName] = cache;
-    const { ads, adsByAdvertiser } = cache;
+    const { ads, adCountByAdvertiser } = cache;
     const fields = listReadFields(columnsByTable, literals).map((field) => this.#countField(field, cache));
     const readsAdvertiserColumns = ['ads', currentAdsView].some((table) =>
       columnsByTable.get(table)?.some((column) => column === 'pageId' || column === 'pageName'),
     );
-    const namedAdvertisers = readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : [];
-    return { totalAds: ads.length, adsByAdvertiser, fields, namedAdvertisers: new Set(namedAdvertisers) };
+    const namedAdvertiserKeys = readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : [];
+    return {
+      totalAds: ads.length,
+      adCountByAdvertiser,
+      fields,
+      namedAdvertiserKeys: new Set(namedAdvertiserKeys),
+    };
   }
 
   #createCache(ids: ReadonlySet<string> | undefined): FieldCountCache {
     const ads = [...this.#adsById].filter(([id]) => ids === undefined || ids.has(id));
-    return { ads, adsByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), cachedFieldsByName: new Map() };
+    return { ads, adCountByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), fieldCountsByName: new Map() };
   }
 
-  #countField(field: AdField, { ads, cachedFieldsByName }: FieldCountCache): ReadField {
+  #countField(field: AdField, { ads, fieldCountsByName }: FieldCountCache): ReadField {
     const { name } = field;
-    const cachedField = cachedFieldsByName.get(name);
+    const cachedField = fieldCountsByName.get(name);
     if (cachedField) return cachedField;
     const hasValue = this.#createValueTest(field);
     const adsWithoutValue = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
     const counts = {
       name,
       adsWithValue: ads.length - adsWithoutValue.length,
-      missingByAdvertiser: this.#countByAdvertiser(adsWithoutValue),
+      missingCountByAdvertiser: this.#countByAdvertiser(adsWithoutValue),
     };
-    cachedFieldsByName.set(name, counts);
+    fieldCountsByName.set(name, counts);
     return counts;
   }
 
@@ -297,21 +302,21 @@ export class FieldCounts {
   /** Creates a function that returns true if an ad has a value in a column. */
   #createValueTest({ table, column }: Pick<AdField, 'table' | 'column'>): (id: string, ad: CountedAd) => boolean {
     if (table !== 'ads') {
-      const ids = this.#getIds(table, column);
+      const ids = this.#getAdIds(table, column);
       return (id) => ids.has(id);
     }
     const columnBit = columnBitMasks[getColumnNames('ads').indexOf(column)] ?? 0n;
-    return (_, { columnBits }) => (columnBits & columnBit) !== 0n;
+    return (_, { filledColumnBits }) => (filledColumnBits & columnBit) !== 0n;
   }
 
   /**
    * Returns the keys of the advertisers to which a statement limits its rows. Returns an empty list if the statement
    * may read ads of any advertiser.
    */
-  #findNamedAdvertisers({ advertisers }: StatementLiterals): string[] {
-    if (advertisers === undefined) return [];
-    return [...this.#getAdvertiserKeys()].flatMap(([names, key]) =>
-      key !== null && isMatchingAdvertiser(advertisers, names) ? [key] : [],
+  #findNamedAdvertisers({ advertiserCondition }: StatementLiterals): string[] {
+    if (advertiserCondition === undefined) return [];
+    return [...this.#getAdvertiserKeys()].flatMap(([advertiserIdentity, key]) =>
+      key !== null && isMatchingAdvertiser(advertiserCondition, advertiserIdentity) ? [key] : [],
     );
   }
 }

@@ -27,7 +27,7 @@ export interface StatementLiterals {
    * The condition that limits the rows to certain advertisers. Undefined if the statement may read ads of any
    * advertiser.
    */
-  advertisers: AdvertiserCondition | undefined;
+  advertiserCondition: AdvertiserCondition | undefined;
   /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
 }
@@ -69,7 +69,7 @@ export function readStatementLiterals(sql: string): StatementLiterals {
   // If a statement contains several SELECTs, the condition of one SELECT does not limit the rows of the others.
   // Therefore ignore the conditions of such a statement.
   const canReadCondition = selectCount === 1 && conditionTokens.length <= maxConditionTokens;
-  return { advertisers: canReadCondition ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
+  return { advertiserCondition: canReadCondition ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
 }
 
 /**
@@ -102,13 +102,13 @@ function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[
 function splitCondition(tokens: readonly SqlToken[], operator: 'and' | 'or'): (readonly SqlToken[])[] {
   const conditionParts: SqlToken[][] = [[]];
   let depth = 0;
-  let isBetween = false;
+  let isInsideBetween = false;
   for (const token of tokens) {
     if (isOperator(token, '(') || isKeyword(token, 'case')) depth++;
     if (isOperator(token, ')') || isKeyword(token, 'end')) depth--;
-    const isEndOfBetween = depth === 0 && isBetween && isKeyword(token, 'and');
-    if (depth === 0 && isKeyword(token, 'between')) isBetween = true;
-    if (isEndOfBetween) isBetween = false;
+    const isEndOfBetween = depth === 0 && isInsideBetween && isKeyword(token, 'and');
+    if (depth === 0 && isKeyword(token, 'between')) isInsideBetween = true;
+    if (isEndOfBetween) isInsideBetween = false;
     if (depth === 0 && !isEndOfBetween && isKeyword(token, operator)) conditionParts.push([]);
     else conditionParts.at(-1)?.push(token);
   }
@@ -205,8 +205,10 @@ const tokenPattern =
 
 /** Yields the tokens of an SQL statement. Skips white space and comments. */
 function* readSqlTokens(sql: string): Generator<SqlToken> {
-  for (const [, text, doubleQuoted, backQuoted, bracketed, word, operator] of sql.matchAll(tokenPattern)) {
-    const name = doubleQuoted ?? backQuoted ?? bracketed ?? word;
+  for (const [, text, doubleQuotedName, backQuotedName, bracketedName, unquotedName, operator] of sql.matchAll(
+    tokenPattern,
+  )) {
+    const name = doubleQuotedName ?? backQuotedName ?? bracketedName ?? unquotedName;
     if (text !== undefined) yield { kind: 'text', value: text.replaceAll("''", "'") };
     else if (name !== undefined) yield { kind: 'name', value: name.toLowerCase() };
     else if (operator !== undefined) yield { kind: 'operator', value: operator };

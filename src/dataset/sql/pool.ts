@@ -56,7 +56,7 @@ export interface SqlPoolOptions {
   /** How long a statement may exceed its time limit before its worker is terminated, in milliseconds. */
   graceMs?: number;
   /** How long a worker may be idle before it is terminated, in milliseconds. */
-  idleMs?: number;
+  workerIdleMs?: number;
 }
 
 /**
@@ -82,14 +82,20 @@ export class SqlPool {
   readonly #workerPool: WorkerPool<SqlCall, WorkerReply, LoadedTables>;
   readonly #exportSlots: Semaphore;
 
-  constructor({ maxWorkers = 4, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
+  constructor({ maxWorkers = 4, limits, graceMs = 400, workerIdleMs = 120_000 }: SqlPoolOptions = {}) {
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };
-    this.#workerPool = new WorkerPool({ worker: workerModule, workerData, maxWorkers, workName: 'statements', idleMs });
+    this.#workerPool = new WorkerPool({
+      worker: workerModule,
+      workerData,
+      maxWorkers,
+      workName: 'statements',
+      idleMs: workerIdleMs,
+    });
     this.#exportSlots = new Semaphore({
-      maxRunning: Math.ceil(maxWorkers / 2),
-      maxRunningPerKey: 1,
+      maxRunningCalls: Math.ceil(maxWorkers / 2),
+      maxRunningCallsPerKey: 1,
       workName: 'exports',
     });
   }
@@ -114,7 +120,7 @@ export class SqlPool {
    * ends. Each batch waits for a slot of the pool, so that statements of other tenants (API keys) can run between two
    * batches.
    */
-  async export<Result>(
+  async exportRows<Result>(
     snapshot: DatasetSnapshot,
     { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,
     readRows: (sqlExport: SqlExport) => Promise<Result>,
@@ -152,7 +158,7 @@ export class SqlPool {
   ) {
     let batch = firstBatch;
     yield batch.rows;
-    while (worker && !batch.isLast) {
+    while (worker && !batch.isLastBatch) {
       batch = await this.#runWithSlot(tenantId, signal, () => this.#callWorker(worker, ['next'], signal));
       yield batch.rows;
     }
@@ -205,9 +211,9 @@ export class SqlPool {
     if (idleWorker) return idleWorker;
     const reusableWorker = this.#workerPool.takeIdleWorker((tables) => tables.tenantId === tenantId);
     const worker = reusableWorker ?? this.#workerPool.startWorker({ tenantId, version, hasJson });
-    worker.data = { tenantId, version, hasJson };
+    worker.loadedData = { tenantId, version, hasJson };
     try {
-      const startLoadCall = (call: CallOf<'empty' | 'load'>) => {
+      const startLoadCall = (call: CallOf<'emptyTables' | 'loadRows'>) => {
         const loadingCall = this.#callWorker(worker, call, signal, loadTimeoutMs);
         // Node treats a rejected promise without a handler as an error. Add an empty handler now, because the `await`
         // that handles the rejection comes later.
@@ -215,10 +221,10 @@ export class SqlPool {
         return loadingCall;
       };
       // The worker inserts one batch while this thread builds the next batch.
-      let loadingCall = reusableWorker ? startLoadCall(['empty']) : Promise.resolve();
+      let loadingCall = reusableWorker ? startLoadCall(['emptyTables']) : Promise.resolve();
       for await (const batch of buildBatches(snapshot, hasJson)) {
         await loadingCall;
-        loadingCall = startLoadCall(['load', batch]);
+        loadingCall = startLoadCall(['loadRows', batch]);
       }
       await loadingCall;
       await this.#callWorker(worker, ['lockDown', hasJson], signal, loadTimeoutMs);
@@ -237,7 +243,7 @@ export class SqlPool {
     worker: DatabaseWorker,
     call: CallOf<Name>,
     signal?: AbortSignal,
-    timeoutMs = this.#limits.statementMs,
+    timeoutMs = this.#limits.maxStatementMs,
   ): Promise<ResultOf<Name>> {
     const { result, problem } = await worker.sendRequest(call, { timeoutMs, signal, graceMs: this.#graceMs });
     if (problem) throw new SqlFailure(problem);

@@ -1,26 +1,27 @@
 import { type AdLibraryError, createInvalidRequestError } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clipToLength } from '../tables.ts';
-import { explainSqliteMessage, listTables } from './error-advice.ts';
+import { explainSqliteMessage, formatTableList } from './error-advice.ts';
 
 /** The limits of an SQL statement. The SQL engine enforces them while the statement runs. */
 export interface StatementLimits {
-  statementMs: number;
+  maxStatementMs: number;
   /**
-   * The maximum computing time of a whole export, in milliseconds. `statementMs` limits the time of each batch of rows.
+   * The maximum computing time of a whole export, in milliseconds. `maxStatementMs` limits the time of each batch of
+   * rows.
    */
-  exportMs: number;
+  maxExportMs: number;
   /** The maximum memory for sorting, grouping and joining texts, in bytes. The memory of the tables is not included. */
-  workingBytes: number;
-  tableBytes: number;
+  maxWorkingBytes: number;
+  maxTableBytes: number;
 }
 
 /** The default limits of an SQL statement. */
 export const statementLimits: StatementLimits = {
-  statementMs: 2000,
-  exportMs: 30_000,
-  workingBytes: 128 * 2 ** 20,
-  tableBytes: 768 * 2 ** 20,
+  maxStatementMs: 2000,
+  maxExportMs: 30_000,
+  maxWorkingBytes: 128 * 2 ** 20,
+  maxTableBytes: 768 * 2 ** 20,
 };
 
 /** The limits that SQLite itself enforces. Each name and value are the arguments of a call of `sqlite3_limit`. */
@@ -69,7 +70,7 @@ export interface ReadFields {
   /**
    * The number of ads that the statement reads, by advertiser key, e.g. `page 12345` (see `createAdvertiserKeyFinder`).
    */
-  adsByAdvertiser: ReadonlyMap<string, number>;
+  adCountByAdvertiser: ReadonlyMap<string, number>;
   /**
    * The fields that the statement reads. An ad with several values for a field, such as several countries, is counted
    * once.
@@ -79,7 +80,7 @@ export interface ReadFields {
    * The keys of the advertisers to which the statement limits its rows. Empty if the statement may read ads of any
    * advertiser.
    */
-  namedAdvertisers: ReadonlySet<string>;
+  namedAdvertiserKeys: ReadonlySet<string>;
 }
 
 /** An ad field that an SQL statement reads, with the number of ads that have a value for this field. */
@@ -90,7 +91,7 @@ export interface ReadField {
    * The number of ads without a value for the field, by the key of their advertiser. Omits advertisers whose ads all
    * have a value.
    */
-  missingByAdvertiser: ReadonlyMap<string, number>;
+  missingCountByAdvertiser: ReadonlyMap<string, number>;
 }
 
 /** The result of an SQL statement, with as many rows as the limits allow. */
@@ -134,7 +135,7 @@ export class SqlFailure extends Error {
 
 /** A batch of rows of an exported SQL statement. Only the first batch has `readFields` and `isAboutAds`. */
 export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
-  Partial<Pick<SqlResult, 'readFields' | 'isAboutAds'>> & { isLast: boolean };
+  Partial<Pick<SqlResult, 'readFields' | 'isAboutAds'>> & { isLastBatch: boolean };
 
 /**
  * Removes invisible characters from a text and cuts the text to `maxChars` characters. A cut text ends with the number
@@ -162,22 +163,22 @@ const reduceHint =
   'Filter rows first (WHERE), take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).';
 
 const problemTexts = {
-  refused: () => [selectOnlyText, listTables()],
+  refused: () => [selectOnlyText, formatTableList()],
   wrong: () => [],
   tail: () => [
     'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
   ],
-  empty: () => ['The SQL holds no statement. Send one SELECT.', listTables()],
-  slow: ({ statementMs }: StatementLimits) => [
-    `The statement was stopped after ${formatSeconds(statementMs)}.`,
+  empty: () => ['The SQL holds no statement. Send one SELECT.', formatTableList()],
+  slow: ({ maxStatementMs }: StatementLimits) => [
+    `The statement was stopped after ${formatSeconds(maxStatementMs)}.`,
     reduceHint,
   ],
-  endless: ({ exportMs }: StatementLimits) => [
-    `The export was stopped after ${formatSeconds(exportMs)} of work.`,
+  endless: ({ maxExportMs }: StatementLimits) => [
+    `The export was stopped after ${formatSeconds(maxExportMs)} of work.`,
     reduceHint,
   ],
-  memory: ({ workingBytes }: StatementLimits) => [
-    `The statement needed more than ${formatMegabytes(workingBytes)} of memory.`,
+  memory: ({ maxWorkingBytes }: StatementLimits) => [
+    `The statement needed more than ${formatMegabytes(maxWorkingBytes)} of memory.`,
     `${reduceHint} Select only the columns you need.`,
   ],
   long: () => [
@@ -186,8 +187,8 @@ const problemTexts = {
   ],
   stopped: () => ['The statement was stopped.'],
   json: () => ['The column json could not be loaded.'],
-  tables: ({ tableBytes }: StatementLimits) => [
-    `The dataset takes more than ${formatMegabytes(tableBytes)}, too much for SQL. Gather fewer ads.`,
+  tables: ({ maxTableBytes }: StatementLimits) => [
+    `The dataset takes more than ${formatMegabytes(maxTableBytes)}, too much for SQL. Gather fewer ads.`,
   ],
 };
 

@@ -30,14 +30,14 @@ const findInterruption = () => {
 };
 
 lowerThreadPriority();
-let engine = await SqlEngine.open(limits);
+let engine = await SqlEngine.createEngine(limits);
 
 const workerMethods = {
   /** Replaces all tables by empty tables, which is ten times as fast as starting a new worker. */
-  async empty(): Promise<void> {
-    engine = await SqlEngine.open(limits);
+  async emptyTables(): Promise<void> {
+    engine = await SqlEngine.createEngine(limits);
   },
-  load(batch: LoadedRows): void {
+  loadRows(batch: LoadedRows): void {
     for (const [table, rows] of batch) engine.insertRows(table, rows);
   },
   /**
@@ -74,7 +74,7 @@ type WorkerMethods = typeof workerMethods;
  * it starts the next call.
  */
 export type SqlCall = [name: keyof WorkerMethods, ...methodArguments: unknown[]];
-/** A call of the worker method `Name`, e.g. `['empty']`. */
+/** A call of the worker method `Name`, e.g. `['emptyTables']`. */
 export type CallOf<Name extends keyof WorkerMethods> = [
   name: Name,
   ...methodArguments: Parameters<WorkerMethods[Name]>,
@@ -89,8 +89,8 @@ export interface WorkerReply {
 
 /** Reads the next batch of rows of the current export. If there is no export, returns an empty last batch. */
 function readNextBatch(): ExportBatch {
-  if (!currentExport) return { columns: [], rows: [], isLast: true };
-  if (currentExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
+  if (!currentExport) return { columns: [], rows: [], isLastBatch: true };
+  if (currentExport.spentMs > limits.maxExportMs) throw new SqlFailure({ reason: 'endless' });
   const startedAt = performance.now();
   const batch = readBatch(currentExport.reader);
   currentExport.spentMs += performance.now() - startedAt;
@@ -101,12 +101,12 @@ function readBatch(reader: RowReader): ExportBatch {
   const rows: Cell[][] = [];
   let batchChars = 0;
   while (rows.length < rowsPerBatch && batchChars < charsPerBatch) {
-    if (!reader.advance()) return { columns: reader.readColumnNames(), rows, isLast: true };
+    if (!reader.advance()) return { columns: reader.readColumnNames(), rows, isLastBatch: true };
     const row = reader.readRow((text) => text);
     batchChars += countCellChars(row);
     rows.push(row);
   }
-  return { columns: reader.readColumnNames(), rows, isLast: false };
+  return { columns: reader.readColumnNames(), rows, isLastBatch: false };
 }
 
 function closeExport(): void {
@@ -125,7 +125,7 @@ function convertErrorToProblem(error: unknown): SqlProblem {
 }
 
 parentPort?.on('message', async ([name, ...methodArguments]: SqlCall) => {
-  deadline = performance.now() + limits.statementMs;
+  deadline = performance.now() + limits.maxStatementMs;
   let reply: WorkerReply;
   try {
     const method = workerMethods[name] as (...methodArguments: unknown[]) => unknown;

@@ -45,13 +45,13 @@ type ServeOptions = OpenLibraryOptions & {
  * @throws Error if the port cannot be opened
  */
 export async function serveLibrary({ listen, ...options }: ServeOptions) {
-  const { library, lock, close } = await openLockedLibrary(options);
-  const token = createCommandToken();
-  const { url, close: stopListening } = await listen(addCommandRoutes(library, token)).catch((error) => {
-    close();
+  const { library, lock, close: closeLibrary } = await openLockedLibrary(options);
+  const commandToken = createCommandToken();
+  const { url, close: stopListening } = await listen(addCommandRoutes(library, commandToken)).catch((error) => {
+    closeLibrary();
     throw error;
   });
-  lock.setEndpoint({ url, token });
+  lock.setEndpoint({ url, token: commandToken });
   return {
     url,
     /**
@@ -64,20 +64,20 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
       // a server that is closing.
       lock.setEndpoint(undefined);
       await stopListening();
-      close();
+      closeLibrary();
     },
   };
 }
 
 /** Serves a library with fictional demo data over HTTP. Returns the server's URL and the API key of the demo. */
 export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>) {
-  const { apiKey, fetch, close } = createDemoLibrary(options);
+  const { apiKey, fetch, close: closeLibrary } = createDemoLibrary(options);
   const { url, close: stopListening } = await listen(fetch);
-  return { url, apiKey, close: () => stopListening().then(close) };
+  return { url, apiKey, close: () => stopListening().then(closeLibrary) };
 }
 
 /** The options of the command `library import`. */
-export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {
+export interface ImportFilesOptions extends Omit<ImportOptions, 'runNumber' | 'onProgress'> {
   stdin: AsyncIterable<Uint8Array>;
   /**
    * True if the files contain all current results of the saved search that `question` names. The import then marks ads
@@ -102,12 +102,12 @@ export interface ImportProgress extends ImportCounts {
 export interface ImportFilesResult {
   files: ImportedFile[];
   /** The names of files in folders and ZIP archives that contain no ads or advertiser pages, e.g. pictures. */
-  otherFiles: string[];
+  otherFileNames: string[];
   /**
    * The number of ads that a saved search lists now, and the number of its earlier ads that are gone. Undefined unless
    * the files contain all results of the search.
    */
-  questionResult?: { listed: number; gone: number } | undefined;
+  questionResult?: { listedCount: number; goneCount: number } | undefined;
   /**
    * The reason why an import with `isComplete` marked no ads as gone. Undefined if the import marked ads or
    * `isComplete` was false.
@@ -148,26 +148,26 @@ export async function importFiles(
   return withLibrary(databaseOptions, async (library) => {
     const runNumber = await library.startImportRun();
     const files: ImportedFile[] = [];
-    const otherFiles: string[] = [];
+    const otherFileNames: string[] = [];
     for (const { path, content } of inputFiles) {
       const [name, bytes] = path === '-' ? ['standard input', stdin] : [path, readFileLazily(path)];
       for await (const file of openFile({ name, bytes: countBytes(bytes), content })) {
         if (file.content === 'other') {
-          otherFiles.push(file.name);
+          otherFileNames.push(file.name);
           continue;
         }
         const updateCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
-        const report = await library.import(file.bytes, { ...options, run: runNumber, onProgress: updateCounts });
-        if (file.content === 'text' && hasNoRecords(report)) otherFiles.push(file.name);
+        const report = await library.import(file.bytes, { ...options, runNumber, onProgress: updateCounts });
+        if (file.content === 'text' && hasNoRecords(report)) otherFileNames.push(file.name);
         else files.push(addSheetCountNote({ name: file.name, ...report }, file.countSheets?.() ?? 1));
       }
     }
     const { question: questionName } = options;
-    const importedFiles = { files, otherFiles, unreadResults: findUnreadResults(files) };
+    const importedFiles = { files, otherFileNames, unreadResults: findUnreadResults(files) };
     if (!isComplete || questionName === undefined) return importedFiles;
     const incompleteReason = findMissingPart(files);
     if (incompleteReason !== undefined) return { ...importedFiles, incompleteReason };
-    const questionResult = await library.completeQuestion({ run: runNumber, question: questionName });
+    const questionResult = await library.completeQuestion({ runNumber, questionName });
     return { ...importedFiles, questionResult };
   });
 }
@@ -192,10 +192,11 @@ const hasNoRecords = ({ ads, pages, repeated, columns, resultPages }: ImportRepo
   ads + pages + repeated + resultPages.length === 0 && columns === undefined;
 
 /**
- * Returns the name, title and description of each file format that can be imported. The command `library formats`
+ * Returns the name, title and documentation of each file format that can be imported. The command `library formats`
  * prints them.
  */
-export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
+export const listFormats = () =>
+  importFormats.map(({ name, title, documentation }) => ({ name, title, documentation }));
 
 /**
  * Downloads the pictures of ads into a folder, and records in the database which pictures are stored. If another
@@ -276,7 +277,7 @@ async function withLibrary<Result>(
  */
 async function openLockedLibrary(options: OpenLibraryOptions) {
   const lock = await lockDatabase(options.database);
-  const { databasePath: database, check: checkLock, release } = lock;
+  const { databasePath: database, checkLock, release } = lock;
   const library = await openLibrary({ ...options, database, checkLock }).catch((error) => {
     release();
     throw error;
@@ -329,7 +330,7 @@ function addCommandRoutes(library: Library, commandToken: string): Library['fetc
 const parseImportOptions = (query: URLSearchParams): ImportOptions => ({
   format: query.get('format') ?? undefined,
   question: query.get('question') ?? undefined,
-  run: query.has('run') ? Number(query.get('run')) : undefined,
+  runNumber: query.has('runNumber') ? Number(query.get('runNumber')) : undefined,
 });
 
 /** Formats the options of an import as query parameters of an import request. */
@@ -341,8 +342,12 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
   ).toString();
 
 /** Creates a request that runs a command in the process that has the database open. */
-const createCommandRequest = ({ url, token }: LockHolderEndpoint, commandName: string, options: RequestInit) =>
-  new Request(`${url}/-/${commandName}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
+const createCommandRequest = ({ url, token }: LockHolderEndpoint, commandName: string, requestOptions: RequestInit) =>
+  new Request(`${url}/-/${commandName}`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+    ...requestOptions,
+  });
 
 const isReachable = (lockHolder: LockHolderEndpoint): Promise<boolean> =>
   fetch(createCommandRequest(lockHolder, 'owner', { signal: AbortSignal.timeout(2_000) })).then(

@@ -106,7 +106,7 @@ const maxRecordIndex = 1_000_000;
  */
 export function findNumberGap(
   fileNames: readonly string[],
-  hasNextPage: (name: string) => boolean,
+  hasNextPage: (fileName: string) => boolean,
 ): string | undefined {
   const groups = groupBy(parseFileNames(fileNames), ({ nameWithoutNumbers }) => nameWithoutNumbers);
   for (const files of groups.values()) {
@@ -124,7 +124,7 @@ export function findNumberGap(
 function findGap(
   group: readonly ParsedFileName[],
   numberIndex: number,
-  hasNextPage: (name: string) => boolean,
+  hasNextPage: (fileName: string) => boolean,
 ): string | undefined {
   const files = group.map(({ name, numbers }) => ({ name, number: numbers[numberIndex] ?? 0 }));
   const [firstFile] = files;

@@ -53,8 +53,8 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
   if (longFile) return `${longFile.name} has too many pages of results to check all of them`;
   const workbook = files.find(({ sheetCount }) => sheetCount !== undefined);
   if (workbook) return `${workbook.name} has ${workbook.sheetCount} sheets, and only the first one was read`;
-  const hasEmptyAnswer = files.some(({ resultPages }) => resultPages.some(({ isEmptyAnswer }) => isEmptyAnswer));
-  if (files.every(({ ads }) => ads === 0) && !hasEmptyAnswer) return 'no ad was read';
+  const hasEmptyResponse = files.some(({ resultPages }) => resultPages.some(({ isEmptyResponse }) => isEmptyResponse));
+  if (files.every(({ ads }) => ads === 0) && !hasEmptyResponse) return 'no ad was read';
   for (const group of fileGroups) {
     const gap = findMissingPage(group);
     if (gap !== undefined) return gap;
@@ -69,16 +69,18 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
 export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
   groupFiles(listDistinctResultPages(files)).flatMap((group) => {
     const pages = group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })));
-    const pageWithTotal = pages.findLast(({ page }) => page.totalRecords !== undefined);
+    const pageWithTotal = pages.findLast(({ page }) => page.totalRecordCount !== undefined);
     const recordCount = sumNumbers(pages.map(({ page }) => page.recordCount));
-    const total = pageWithTotal?.page.totalRecords ?? 0;
-    return pageWithTotal && total > recordCount ? [describeUnreadResults(pageWithTotal.file, total, recordCount)] : [];
+    const totalResults = pageWithTotal?.page.totalRecordCount ?? 0;
+    return pageWithTotal && totalResults > recordCount
+      ? [describeUnreadResults(pageWithTotal.file, totalResults, recordCount)]
+      : [];
   });
 
 const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-const describeUnreadResults = ({ name }: ImportedFile, total: number, recordCount: number): string =>
-  `${name} states ${formatCount(total, 'result')}, but only ${recordCount.toLocaleString('en-US')} were read`;
+const describeUnreadResults = ({ name }: ImportedFile, totalResults: number, recordCount: number): string =>
+  `${name} states ${formatCount(totalResults, 'result')}, but only ${recordCount.toLocaleString('en-US')} were read`;
 
 /**
  * Lists the files that contain pages of search results. A page that occurs in several files is listed only for the
@@ -105,7 +107,8 @@ function listDistinctResultPages(files: readonly ImportedFile[]): FileWithResult
 function isEmptyLastFile(file: ImportedFile, fileGroups: readonly FileWithResultPages[][]): boolean {
   const { ads, pages, repeated, skipped, problems, resultPages } = file;
   const isEmptyFile = ads + pages + repeated + skipped === 0 && problems.length === 1;
-  if (!isEmptyFile || resultPages.length === 0 || resultPages.some(({ error }) => error !== undefined)) return false;
+  if (!isEmptyFile || resultPages.length === 0 || resultPages.some(({ errorMessage }) => errorMessage !== undefined))
+    return false;
   return fileGroups.some((group) => {
     const previousFile = group[group.findIndex((candidate) => candidate.file === file) - 1];
     return previousFile?.pages.at(-1)?.hasNextPage ?? false;
@@ -115,7 +118,7 @@ function isEmptyLastFile(file: ImportedFile, fileGroups: readonly FileWithResult
 /** If a page of search results is missing in a group of files, returns the reason. Otherwise returns undefined. */
 function findMissingPage(fileGroup: readonly FileWithResultPages[]): string | undefined {
   /** The previous page and its file, if more results must follow that page. Otherwise undefined. */
-  let continuedPage: { file: ImportedFile; page: ResultPage } | undefined;
+  let unfinishedPage: { file: ImportedFile; page: ResultPage } | undefined;
   /** The number of records on the current page and the earlier pages of the same search. */
   let recordCount = 0;
   /**
@@ -126,18 +129,18 @@ function findMissingPage(fileGroup: readonly FileWithResultPages[]): string | un
   const describeGap = (file: ImportedFile, page: ResultPage) =>
     page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, totalResults ?? 0, recordCount);
   for (const { file, page } of fileGroup.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })))) {
-    if (continuedPage && !canFollow(continuedPage.page, page))
-      return describeGap(continuedPage.file, continuedPage.page);
-    if (!continuedPage && page.hasPrevious)
+    if (unfinishedPage && !canFollow(unfinishedPage.page, page))
+      return describeGap(unfinishedPage.file, unfinishedPage.page);
+    if (!unfinishedPage && page.hasPreviousPage)
       return `${file.name} does not contain the first results, and the page before them is missing`;
-    recordCount = page.recordCount + (continuedPage ? recordCount : 0);
+    recordCount = page.recordCount + (unfinishedPage ? recordCount : 0);
     // The total number of results may change while a program requests the pages, so use the total of the latest page.
-    totalResults = page.totalRecords ?? (continuedPage ? totalResults : undefined);
+    totalResults = page.totalRecordCount ?? (unfinishedPage ? totalResults : undefined);
     const hasUnreadResults = totalResults !== undefined && recordCount < totalResults;
-    if (hasUnreadResults && page.isLast && !page.hasNextPage) return describeGap(file, page);
-    continuedPage = page.hasNextPage || hasUnreadResults ? { file, page } : undefined;
+    if (hasUnreadResults && page.isLastPage && !page.hasNextPage) return describeGap(file, page);
+    unfinishedPage = page.hasNextPage || hasUnreadResults ? { file, page } : undefined;
   }
-  return continuedPage && describeGap(continuedPage.file, continuedPage.page);
+  return unfinishedPage && describeGap(unfinishedPage.file, unfinishedPage.page);
 }
 
 const describeMissingEnd = ({ name }: ImportedFile): string =>
@@ -151,12 +154,12 @@ function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
   const isSameIfKnown = <Value>(firstValue: Value | undefined, secondValue: Value | undefined) =>
     firstValue === undefined || secondValue === undefined || firstValue === secondValue;
   return (
-    !page.isFirst &&
+    !page.isFirstPage &&
     isSameIfKnown(previousPage.nextTokenHash, page.requestTokenHash) &&
-    isSameIfKnown(previousPage.range?.end, page.range?.start) &&
-    (previousPage.range === undefined || isSameIfKnown(previousPage.totalRecords, page.totalRecords)) &&
+    isSameIfKnown(previousPage.recordRange?.end, page.recordRange?.start) &&
+    (previousPage.recordRange === undefined || isSameIfKnown(previousPage.totalRecordCount, page.totalRecordCount)) &&
     isSameIfKnown(previousPage.pageNumber === undefined ? undefined : previousPage.pageNumber + 1, page.pageNumber) &&
-    page.recordCount <= (previousPage.maxRecords ?? Number.POSITIVE_INFINITY)
+    page.recordCount <= (previousPage.maxRecordsPerPage ?? Number.POSITIVE_INFINITY)
   );
 }
 
@@ -176,8 +179,8 @@ function groupFiles(files: readonly FileWithResultPages[]): NumberedFileWithResu
  * If the numbers in the file names have a gap, returns a sentence about the missing file. Otherwise returns undefined.
  */
 function findMissingFile(files: readonly ImportedFile[]): string | undefined {
-  const hasNextPage = (name: string) =>
-    files.some((file) => file.name === name && file.resultPages.some((page) => page.hasNextPage));
+  const hasNextPage = (fileName: string) =>
+    files.some((file) => file.name === fileName && file.resultPages.some((page) => page.hasNextPage));
   return findNumberGap(
     files.map(({ name }) => name),
     hasNextPage,

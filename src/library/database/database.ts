@@ -32,7 +32,7 @@ const databaseTakenOverCode = 'database_taken_over';
  * @throws Error if the file cannot be written
  */
 export async function lockDatabase(path: string) {
-  if (path === ':memory:') return { databasePath: path, check() {}, setEndpoint() {}, release() {} };
+  if (path === ':memory:') return { databasePath: path, checkLock() {}, setEndpoint() {}, release() {} };
   try {
     fs.closeSync(fs.openSync(path, 'a', 0o600));
   } catch (error) {
@@ -59,7 +59,7 @@ export async function lockDatabase(path: string) {
      * Checks that this process still has the lock of the database.
      * @throws ApiError 503 if the lock file was deleted, or if the database file was deleted or replaced
      */
-    check() {
+    checkLock() {
       if (!isHeld())
         throw createLockLostError(databaseTakenOverCode, `The lock of ${databasePath}, ${lockPath}, was deleted`);
       if (readFileIdentity(databasePath) !== lockedFileIdentity)

@@ -10,7 +10,7 @@ import {
   textColumns,
 } from '../search/searchable-records.ts';
 import { collectTagValues, type TagValue } from '../search/tags.ts';
-import { tokenize } from '../search/tokens.ts';
+import { tokenizeTexts } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
 /** The store of ads and advertiser pages (records) in a library, with methods that read and write records. */
@@ -127,9 +127,9 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
     runNumber: number | null,
   ): number => {
     const columnValues = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
-      const value = getValue(record) ?? null;
-      if (getLowerBound) return [value, getLowerBound(record) ?? null];
-      return [value !== null && isDate ? value - database.dateOrigin : value];
+      const normalizedValue = getValue(record) ?? null;
+      if (getLowerBound) return [normalizedValue, getLowerBound(record) ?? null];
+      return [normalizedValue !== null && isDate ? normalizedValue - database.dateOrigin : normalizedValue];
     });
     // When a record is replaced, it keeps its row number. With a new number, the record could appear twice while a user
     // pages through search results.
@@ -137,7 +137,7 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
     if (existingRowNumber !== undefined) database.run(updateSql, [runNumber, ...columnValues, existingRowNumber]);
     database.run(insertTextSql, [
       rowNumber,
-      ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](record)))),
+      ...textColumns.map((column) => toUtf8(tokenizeTexts(getTexts[column](record)))),
     ]);
     const tagListJson = writeTags(rowNumber, existingRowNumber !== undefined, collectTagValues({ tags }, record));
     const insertJsonSql = `INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`;
@@ -156,14 +156,14 @@ function createTagWriter(database: Database, itemType: ItemType) {
   database.afterRollback(() => cachedTagRowNumbers.clear());
 
   /** Returns the row number of a tag value, e.g. of the country `DE`. Stores a new value first. */
-  function getTagRowNumber({ key, value, spelling }: TagValue): number {
-    const cacheKey = `${key} ${value}`;
+  function getTagRowNumber({ key, normalizedValue, spelling }: TagValue): number {
+    const cacheKey = `${key} ${normalizedValue}`;
     const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
     const insertValueSql = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
     const tagNumber =
       cachedTagRowNumbers.get(cacheKey) ??
-      database.get<{ number: number }>(selectNumberSql, [key, value])?.number ??
-      database.run(insertValueSql, [key, value, spelling]).rowid;
+      database.get<{ number: number }>(selectNumberSql, [key, normalizedValue])?.number ??
+      database.run(insertValueSql, [key, normalizedValue, spelling]).rowid;
     cachedTagRowNumbers.set(cacheKey, tagNumber);
     return tagNumber;
   }

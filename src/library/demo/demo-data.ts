@@ -1,12 +1,12 @@
 import type { DemoData } from './packed-demo-data.ts';
 
-let demoData: Promise<DemoData> | undefined;
+let demoDataPromise: Promise<DemoData> | undefined;
 
 /**
  * Returns the demo data. The first call generates the data, which takes several seconds. The build therefore generates
  * it in advance, and replaces this module with `packed-demo-data.ts`, which reads the generated files.
  */
 export function readDemoData(): Promise<DemoData> {
-  demoData ??= import('./make-demo-data.ts').then(({ makeDemoData }) => makeDemoData());
-  return demoData;
+  demoDataPromise ??= import('./make-demo-data.ts').then(({ makeDemoData }) => makeDemoData());
+  return demoDataPromise;
 }

@@ -33,9 +33,9 @@ const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { database, advertisers: advertiserSeeds } = await readDemoData();
-  const today = options.now() - (options.now() % dayMs);
-  const externalRecords = createDemoRecords(advertiserSeeds, today);
-  const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: today };
+  const todayStartMs = options.now() - (options.now() % dayMs);
+  const externalRecords = createDemoRecords(advertiserSeeds, todayStartMs);
+  const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
   setFlagsFromString(tieringBudgetFlag);
   const databaseFile = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
@@ -46,14 +46,14 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
     database: databaseFile.path,
     demo: demoOptions,
     random,
-  }).finally(() => databaseFile.remove().catch(() => {}));
+  }).finally(() => databaseFile.removeFile().catch(() => {}));
   return {
     apiKey: demoKey,
     library: {
       ...library,
       close() {
         library.close();
-        databaseFile.remove().catch(() => {});
+        databaseFile.removeFile().catch(() => {});
       },
     },
   };
@@ -62,22 +62,22 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 /**
  * Creates a source that generates the JSON of demo ads and pages, because the database does not contain it. Reading an
  * ad generates all ads of its advertiser.
- * @param today the start of the day in Unix milliseconds
+ * @param todayStartMs the start of the day in Unix milliseconds
  */
-function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: number): ExternalRecords {
+function createDemoRecords(advertiserSeeds: DemoData['advertisers'], todayStartMs: number): ExternalRecords {
   const advertiserCache = new Map<number, DemoAdvertiser>();
   function getAdvertiser(index: number): DemoAdvertiser | undefined {
     const [advertiser, advertiserSeed] = [advertisers[index], advertiserSeeds[index]];
     if (advertiser === undefined || advertiserSeed === undefined) return undefined;
     const demoAdvertiser =
-      advertiserCache.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(advertiserSeed.seed), today);
+      advertiserCache.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(advertiserSeed.seed), todayStartMs);
     advertiserCache.set(index, demoAdvertiser);
     return demoAdvertiser;
   }
   function createRowNumbers(): Map<string, number> {
     const lastIndex = advertiserSeeds.length - 1;
     const lastAds = getAdvertiser(lastIndex)?.ads ?? [];
-    const adCount = (advertiserSeeds[lastIndex]?.firstAdNumber ?? 1) - 1 + lastAds.length;
+    const adCount = (advertiserSeeds[lastIndex]?.firstAdRowNumber ?? 1) - 1 + lastAds.length;
     return new Map(Array.from({ length: adCount }, (_, index) => [createDemoAdId(index + 1), index + 1]));
   }
   let rowNumberById: Map<string, number> | undefined;
@@ -89,8 +89,8 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: numb
     },
     readJson(itemType, rowNumber) {
       if (itemType === 'pages') return JSON.stringify(getAdvertiser(rowNumber - 1)?.page);
-      const index = advertiserSeeds.findLastIndex(({ firstAdNumber }) => firstAdNumber <= rowNumber);
-      const ad = getAdvertiser(index)?.ads[rowNumber - (advertiserSeeds[index]?.firstAdNumber ?? 0)];
+      const index = advertiserSeeds.findLastIndex(({ firstAdRowNumber }) => firstAdRowNumber <= rowNumber);
+      const ad = getAdvertiser(index)?.ads[rowNumber - (advertiserSeeds[index]?.firstAdRowNumber ?? 0)];
       return ad && JSON.stringify(ad).replaceAll(ad.id, createDemoAdId(rowNumber));
     },
   };
@@ -98,20 +98,20 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: numb
 
 const createDemoAdId = (rowNumber: number): string => computeUuidFromName(`ads ${rowNumber - 1}`);
 
-/** Writes a database file into a new temporary folder. The returned `remove` deletes the file and the folder. */
+/** Writes a database file into a new temporary folder. The returned `removeFile` deletes the file and the folder. */
 async function writeTemporaryFile(fileContent: Uint8Array) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
   await writeFile(path, fileContent);
   // Delete the file and the folders one by one. `rm` could delete the folder with its contents, but the first call of
   // `rm` loads another module, which takes time.
-  const remove = async () => {
+  const removeFile = async () => {
     await unlink(path);
     // SQLite creates this folder to lock an open database.
     await rmdir(`${path}.lock`).catch(() => {});
     await rmdir(folder);
   };
-  return { path, remove };
+  return { path, removeFile };
 }
 
 /**

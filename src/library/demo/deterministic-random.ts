@@ -10,7 +10,7 @@ export function createDeterministicRandom(name: string): RandomSource {
   let inputCount = 0;
   const createNextInput = () => `${name} ${inputCount++}`;
   return {
-    bytes: (length) => createHash('shake256', { outputLength: length }).update(createNextInput()).digest(),
-    uuid: () => computeUuidFromName(createNextInput()),
+    generateBytes: (length) => createHash('shake256', { outputLength: length }).update(createNextInput()).digest(),
+    generateUuid: () => computeUuidFromName(createNextInput()),
   };
 }

@@ -34,14 +34,14 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   const { database, recordStore } = context;
   const random = createSeededRandom(1);
   const advertiserSeeds: DemoData['advertisers'] = [];
-  let firstAdNumber = 1;
+  let firstAdRowNumber = 1;
   database.transaction(() => {
     for (const advertiser of advertisers) {
-      advertiserSeeds.push({ seed: random.getSeed(), firstAdNumber });
+      advertiserSeeds.push({ seed: random.getSeed(), firstAdRowNumber });
       const { page, ads } = makeAdvertiser(advertiser, random, 0);
       recordStore.putPage(page);
       for (const ad of ads) recordStore.putAd(ad);
-      firstAdNumber += ads.length;
+      firstAdRowNumber += ads.length;
     }
     const { key, userId } = keys.create({ name: 'Demo key' });
     if (key !== demoKey) throw new Error('The key of the demo has changed.');
@@ -71,7 +71,7 @@ function fillCollections({ database, collections }: ServiceContext, userId: stri
     items: Partial<Record<ItemType, number[]>>,
   ) => {
     const owner = { userId: ownerId, billingUserId: userId };
-    const collectionNumber = collections.create(owner, { name, type, defaultType: null });
+    const collectionNumber = collections.createCollection(owner, { name, type, defaultType: null });
     for (const itemType of ['ads', 'pages'] as const)
       for (const rowNumber of items[itemType] ?? []) collections.addItem(collectionNumber, itemType, rowNumber);
   };

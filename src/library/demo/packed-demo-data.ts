@@ -13,7 +13,7 @@ export interface DemoData {
    * For each advertiser, the row number of its first ad, and the seed of the random numbers from which its ads can be
    * generated again.
    */
-  advertisers: { seed: number; firstAdNumber: number }[];
+  advertisers: { seed: number; firstAdRowNumber: number }[];
 }
 
 const fileNames = { database: 'demo.db.br', advertisers: 'demo-advertisers.json' };

@@ -35,8 +35,8 @@ const maxEarlierValueChars = 10_000;
  * is unknown.
  */
 export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
-  const [lastSeenAt, storedLastSeenAt] = [readLastSeenAt(ad), readLastSeenAt(storedAd)];
-  return lastSeenAt !== undefined && storedLastSeenAt !== undefined && lastSeenAt < storedLastSeenAt;
+  const [lastSeenAtMs, storedLastSeenAtMs] = [readLastSeenAt(ad), readLastSeenAt(storedAd)];
+  return lastSeenAtMs !== undefined && storedLastSeenAtMs !== undefined && lastSeenAtMs < storedLastSeenAtMs;
 }
 
 /**
@@ -45,9 +45,10 @@ export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
  * not show which of two downloads is newer.
  */
 function readLastSeenAt({ adLibrary, lastSeenAt, endDate }: JsonObject): number | undefined {
-  const [seenAt, endAt] = [parseTime(lastSeenAt), parseTime(endDate)];
-  const isDerivedFromEnd = adLibrary === 'meta' && seenAt !== undefined && endAt !== undefined && seenAt <= endAt;
-  return isDerivedFromEnd ? undefined : seenAt;
+  const [lastSeenAtMs, endDateMs] = [parseTime(lastSeenAt), parseTime(endDate)];
+  const isDerivedFromEndDate =
+    adLibrary === 'meta' && lastSeenAtMs !== undefined && endDateMs !== undefined && lastSeenAtMs <= endDateMs;
+  return isDerivedFromEndDate ? undefined : lastSeenAtMs;
 }
 
 /**
@@ -81,7 +82,7 @@ export function fillMissingFields(newerAd: JsonObject, olderAd: JsonObject): Jso
  * Without these copies, importing a scrape without spend would delete the spend of an earlier download. All other
  * fields of the newer version stay as they are, because an advertiser may have removed a text or a link.
  */
-export const keepMeasuredFields = (newerAd: JsonObject, olderAd: JsonObject): JsonObject =>
+export const copyMeasuredFields = (newerAd: JsonObject, olderAd: JsonObject): JsonObject =>
   fillMissingFields(newerAd, Object.fromEntries(Object.entries(olderAd).filter(([name]) => measuredFields.has(name))));
 
 /** Returns true if the amounts of both versions have the same currency, or if only the older version has amounts. */

@@ -41,7 +41,7 @@ export interface ImportOptions {
    * The number of the import run, as returned by `startImportRun`. A run is one call of `library import` with all its
    * files, each of which may contain a part of the same ad. By default, each file is a separate run.
    */
-  run?: number | undefined;
+  runNumber?: number | undefined;
   /**
    * The name under which the user saves the results of a search, e.g. `socks`. The filter `question` of the library
    * finds ads by this name.
@@ -100,7 +100,7 @@ export const startImportRun = ({ database, now }: Pick<ImportDependencies, 'data
 type SpooledRecord = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
 class SourceImporter {
-  readonly #target: ImportDependencies;
+  readonly #dependencies: ImportDependencies;
   readonly #detector: FormatDetector;
   readonly #runNumber: number;
   readonly #question: string | undefined;
@@ -121,13 +121,13 @@ class SourceImporter {
   /** The number of ignored rows by reason, e.g. because a row contains totals and not an ad. */
   readonly #ignoredCountByReason = new Map<string, number>();
 
-  constructor(target: ImportDependencies, { format, run, question, onProgress }: ImportOptions) {
-    this.#target = target;
+  constructor(dependencies: ImportDependencies, { format, runNumber, question, onProgress }: ImportOptions) {
+    this.#dependencies = dependencies;
     this.#detector = new FormatDetector(format);
-    this.#runNumber = run ?? startImportRun(target);
+    this.#runNumber = runNumber ?? startImportRun(dependencies);
     this.#question = question;
     this.#onProgress = onProgress;
-    this.#parser = new ColumnValueParser(target.now());
+    this.#parser = new ColumnValueParser(dependencies.now());
   }
 
   close(): Promise<void> {
@@ -143,7 +143,7 @@ class SourceImporter {
     let unusableCount = 0;
     const onTableDetected = (tableLayout: TableLayout) => {
       this.#tableLayout = tableLayout;
-      this.#convertRow = createRowConverter(tableLayout.columns, tableLayout);
+      this.#convertRow = createRowConverter(tableLayout.columnNames, tableLayout);
       this.#reporter.report.columns = describeColumns(tableLayout);
     };
     const onNaNFound = (lineNumber: number) =>
@@ -219,7 +219,7 @@ class SourceImporter {
       this.#reporter.countSkipped({ line: 1, path: '' }, error);
       return this.#finishReport();
     }
-    const writer = await openRecordWriter(this.#target, {
+    const writer = await openRecordWriter(this.#dependencies, {
       runNumber: this.#runNumber,
       questionName: this.#question,
       reportProblem: (problem) => this.#parser.addValueError(problem),
@@ -228,7 +228,7 @@ class SourceImporter {
       for (let index = 0; index < lines.length; await nextTurn()) {
         this.#onProgress?.({ ...this.#counts, isStoring: true });
         const transactionEndsAt = performance.now() + maxTransactionMs;
-        this.#target.database.transaction(() => {
+        this.#dependencies.database.transaction(() => {
           for (; index < lines.length && performance.now() < transactionEndsAt; index++) {
             if (lines[index]) {
               this.#storeEntry(JSON.parse(lines[index] ?? '') as SpooledRecord, writer);
@@ -246,8 +246,8 @@ class SourceImporter {
     if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
     if (report.ads + report.pages + report.repeated + report.skipped === 0) {
       const { resultPages } = report;
-      const isEmptyAnswer = resultPages.length > 0 && resultPages.every((page) => page.isEmptyAnswer);
-      if (isEmptyAnswer) report.notes.push('the search has no results: its response lists no ad');
+      const isEmptyResponse = resultPages.length > 0 && resultPages.every((page) => page.isEmptyResponse);
+      if (isEmptyResponse) report.notes.push('the search has no results: its response lists no ad');
       else this.#reporter.addProblem('the source contains no ad and no page');
     }
     return this.#finishReport();
@@ -257,7 +257,7 @@ class SourceImporter {
     const { report } = this.#reporter;
     if (this.#tableLayout?.format.hasColumnPaths && this.#usedKeys.hasFields)
       report.columns = describeColumns(this.#tableLayout, this.#usedKeys);
-    return this.#reporter.finish(this.#tableLayout ? undefined : this.#usedKeys);
+    return this.#reporter.finishReport(this.#tableLayout ? undefined : this.#usedKeys);
   }
 
   #storeEntry([line, path, contentKind, content]: SpooledRecord, writer: RecordWriter): void {
@@ -334,10 +334,10 @@ function isValidJson(text: string): boolean {
  * columns form a field, lists only the first of them.
  * @param usedKeys the fields that were stored; if omitted, the names of the columns determine the fields
  */
-function describeColumns({ columns, fields }: TableLayout, usedKeys?: UsedKeys): string {
+function describeColumns({ columnNames, fields }: TableLayout, usedKeys?: UsedKeys): string {
   const columnByField = new Map<string, string>();
   const unusedColumns: string[] = [];
-  for (const [index, column] of columns.entries()) {
+  for (const [index, column] of columnNames.entries()) {
     const field = usedKeys && fields[index] ? usedKeys.findField(parseColumnPath(column)) : fields[index];
     if (field !== undefined && !columnByField.has(field)) columnByField.set(field, column);
     if (fields[index] === undefined && column !== '') unusedColumns.push(column);

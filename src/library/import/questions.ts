@@ -47,7 +47,7 @@ interface QuestionDependencies {
 }
 
 /**
- * Marks ads as gone if an earlier import of the same saved search (`question`) contained them, and the import run `run`
+ * Marks ads as gone if an earlier import of the same saved search (`questionName`) contained them, and the import run `runNumber`
  * did not. Call this function only after the import of a complete download. After a partial download, it would mark ads
  * as gone that are still running.
  *
@@ -58,16 +58,16 @@ interface QuestionDependencies {
  */
 export async function completeQuestion(
   { database, recordStore, now }: QuestionDependencies,
-  { run, question }: { run: number; question: string },
-): Promise<{ listed: number; gone: number }> {
+  { runNumber, questionName }: { runNumber: number; questionName: string },
+): Promise<{ listedCount: number; goneCount: number }> {
   const addLanguage = await loadAdLanguageDetector();
   const rows = database.all<{ number: number; run: number | null }>(
     `SELECT ads.number, ads.run FROM ads_tags
       JOIN ads_tag_values ON ads_tag_values.number = ads_tags.tag JOIN ads ON ads.number = ads_tags.record
       WHERE ads_tag_values.key = 'question' AND ads_tag_values.value = ?`,
-    [question.toLowerCase()],
+    [questionName.toLowerCase()],
   );
-  const goneRows = rows.filter((row) => row.run !== run);
+  const goneRows = rows.filter((row) => row.run !== runNumber);
   for (let index = 0; index < goneRows.length; await nextTurn()) {
     const transactionEndsAt = performance.now() + maxTransactionMs;
     database.transaction(() => {
@@ -76,34 +76,38 @@ export async function completeQuestion(
         const [json] = row ? recordStore.readJson('ads', [row.number]) : [];
         if (!row || json === undefined) continue;
         const ad = JSON.parse(json) as JsonObject;
-        const goneAd = removeQuestionName(ad, { question, lastListedAt: readRunStart(database, row.run), now: now() });
+        const goneAd = removeQuestionName(ad, {
+          questionName,
+          lastListedAtMs: readRunStart(database, row.run),
+          nowMs: now(),
+        });
         recordStore.putAd(addLanguage(goneAd as Ad), JSON.stringify(goneAd), row.run);
       }
     });
   }
-  return { listed: rows.length - goneRows.length, gone: goneRows.length };
+  return { listedCount: rows.length - goneRows.length, goneCount: goneRows.length };
 }
 
 const readRunStart = (database: Database, runNumber: number | null): number | undefined =>
   database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [runNumber])?.startedAt;
 
 /**
- * Removes the name of a saved search (`question`) from an ad that the search no longer finds. If no other saved search
+ * Removes the name of a saved search (`questionName`) from an ad that the search no longer finds. If no other saved search
  * finds the ad, also marks the ad as gone and sets its end date.
  */
 function removeQuestionName(
   ad: JsonObject,
-  { question, lastListedAt, now }: { question: string; lastListedAt: number | undefined; now: number },
+  { questionName, lastListedAtMs, nowMs }: { questionName: string; lastListedAtMs: number | undefined; nowMs: number },
 ): JsonObject {
-  const lowerCaseName = question.toLowerCase();
+  const lowerCaseName = questionName.toLowerCase();
   const questions = collectTexts(ad.questions).filter((otherName) => otherName.toLowerCase() !== lowerCaseName);
   const { questions: _, ...fields } = ad;
   const adWithoutName = questions.length > 0 ? { ...fields, questions } : fields;
   // If another saved search finds the ad, the ad is still running.
   if (questions.length > 0) return adWithoutName;
-  const goneAd: JsonObject = { ...adWithoutName, goneAt: new Date(now).toISOString(), isActive: false };
-  const endDate = parseTime(ad.endDate);
-  if (endDate !== undefined && endDate <= now) return goneAd;
-  const lastSeenAt = parseTime(ad.lastSeenAt) ?? lastListedAt ?? now;
-  return addHistory({ ...goneAd, endDate: new Date(lastSeenAt).toISOString() }, ad, now);
+  const goneAd: JsonObject = { ...adWithoutName, goneAt: new Date(nowMs).toISOString(), isActive: false };
+  const endDateMs = parseTime(ad.endDate);
+  if (endDateMs !== undefined && endDateMs <= nowMs) return goneAd;
+  const lastSeenAtMs = parseTime(ad.lastSeenAt) ?? lastListedAtMs ?? nowMs;
+  return addHistory({ ...goneAd, endDate: new Date(lastSeenAtMs).toISOString() }, ad, nowMs);
 }

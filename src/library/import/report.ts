@@ -70,8 +70,19 @@ const maxListedKeys = 20;
 const maxResultPages = 20_000;
 
 /** Returns true for a result page that contains records and does not mention any other page of the same results. */
-const isStandalonePage = ({ hasNextPage, hasPrevious, isFirst, isEmptyAnswer, ...page }: ResultPage): boolean =>
-  !hasNextPage && !hasPrevious && !isFirst && !isEmptyAnswer && page.totalRecords === undefined && page.recordCount > 0;
+const isStandalonePage = ({
+  hasNextPage,
+  hasPreviousPage,
+  isFirstPage,
+  isEmptyResponse,
+  ...page
+}: ResultPage): boolean =>
+  !hasNextPage &&
+  !hasPreviousPage &&
+  !isFirstPage &&
+  !isEmptyResponse &&
+  page.totalRecordCount === undefined &&
+  page.recordCount > 0;
 
 /** Counts the records of an import, and collects problems and unknown keys for the report. */
 export class ImportReporter {
@@ -97,8 +108,8 @@ export class ImportReporter {
   }
 
   /** Counts a skipped record, and adds the reason to the report. */
-  countSkipped({ line, path }: RecordLocation, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+  countSkipped({ line, path }: RecordLocation, errorMessage: unknown): void {
+    const message = errorMessage instanceof Error ? errorMessage.message : String(errorMessage);
     const problem = removeAccessTokens(message).slice(0, maxProblemLength);
     this.report.skipped++;
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line, path, problem });
@@ -107,9 +118,9 @@ export class ImportReporter {
 
   /** Adds a result page (a saved API response) to the report. If the response is an error, also adds a problem. */
   addResultPage(page: ResultPage): void {
-    const { hasRecordList, hasNextPage, error } = page;
-    if (error !== undefined) {
-      const problem = `the source reports an error, so it may lack records: ${error}`;
+    const { hasRecordList, hasNextPage, errorMessage } = page;
+    if (errorMessage !== undefined) {
+      const problem = `the source reports an error, so it may lack records: ${errorMessage}`;
       this.addProblem(removeAccessTokens(problem).slice(0, maxProblemLength));
     }
     if (!hasRecordList && !hasNextPage) return;
@@ -117,7 +128,7 @@ export class ImportReporter {
     const previousPage = resultPages.at(-1);
     // The website of the Meta Ad Library sends the ads of a result page in one line. Another line says whether more ads
     // follow. Combine both lines into one page.
-    if (!hasRecordList && previousPage && !previousPage.hasNextPage && !previousPage.isLast)
+    if (!hasRecordList && previousPage && !previousPage.hasNextPage && !previousPage.isLastPage)
       resultPages[resultPages.length - 1] = { ...page, ...previousPage, hasNextPage };
     else if (previousPage && isStandalonePage(previousPage) && isStandalonePage(page))
       previousPage.recordCount += page.recordCount;
@@ -163,7 +174,7 @@ export class ImportReporter {
    * @param usedKeys the keys of JSON records that became fields; undefined for a table, which has columns instead of
    * keys
    */
-  finish(usedKeys: UsedKeys | undefined): ImportReport {
+  finishReport(usedKeys: UsedKeys | undefined): ImportReport {
     const { report } = this;
     const valueProblems = [...this.#valueProblems.values()];
     for (const { count, firstLocation, message } of valueProblems.slice(0, maxListedKeys)) {
@@ -185,7 +196,7 @@ export class ImportReporter {
     if (usedKeys) {
       const unusedKeys =
         this.#unusedKeyCounts.size > 0 ? `not used: ${describeKeys(this.#unusedKeyCounts)}` : undefined;
-      const keys = [usedKeys.describe(), unusedKeys].filter((part) => part !== undefined).join('; ');
+      const keys = [usedKeys.formatUsedKeys(), unusedKeys].filter((part) => part !== undefined).join('; ');
       if (keys !== '') report.keys = shortenKeyList(keys);
     }
     return report;
@@ -197,13 +208,13 @@ const removeValuesFromMessage = (message: string): string =>
   message.replace(/"[^"]*"/g, '""').replace(/\d[\d.,-]*/g, '#');
 
 /** The maximum length of the list of columns or keys in a report, in characters. */
-const maxKeyListLength = 2000;
+const maxKeyListChars = 2000;
 
 /**
  * Shortens a list of columns or keys for a report. Replaces control characters, because they would disturb a terminal.
  */
 export const shortenKeyList = (keyList: string): string =>
-  removeAccessTokens(keyList).replace(/\p{C}/gu, ' ').slice(0, maxKeyListLength);
+  removeAccessTokens(keyList).replace(/\p{C}/gu, ' ').slice(0, maxKeyListChars);
 
 function describeKeys(countByKey: ReadonlyMap<string, number>): string {
   const sortedCounts = Array.from(countByKey).sort(([, leftCount], [, rightCount]) => rightCount - leftCount);

@@ -8,10 +8,10 @@ import type { UntypedFields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
 /**
- * The outcome of fetching one picture. `address` is the URL of the picture, and `bytes` is its size. `file` is its file
+ * The outcome of fetching one picture. `url` is its URL, and `byteCount` is its size in bytes. `fileName` is its file
  * name in the folder of pictures, or null if the picture could not be fetched.
  */
-export type FetchedPicture = { address: string; file: string | null; bytes: number };
+export type FetchedPicture = { url: string; fileName: string | null; byteCount: number };
 
 /** Gives access to the pictures that a library has stored in a folder. */
 export type StoredPictures = ReturnType<typeof openStoredPictures>;
@@ -46,7 +46,7 @@ export function openStoredPictures(database: Database, now: () => number) {
     );
   return {
     /**
-     * Finds the pictures to fetch for the next batch of ads, and returns their URLs as `addresses`. `expired` is the
+     * Finds the pictures to fetch for the next batch of ads, and returns their URLs as `urls`. `expiredCount` is the
      * number of URLs that have expired. `lastAdNumber` is the row number of the last ad in the batch, or null after the
      * last batch. `storedBytes` is the total size of the stored pictures.
      * @param afterAdNumber the row number of the last ad in the previous batch, or 0 for the first batch
@@ -66,30 +66,32 @@ export function openStoredPictures(database: Database, now: () => number) {
       const folder = getPicturesFolder() ?? '';
       for (const { address, file } of findPicturesByUrl(missingUrls))
         if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) missingUrls.delete(address);
-      const { bytes = 0 } =
+      const { bytes: byteCount = 0 } =
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
       return {
-        addresses: [...missingUrls],
-        expired: expiredUrls.size,
+        urls: [...missingUrls],
+        expiredCount: expiredUrls.size,
         lastAdNumber: ads.at(-1)?.number ?? null,
-        storedBytes: bytes,
+        storedBytes: byteCount,
       };
     },
     /** Saves which pictures were fetched and which folder contains their files. */
     savePictures(folder: string, fetchedPictures: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
-        for (const { address, file, bytes } of fetchedPictures)
-          database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [address, file, bytes]);
+        for (const { url, fileName, byteCount } of fetchedPictures)
+          database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [url, fileName, byteCount]);
       });
     },
     /** Returns the file names of the stored pictures by URL. Omits URLs without a stored picture. */
     findFileNames(urls: ReadonlySet<string>): Map<string, string> {
       if (urls.size === 0 || getPicturesFolder() === undefined) return new Map();
       return new Map(
-        findPicturesByUrl(urls).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
+        findPicturesByUrl(urls).flatMap(({ address: url, file: fileName }) =>
+          fileName === null ? [] : [[url, fileName] as const],
+        ),
       );
     },
     /** Reads the picture with this file name. Returns undefined if there is no such picture. */
@@ -120,20 +122,20 @@ function selectAdPictures(ad: UntypedFields, now: number) {
 
 /** The progress or the final outcome of fetching pictures. */
 export type PicturesReport = {
-  fetched: number;
+  fetchedCount: number;
   /** The number of pictures that could not be fetched. */
-  failed: number;
+  failedCount: number;
   /** The total size of the fetched pictures, in bytes. */
-  bytes: number;
+  fetchedBytes: number;
   /**
    * The maximum number of pictures to fetch. A picture that appears in two batches counts twice, although it is fetched
    * only once if the first fetch succeeds.
    */
   expectedCount: number;
   /** The number of picture URLs that were skipped because they have expired. */
-  expired: number;
+  expiredCount: number;
   /** The number of failures for each reason, such as a timeout. */
-  reasons: Record<string, number>;
+  failureCountByReason: Record<string, number>;
   /** True if some pictures were not fetched because the folder has reached its maximum size. */
   isFolderFull: boolean;
 };
@@ -145,7 +147,7 @@ export type FetchPicturesOptions = {
   maxBytes: number;
   /** True to retry pictures that could not be fetched before, or whose files have been deleted. */
   shouldRetryFailed: boolean;
-  fetch: Pictures['fetchOriginal'];
+  fetchOriginal: Pictures['fetchOriginal'];
   makeFolder(path: string): Promise<void>;
   /** Called before the first picture is fetched, and after each picture. */
   onProgress(report: PicturesReport): void;
@@ -170,10 +172,10 @@ export async function fetchMissingPictures(
   pictureRecords: PictureRecords,
   options: FetchPicturesOptions,
 ): Promise<PicturesReport> {
-  const { folder, maxBytes, shouldRetryFailed, fetch, makeFolder, onProgress } = options;
+  const { folder, maxBytes, shouldRetryFailed, fetchOriginal, makeFolder, onProgress } = options;
   const report: PicturesReport = {
-    ...{ fetched: 0, failed: 0, bytes: 0, expectedCount: 0, expired: 0 },
-    ...{ reasons: {}, isFolderFull: false },
+    ...{ fetchedCount: 0, failedCount: 0, fetchedBytes: 0, expectedCount: 0, expiredCount: 0 },
+    ...{ failureCountByReason: {}, isFolderFull: false },
   };
   async function* readBatches() {
     for (let lastNumber = 0; ; ) {
@@ -183,35 +185,35 @@ export async function fetchMissingPictures(
       lastNumber = lastAdNumber;
     }
   }
-  for await (const { addresses, expired } of readBatches()) {
-    report.expectedCount += addresses.length;
-    report.expired += expired;
+  for await (const { urls, expiredCount } of readBatches()) {
+    report.expectedCount += urls.length;
+    report.expiredCount += expiredCount;
   }
   onProgress(report);
   if (report.expectedCount > 0) await makeFolder(folder);
 
   async function fetchPicture(url: string): Promise<FetchedPicture> {
-    const picture = await fetch(url, new AbortController().signal);
+    const picture = await fetchOriginal(url, new AbortController().signal);
     if ('reason' in picture) {
-      report.failed++;
-      countReason(report.reasons, picture.reason);
-      return { address: url, file: null, bytes: 0 };
+      report.failedCount++;
+      countReason(report.failureCountByReason, picture.reason);
+      return { url, fileName: null, byteCount: 0 };
     }
     const contentHash = createHash('sha256').update(picture.bytes).digest('hex');
-    const file = `${contentHash}.${picture.perceptualHash}.${picture.format}`;
+    const fileName = `${contentHash}.${picture.perceptualHash}.${picture.format}`;
     // Write to a temporary file first, so that a file with the final name is always complete.
     const temporaryPath = join(folder, `${randomUUID()}.part`);
     await writeFile(temporaryPath, picture.bytes);
-    await rename(temporaryPath, join(folder, file));
-    report.fetched++;
-    report.bytes += picture.bytes.length;
-    return { address: url, file, bytes: picture.bytes.length };
+    await rename(temporaryPath, join(folder, fileName));
+    report.fetchedCount++;
+    report.fetchedBytes += picture.bytes.length;
+    return { url, fileName, byteCount: picture.bytes.length };
   }
 
-  for await (const { addresses, storedBytes } of readBatches()) {
+  for await (const { urls, storedBytes } of readBatches()) {
     const fetchedPictures: FetchedPicture[] = [];
     // All workers take URLs from this iterator, so that each URL is fetched by exactly one worker.
-    const remainingUrls = addresses.values();
+    const remainingUrls = urls.values();
     let folderBytes = storedBytes;
     const runWorker = async () => {
       for (const url of remainingUrls) {
@@ -219,7 +221,7 @@ export async function fetchMissingPictures(
         if (report.isFolderFull) return;
         const picture = await fetchPicture(url);
         fetchedPictures.push(picture);
-        folderBytes += picture.bytes;
+        folderBytes += picture.byteCount;
         onProgress(report);
       }
     };

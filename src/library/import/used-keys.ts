@@ -72,7 +72,7 @@ export class UsedKeys {
         // `snapshot`.
         const isContainer = match?.field === 'snapshot' && isObject(value);
         if (match && !isContainer && !this.#keyByField.has(match.field))
-          this.#keyByField.set(match.field, path.slice(0, match.length).join('.'));
+          this.#keyByField.set(match.field, path.slice(0, match.prefixLength).join('.'));
       }
       if (isObject(value) && !Array.isArray(value) && finder.hasPaths && path.length < maxKeyDepth)
         this.#observeObject(finder, value, path);
@@ -80,7 +80,7 @@ export class UsedKeys {
   }
 
   /** Formats the used keys for the report, e.g. `body ← snapshot.body.text`. Returns undefined if no keys were used. */
-  describe(): string | undefined {
+  formatUsedKeys(): string | undefined {
     const fieldSources = Array.from(this.#keyByField, ([field, key]) => `${field} ← ${key}`);
     return fieldSources.length > 0 ? fieldSources.join(', ') : undefined;
   }

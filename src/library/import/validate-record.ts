@@ -29,18 +29,18 @@ type ValidRecord = { json: string } & ({ ad: Ad; page?: undefined } | { page: Pa
  * @throws Error that explains the problem. If the problem concerns one key, the message starts with that key.
  */
 export function validateRecord(record: SourceRecord, { format, originalText, parser }: ValidationOptions): ValidRecord {
-  const source = record.toObject();
+  const recordObject = record.toObject();
   const convertedPage = format.toPage?.(record, parser);
   if (convertedPage) {
     const page = applyStatedCurrency(removeAccessTokensFromItem(convertedPage), true, parser);
-    return { page: validatePage(page), json: toStoredJson(page, page === source ? originalText : undefined) };
+    return { page: validatePage(page), json: toStoredJson(page, page === recordObject ? originalText : undefined) };
   }
   const convertedAd = removeAccessTokensFromItem(format.toAd(record, parser));
   const validAd = validateAd(applyStatedCurrency(convertedAd, format === ownAdsFormat, parser));
   // Ads in the format of the API are stored unchanged, even if `lastSeenAt` is in the future.
-  const orderedAd = checkDateOrder(validAd, format, parser);
-  const ad = format === apiFormat ? orderedAd : limitLastSeenAt(orderedAd, parser);
-  return { ad, json: toStoredJson(ad, (ad as object) === source ? originalText : undefined) };
+  const adWithCheckedDates = checkDateOrder(validAd, format, parser);
+  const ad = format === apiFormat ? adWithCheckedDates : limitLastSeenAt(adWithCheckedDates, parser);
+  return { ad, json: toStoredJson(ad, (ad as object) === recordObject ? originalText : undefined) };
 }
 
 /** The problem that the import report states for a record that is nested too deeply. */
@@ -58,7 +58,7 @@ function removeAccessTokensFromItem<Value extends object>(item: Value): Value {
   return hasAccessToken(item) ? (removeAccessTokensDeep(item) as Value) : item;
 }
 
-function toStoredJson(value: object, json = JSON.stringify(value)): string {
+function toStoredJson(item: object, json = JSON.stringify(item)): string {
   if (json.length > maxRecordLength) throw new Error(tooLongProblem);
   return json;
 }
@@ -118,13 +118,13 @@ function applyStatedCurrency(convertedItem: JsonObject, isStrict: boolean, parse
 function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser): Ad {
   const startTime = parseTime(ad.startedAt);
   if (startTime === undefined) return ad;
-  const earlierFields = (['endDate', 'lastSeenAt'] as const).filter((field) => {
-    const time = parseTime(ad[field]);
+  const fieldsBeforeStart = (['endDate', 'lastSeenAt'] as const).filter((field) => {
+    const timeMs = parseTime(ad[field]);
     // Accept a `lastSeenAt` before the start if the start is in the future, because such an ad may have been seen
     // already.
-    return time !== undefined && countDays(startTime, time) < 0 && (field === 'endDate' || startTime <= parser.now);
+    return timeMs !== undefined && countDays(startTime, timeMs) < 0 && (field === 'endDate' || startTime <= parser.now);
   });
-  const [field] = earlierFields;
+  const [field] = fieldsBeforeStart;
   if (field === undefined) return ad;
   const problem = `${field}: ${formatDay(ad[field])} is before the start ${formatDay(ad.startedAt)}`;
   if (format === ownAdsFormat) throw new Error(problem);
@@ -135,10 +135,10 @@ function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser)
   }
   parser.addValueError(new Error(`${problem}, so neither date is used; both are kept in contradictoryDates`));
   const contradictoryDates = Object.fromEntries(
-    ['startedAt' as const, ...earlierFields].map((name) => [name, ad[name]]),
+    ['startedAt' as const, ...fieldsBeforeStart].map((name) => [name, ad[name]]),
   );
   const { startedAt: _, ...adWithoutStart } = ad;
-  const otherFields = Object.entries(adWithoutStart).filter(([name]) => !earlierFields.includes(name as never));
+  const otherFields = Object.entries(adWithoutStart).filter(([name]) => !fieldsBeforeStart.includes(name as never));
   return { ...(Object.fromEntries(otherFields) as Ad), contradictoryDates };
 }
 

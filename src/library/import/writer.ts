@@ -3,10 +3,10 @@ import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
 import {
   addHistory,
+  copyMeasuredFields,
   fillMissingFields,
   findContradictoryResult,
   isOlderVersion,
-  keepMeasuredFields,
 } from './ad-versions.ts';
 import type { ImportFormat, JsonObject } from './formats/import-format.ts';
 import { addQuestionName } from './questions.ts';
@@ -75,7 +75,7 @@ export async function openRecordWriter(
         else {
           const contradiction = isRepeated ? findContradictoryResult(storedAd, ad) : undefined;
           if (contradiction) reportProblem(contradiction);
-          const fillFields = isRepeated ? fillMissingFields : keepMeasuredFields;
+          const fillFields = isRepeated ? fillMissingFields : copyMeasuredFields;
           mergedAd = addHistory(fillFields(newerAd, olderAd), olderAd, now());
         }
       }

@@ -10,7 +10,7 @@ import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter }
 /** The maximum number of characters in a text filter, and of texts in a list filter. */
 const maxFilterLength = { text: 300, list: 50 };
 
-function describeBounds({ key, description, isDate }: Measure): SearchFilter[] {
+function describeBoundFilters({ key, description, isDate }: Measure): SearchFilter[] {
   const type = isDate ? 'date' : 'number';
   const wholeDay = isDate ? '; a date without a time includes its whole day' : '';
   return [
@@ -62,7 +62,7 @@ function describeFilters(
     ...textFilters.map(describeTextFilter),
     ...otherFilters,
     ...tags.map(describeTag),
-    ...measures.flatMap(describeBounds),
+    ...measures.flatMap(describeBoundFilters),
   ];
   const sortKeys = measures.map(({ key }) => key);
   const [defaultSortKey] = sortKeys;

@@ -32,7 +32,7 @@ function createUnknownValueNotes({ recordType, filters }: Search, database: Data
   const tagValues = createTagValueLookup(recordType, database);
   const messageStart = `No ${name === 'ads' ? 'ad' : 'page'} in this library has`;
   const createNote = (tag: Tag, value: string): string => {
-    const { nearestSpellings, valueCount } = tagValues.findNearest(tag, value);
+    const { nearestSpellings, valueCount } = tagValues.findNearestSpellings(tag, value);
     if (valueCount === 0) return `${messageStart} a value for ${tag.key}.`;
     const note = `${messageStart} ${tag.key} "${shortenValue(value)}".`;
     if (tag.isId) return note;
@@ -70,7 +70,7 @@ function createMissingValueNotes(search: Search, database: Database): string[] {
   /**
    * For each key in `comparedFilters`, counts the records that match the other filters but have no value for the key.
    */
-  const countMissingValues = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
+  const countRecordsWithoutValue = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
       .filter((key) => Object.keys(comparedFilters).map(removeBoundSuffix).includes(key))
       .slice(0, maxNotes)
@@ -79,14 +79,14 @@ function createMissingValueNotes(search: Search, database: Database): string[] {
         return { key, hits: countHits(database, { ...search, filters: missingFilters }) };
       })
       .filter(({ hits }) => hits > 0);
-  const getFiltersWithout = (key: string) =>
+  const getFiltersWithoutKey = (key: string) =>
     Object.fromEntries(Object.entries(filters).filter(([filterKey]) => removeBoundSuffix(filterKey) !== key));
   return [
-    ...countMissingValues(filters, getFiltersWithout).map(
+    ...countRecordsWithoutValue(filters, getFiltersWithoutKey).map(
       ({ key, hits }) =>
         `Left out because they have no value for ${key}: ${hits}. The filter missing with ${key} finds these.`,
     ),
-    ...countMissingValues((filters.not ?? {}) as object, () => filters).map(
+    ...countRecordsWithoutValue((filters.not ?? {}) as object, () => filters).map(
       ({ key, hits }) =>
         `Found although they have no value for ${key}: ${hits}. The filter missing with ${key} inside not leaves these out.`,
     ),
@@ -111,7 +111,7 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
   const selectValuesSql = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
   // Ignore values that no longer belong to any record. The table of tag values keeps a value even after its last record
   // was replaced.
-  const buildUsedCondition = (condition: string) =>
+  const buildInUseCondition = (condition: string) =>
     `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
   const readValues = (sql: string, parameters: (string | number)[]) =>
     database.all<{ value: string; spelling: string }>(sql, parameters);
@@ -119,7 +119,7 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
   return {
     /** Returns true if at least one record in the library has the value. */
     hasValue(tag: Tag, value: string): boolean {
-      const sql = `${selectValuesSql} WHERE key = ? AND value = ? AND ${buildUsedCondition('1')}`;
+      const sql = `${selectValuesSql} WHERE key = ? AND value = ? AND ${buildInUseCondition('1')}`;
       return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;
     },
     /** Returns the most common values of a tag in their original spelling. */
@@ -136,11 +136,14 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
      * Returns the existing values whose spelling is most similar to `misspelledValue`. `valueCount` is the number of
      * existing values, or `many` if there were too many to compare.
      */
-    findNearest(tag: Tag, misspelledValue: string): { nearestSpellings: string[]; valueCount: number | 'many' } {
+    findNearestSpellings(
+      tag: Tag,
+      misspelledValue: string,
+    ): { nearestSpellings: string[]; valueCount: number | 'many' } {
       const firstLetters = normalizeTagValue(tag, misspelledValue.slice(0, 2));
       const candidates = [firstLetters, ''].flatMap((valueStart) =>
         readValues(
-          `${selectValuesSql} WHERE key = ? AND value >= ? AND value < ? AND ${buildUsedCondition('isCounted')} ORDER BY value LIMIT ?`,
+          `${selectValuesSql} WHERE key = ? AND value >= ? AND value < ? AND ${buildInUseCondition('isCounted')} ORDER BY value LIMIT ?`,
           [tag.key, valueStart, `${valueStart}\u{10ffff}`, maxComparedValues],
         ),
       );
@@ -165,7 +168,7 @@ export function listCommonValues(tagKey: string, recordType: RecordType, databas
  * records without a value, and `more` is the number of values that are not counted. A search with one of the values as
  * an additional filter finds exactly the counted records.
  */
-export function countByValue(key: string, search: Search, database: Database) {
+export function countHitsByValue(key: string, search: Search, database: Database) {
   const { recordType, filters } = search;
   const countWithFilters = (countedFilters: FilterValues) =>
     countHits(database, { ...search, filters: countedFilters });

@@ -6,7 +6,7 @@ import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 import { type CursorCodec, createInvalidRequestError, parseLimit, quoteValue } from '../service/request.ts';
 import { libraryFilters, resultsPerPage } from './filters.ts';
-import { countByValue, createSearchNotes } from './notes.ts';
+import { countHitsByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
@@ -92,7 +92,7 @@ export function runSearch(request: ReturnType<typeof parseSearchRequest>, { data
   const page = { rowNumbers, cursor, hasMore, totalHits };
   if (after) return page;
   const notes = createSearchNotes(search, database);
-  const counts = countBy !== undefined && { counts: countByValue(countBy, search, database) };
+  const counts = countBy !== undefined && { counts: countHitsByValue(countBy, search, database) };
   return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
 }
 
@@ -175,10 +175,10 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
  */
 function findAllowedValue(filter: SearchFilter, text: string): string {
   if (!filter.values || filter.open) return text;
-  const match = filter.values.find((allowedValue) => allowedValue.toLowerCase() === text.toLowerCase());
-  if (match === undefined)
+  const matchingValue = filter.values.find((allowedValue) => allowedValue.toLowerCase() === text.toLowerCase());
+  if (matchingValue === undefined)
     throw createInvalidValueError(filter, `one of ${filter.values.join(', ')}`, quoteValue(text));
-  return match;
+  return matchingValue;
 }
 
 function createInvalidValueError(filter: SearchFilter, expected: string, actual: string) {

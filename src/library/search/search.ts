@@ -192,8 +192,8 @@ function buildTagConditions(
  * Returns the SQL expression for a measure, i.e. for a number or date of a record. Some measures depend on the time of
  * the search, e.g. the number of days that an ad has run.
  */
-const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: number): string =>
-  getSql?.(asOf) ?? `${name}."${key}"`;
+const getMeasureSql = ({ name }: RecordType, { key, getValueSql }: Measure, asOf: number): string =>
+  getValueSql?.(asOf) ?? `${name}."${key}"`;
 
 function buildBoundConditions(
   measure: Measure,
@@ -219,12 +219,12 @@ function buildBoundConditions(
  */
 function buildActiveConditions({ filters: { active, missing = [] }, asOf }: RelativeSearch): SqlCondition[] {
   const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
-  const isActive = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
-  const isUnknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
+  const isActiveSql = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
+  const isUnknownSql = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
   return [
-    ...(active === true ? [{ sql: isActive, parameters: [asOf, minLastSeenAt] }] : []),
+    ...(active === true ? [{ sql: isActiveSql, parameters: [asOf, minLastSeenAt] }] : []),
     ...(active === false ? [{ sql: '(ads."endDate" <= ?)', parameters: [asOf] }] : []),
-    ...([missing].flat().includes('active') ? [{ sql: isUnknown, parameters: [minLastSeenAt] }] : []),
+    ...([missing].flat().includes('active') ? [{ sql: isUnknownSql, parameters: [minLastSeenAt] }] : []),
   ];
 }
 

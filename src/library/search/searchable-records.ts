@@ -29,7 +29,7 @@ export type Measure<LibraryRecord = unknown> = {
    * Returns an SQL expression for the value at a time in Unix milliseconds. Only defined for measures that change over
    * time.
    */
-  getSql?(asOf: number): string;
+  getValueSql?(asOf: number): string;
 };
 
 /**
@@ -352,7 +352,7 @@ const adRecordType: RecordType<Ad> = {
       getValue: (ad) => computeRunningTime(ad, Number.POSITIVE_INFINITY).daysRunning,
       // The database column `daysRunning` counts the days up to the last date of the ad. If this date is later than the
       // time of the search (`asOf`), ignore the end date and count only the days up to `asOf`.
-      getSql: (asOf) => {
+      getValueSql: (asOf) => {
         const lastSeenSql = `min(ads."lastSeenAt", ${asOf})`;
         const daysSoFarSql = `nullif(max(${buildDayNumberSql(lastSeenSql)} - ${buildDayNumberSql('ads."startedAt"')}, -1), -1)`;
         const isPastSql = `ads."endDate" <= ${asOf} OR (ads."endDate" IS NULL AND ads."lastSeenAt" <= ${asOf})`;

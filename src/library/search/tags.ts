@@ -7,7 +7,7 @@ import { isNonBlank, type RecordType, type Tag } from './searchable-records.ts';
 export interface TagValue {
   key: string;
   /** The normalized value, which a search compares with filter values. */
-  value: string;
+  normalizedValue: string;
   /** The value as the record spells it, for counts and suggestions. */
   spelling: string;
   /** False if filters find the value but counts ignore it, as for a parent domain. */
@@ -18,23 +18,28 @@ export interface TagValue {
 const toStorableText = (text: string): string => text.trim().replace(/[\p{Cs}\0]/gu, '\uFFFD');
 
 /** Normalizes a tag value for comparison with filter values. Converts all values except ids to lower case. */
-export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): string {
-  return isId ? toStorableText(value) : toStorableText(value).toLowerCase();
+export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, normalizedValue: string): string {
+  return isId ? toStorableText(normalizedValue) : toStorableText(normalizedValue).toLowerCase();
 }
 
 /** Collects the values of all tags of a record, without duplicates. */
 export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, record: unknown): TagValue[] {
   return tags.flatMap((tag) => {
-    const valueByNormalizedText = new Map<string, TagValue>();
+    const tagValueByNormalizedValue = new Map<string, TagValue>();
     const addTexts = (isCounted: boolean, texts: (string | null | undefined)[]) => {
       for (const text of texts.filter(isNonBlank)) {
-        const value = normalizeTagValue(tag, text);
-        if (!valueByNormalizedText.has(value))
-          valueByNormalizedText.set(value, { key: tag.key, value, spelling: toStorableText(text), isCounted });
+        const normalizedValue = normalizeTagValue(tag, text);
+        if (!tagValueByNormalizedValue.has(normalizedValue))
+          tagValueByNormalizedValue.set(normalizedValue, {
+            key: tag.key,
+            normalizedValue,
+            spelling: toStorableText(text),
+            isCounted,
+          });
       }
     };
     addTexts(true, tag.getValues(record));
     addTexts(false, tag.getExtraValues?.(record) ?? []);
-    return [...valueByNormalizedText.values()];
+    return [...tagValueByNormalizedValue.values()];
   });
 }

@@ -65,7 +65,7 @@ function splitIntoTokens({ text, isUnspaced }: ScriptRun): string[] {
 }
 
 /** Splits texts into tokens for the full-text index, and joins the tokens with spaces. */
-export function tokenize(texts: Iterable<string | null | undefined>): string {
+export function tokenizeTexts(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
   for (const text of texts) {
     if (text)

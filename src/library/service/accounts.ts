@@ -49,7 +49,7 @@ const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope })
 const defaultCreditPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
 /** A source of random ids and secrets. The source of the demo always returns the same sequence. */
-export type RandomSource = { bytes(count: number): Uint8Array; uuid(): string };
+export type RandomSource = { generateBytes(count: number): Uint8Array; generateUuid(): string };
 
 /** The options for creating an API key of the library. `defaultCreditPlan` contains the default credits and limits. */
 export type KeyOptions = {
@@ -149,21 +149,21 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
    *
    * @throws Error that names the invalid option
    */
-  function create(options: KeyOptions = {}): ApiKeyMetadata & { key: string } {
+  function createKey(options: KeyOptions = {}): ApiKeyMetadata & { key: string } {
     const problem = findKeyOptionProblem(options);
     if (problem) throw new Error(problem);
     const { name = 'Library key', scopes = scopeNames, unmetered = false, subscription = true } = options;
     const { credits, hourlyLimit, dailyLimit } = { ...defaultCreditPlan, ...options };
     const [planId, subscriptionStatus] = subscription ? ['library', 'active'] : [null, null];
-    const key = `${fixedKeyPrefix}${Buffer.from(random.bytes(20)).toString('hex')}`;
+    const key = `${fixedKeyPrefix}${Buffer.from(random.generateBytes(20)).toString('hex')}`;
     return database.transaction(() => {
-      const userId = random.uuid();
+      const userId = random.generateUuid();
       const accountValues = [userId, userId, planId, subscriptionStatus, credits, hourlyLimit, dailyLimit];
       database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0, ?, ?, ?, ?, ?)', accountValues);
       const owner = { userId, billingUserId: userId };
       for (const itemType of ItemType.options)
-        collections.create(owner, { name: `Saved ${itemType}`, type: 'personal', defaultType: itemType });
-      const id = random.uuid();
+        collections.createCollection(owner, { name: `Saved ${itemType}`, type: 'personal', defaultType: itemType });
+      const id = random.generateUuid();
       const keyPrefix = key.slice(0, visiblePrefixLength);
       const keyValues = [id, hashKey(key), keyPrefix, name, scopes.join(' '), userId, now(), Number(unmetered)];
       database.run('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)', keyValues);
@@ -172,7 +172,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
   }
 
   return {
-    create,
+    create: createKey,
     list: listKeys,
     /**
      * Revokes a key immediately. A second call has no effect.
@@ -249,19 +249,19 @@ type CollectionStore = ReturnType<typeof createCollectionStore>;
  * Creates the store of the collections in a database. A collection belongs to the user who pays for the subscription,
  * so that all members of the subscription see it. `isOwner` is true for the member who created the collection.
  */
-export function createCollectionStore(database: Database, createUuid: () => string) {
+export function createCollectionStore(database: Database, generateUuid: () => string) {
   return {
     /** Creates an empty collection, and returns its row number in the database. */
-    create(
+    createCollection(
       { userId, billingUserId }: Pick<Caller, 'userId' | 'billingUserId'>,
       { name, type, defaultType }: { name: string; type: string; defaultType: ItemType | null },
     ): number {
       const sql =
         'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)';
-      return database.run(sql, [createUuid(), userId, billingUserId, name, type, defaultType]).rowid;
+      return database.run(sql, [generateUuid(), userId, billingUserId, name, type, defaultType]).rowid;
     },
     /** Returns all collections that the caller can see, starting with the oldest. */
-    list: (caller: Caller): Collection[] =>
+    listCollections: (caller: Caller): Collection[] =>
       database
         .all<CollectionRow>(`${collectionSql} ORDER BY number`, [caller.billingUserId])
         .map((row) => toCollection(row, caller)),
@@ -270,7 +270,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
      *
      * @throws ApiError 404 if the collection does not exist or belongs to another billing user
      */
-    get(caller: Caller, id: string): { rowNumber: number; collection: Collection } {
+    getCollection(caller: Caller, id: string): { rowNumber: number; collection: Collection } {
       const row = database.get<CollectionRow>(`${collectionSql} AND id = ?`, [caller.billingUserId, id.toLowerCase()]);
       if (!row) throw createNotFoundError('collection', id);
       return { rowNumber: row.number, collection: toCollection(row, caller) };

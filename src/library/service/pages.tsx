@@ -173,7 +173,7 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
 const listFilterChoices = (filterKey: string, context: PageContext): (readonly [value: string, text: string])[] =>
   listCommonValues(filterKey, recordTypes.ads, context.database)
     .map((value) => [value, listPageFilters[filterKey]?.[1](value) ?? value] as const)
-    .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
+    .sort(([, leftText], [, rightText]) => leftText.localeCompare(rightText, 'en'));
 
 /** Links that filter the ads by state or format, and links that remove the other active filters. */
 function FilterLinks({ query, context }: ListProps) {

@@ -38,19 +38,19 @@ const maxUrlTokens = 500;
 export function renderAdPage(ad: UntypedFields, context: PageContext): string {
   const { card } = toDisplayedAd(ad, context);
   const { cardViews: cards, omittedCount } = buildCardViews(ad);
-  const name = pickTitle(card);
-  const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
+  const adTitle = pickTitle(card);
+  const advertiserName = sanitizeLine(card.pageName ?? 'Advertiser unknown');
   const adTexts = [ad.body, ad.linkDescription].flatMap((text) => readText(text, maxTextTokens) ?? []);
   const landingUrl = cleanUrl(ad.offerLink, maxUrlTokens);
   return renderDocument(
-    name,
+    adTitle,
     <>
       <header>
         <HomeLink {...context} />
         <p dir="auto">
-          {ad.pageId ? <Link to={buildRecordPath('pages', ad.pageId, context)}>{advertiser}</Link> : advertiser}
+          {ad.pageId ? <Link to={buildRecordPath('pages', ad.pageId, context)}>{advertiserName}</Link> : advertiserName}
         </p>
-        <h1 dir="auto">{name}</h1>
+        <h1 dir="auto">{adTitle}</h1>
         <RunText ad={card} />
       </header>
       <section class="ad">
@@ -108,7 +108,7 @@ const adsPerEventLoopTurn = 50;
  * the advertiser's record.
  */
 export async function renderAdvertiserPage(page: UntypedFields, context: PageContext, searchParams: URLSearchParams) {
-  const name = readText(page.pageName, 100) ?? String(page.pageId);
+  const advertiserName = readText(page.pageName, 100) ?? String(page.pageId);
   const filters = { pageId: [String(page.pageId)] };
   const cursor = searchParams.get('cursor');
   const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
@@ -118,11 +118,11 @@ export async function renderAdvertiserPage(page: UntypedFields, context: PageCon
     for (const ad of context.readItems('ads', rowNumbers.slice(start, start + adsPerEventLoopTurn)))
       ads.push(toDisplayedAd(ad, context));
   return renderDocument(
-    name,
+    advertiserName,
     <>
       <header>
         <HomeLink {...context} />
-        <h1 dir="auto">{sanitizeLine(name)}</h1>
+        <h1 dir="auto">{sanitizeLine(advertiserName)}</h1>
         <p class="soft">{formatAdvertiserFacts(page)}</p>
       </header>
       {ads.length > 0 && <AdvertiserSummary ads={ads} hasMore={hasMore} now={context.now()} />}

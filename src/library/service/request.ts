@@ -42,10 +42,10 @@ const uuidNamespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
 /** Computes a UUID from a name (version 5 of RFC 9562). The same name always results in the same UUID. */
 export function computeUuidFromName(sourceName: string): string {
-  const bytes = hash('sha1', Buffer.concat([uuidNamespace, Buffer.from(sourceName)]), 'buffer');
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const uuidBytes = hash('sha1', Buffer.concat([uuidNamespace, Buffer.from(sourceName)]), 'buffer');
+  uuidBytes[6] = ((uuidBytes[6] ?? 0) & 0x0f) | 0x50;
+  uuidBytes[8] = ((uuidBytes[8] ?? 0) & 0x3f) | 0x80;
+  return uuidBytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /**
@@ -144,7 +144,7 @@ export function parseLimit(limit: unknown, location: string, bounds: { default: 
  *
  * @throws ApiError 422 if the item type or limit is invalid
  */
-export function parseListQuery(query: URLSearchParams) {
+export function parseCollectionItemsQuery(query: URLSearchParams) {
   const itemTypeText = query.get('itemType');
   const itemType = ItemType.safeParse(itemTypeText);
   if (!itemType.success)
@@ -214,7 +214,7 @@ const signatureLength = 11;
 /**
  * Compares two secrets in constant time, so that the duration does not reveal how many of their characters are equal.
  */
-export function isSameSecret(actual: string, expected: string): boolean {
-  const [actualBytes, expectedBytes] = [Buffer.from(actual), Buffer.from(expected)];
+export function isSameSecret(actualSecret: string, expectedSecret: string): boolean {
+  const [actualBytes, expectedBytes] = [Buffer.from(actualSecret), Buffer.from(expectedSecret)];
   return actualBytes.length === expectedBytes.length && timingSafeEqual(actualBytes, expectedBytes);
 }

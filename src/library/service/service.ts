@@ -24,7 +24,7 @@ import {
   createCursorCodec,
   createNotFoundError,
   parseCollectionItem,
-  parseListQuery,
+  parseCollectionItemsQuery,
   parsePageId,
   parseUuid,
   readJsonBody,
@@ -76,13 +76,13 @@ export type Library = Omit<OpenLibrary, 'context'>;
  * @throws Error if the file is not a library, was created by another version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions) {
-  const { now, random = { bytes: randomBytes, uuid: randomUUID } } = options;
+  const { now, random = { generateBytes: randomBytes, generateUuid: randomUUID } } = options;
   const { checkLock = () => {}, demo } = options;
   const dateOrigin = demo?.dateOrigin ?? 0;
   const database = await openDatabase(options.database, { checkLock, isTemporary: demo !== undefined, dateOrigin });
   const context = createContext(database, { now, random, demo });
   const keys = createKeyStore({ ...context, random });
-  const serviceOptions = { ...options, context, keys, createRequestId: random.uuid };
+  const serviceOptions = { ...options, context, keys, createRequestId: random.generateUuid };
   const service = createApp(serviceOptions);
   const countRecordsSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
@@ -101,11 +101,11 @@ export async function openLibrary(options: LibraryOptions) {
     /** Starts an import run, which may include several files. Returns the number of the run. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
     /**
-     * Marks the ads that a saved search no longer finds as gone. `question` is the name of the search, and `run` is the
+     * Marks the ads that a saved search no longer finds as gone. `questionName` is the name of the search, and `runNumber` is the
      * number of an import run that has imported all current results of the search. An ad is gone if an earlier import
      * of the search contained the ad, but this run did not.
      */
-    completeQuestion: async (completion: { run: number; question: string }) =>
+    completeQuestion: async (completion: { runNumber: number; questionName: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),
     pictures: context.pictures,
     /** Returns the number of ads and of advertiser pages in the library. */
@@ -124,7 +124,7 @@ const createContext = (database: Database, { now, random, demo }: ContextOptions
   database,
   recordStore: createRecordStore(database, demo?.externalRecords),
   pictures: openStoredPictures(database, now),
-  collections: createCollectionStore(database, random.uuid),
+  collections: createCollectionStore(database, random.generateUuid),
   cursors: createCursorCodec(readCursorSecret(database, random)),
   meter: createCreditMeter(database, now),
   now,
@@ -137,7 +137,7 @@ const createContext = (database: Database, { now, random, demo }: ContextOptions
 function readCursorSecret(database: Database, random: RandomSource): string {
   const secretRow = database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'");
   if (secretRow) return secretRow.value;
-  const newSecret = Buffer.from(random.bytes(32)).toString('hex');
+  const newSecret = Buffer.from(random.generateBytes(32)).toString('hex');
   database.run("INSERT INTO secrets VALUES ('cursor', ?)", [newSecret]);
   return newSecret;
 }
@@ -226,9 +226,9 @@ async function handleApiRequest(request: ApiRequest, options: ServiceOptions): P
  * path.
  */
 function matchApiPath(path: string) {
-  for (const { pattern, operations: pathOperations } of apiPaths) {
+  for (const { pattern, operations: matchedOperations } of apiPaths) {
     const match = pattern.exec(path);
-    if (match) return { operations: pathOperations, params: decodeParams(match.groups ?? {}) };
+    if (match) return { operations: matchedOperations, params: decodeParams(match.groups ?? {}) };
   }
   return undefined;
 }
@@ -384,13 +384,13 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
     return createSingleResult(account);
   },
   getCredits: ({ caller }, { meter }) => createSingleResult(meter.getStatus(caller)),
-  listCollections: ({ caller }, { collections }) => createSingleResult({ items: collections.list(caller) }),
+  listCollections: ({ caller }, { collections }) => createSingleResult({ items: collections.listCollections(caller) }),
   listCollectionItems({ params, query, caller, presenter }, { collections, cursors }) {
     const id = parseUuid('The collection id', params.collectionId ?? '').toLowerCase();
-    const { itemType, limit, cursor } = parseListQuery(query);
+    const { itemType, limit, cursor } = parseCollectionItemsQuery(query);
     const listName = `items ${id} ${itemType}`;
     const [after] = cursor === undefined ? [] : (cursors.decode(listName, cursor) as [after: number]);
-    const { rowNumber, collection } = collections.get(caller, id);
+    const { rowNumber, collection } = collections.getCollection(caller, id);
     const { rowNumbers, hasMore, position } = collections.listItems(rowNumber, itemType, limit, after);
     const nextCursor = hasMore ? cursors.encode(listName, [position]) : null;
     const items = presenter.listItems(itemType, rowNumbers);
@@ -399,10 +399,10 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
   addCollectionItem({ params, body, caller }, { collections, recordStore }) {
     const id = parseUuid('The collection id', params.collectionId ?? '');
     const { itemType, itemId } = parseCollectionItem(body);
-    const { rowNumber } = collections.get(caller, id);
+    const { rowNumber } = collections.getCollection(caller, id);
     const added = collections.addItem(rowNumber, itemType, requireRowNumber(recordStore, itemType, itemId));
     // Read the collection again, because its item counts have changed.
-    const { collection } = collections.get(caller, id);
+    const { collection } = collections.getCollection(caller, id);
     return createSingleResult({ collection, itemType, itemId, added });
   },
   searchAds: (call, context) => searchRecords('ads', call, context),

@@ -226,7 +226,7 @@ export class FileStore implements Store {
       // final name.
       await withClosing(file, async () => {
         await append(formatHeader(id, baseUrl));
-        for (const record of this.#memory.records()) await append(serializeRecord(record));
+        for (const record of this.#memory.listRecords()) await append(serializeRecord(record));
         await file.sync();
       });
       await rename(tempFile, path);
@@ -254,7 +254,7 @@ export class FileStore implements Store {
       lineNumber++;
       const isHeader = this.#endPosition === 0;
       const record = isHeader ? undefined : parseRecord(line);
-      if (record) this.#memory.apply(record);
+      if (record) this.#memory.applyRecord(record);
       else if (!isHeader) {
         if (start === 0)
           throw new Error(`line ${lineNumber} is damaged. Remove that line to keep the rest of the data`);
@@ -392,8 +392,16 @@ function parseRecord(line: Buffer): StoreRecord | undefined {
     start += length;
     return { id, sequenceNumber, body: body.subarray(start - length, start) };
   });
-  const { name, generation, lastSequenceNumber, evictedThrough, evictedCounts } = metadata;
-  return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
+  const { name, generation, lastSequenceNumber, lastEvictedSequenceNumber, evictedCounts } = metadata;
+  return {
+    name,
+    generation,
+    lastSequenceNumber,
+    lastEvictedSequenceNumber,
+    evictedCounts,
+    expiresAt,
+    items,
+  };
 }
 
 /** Runs `work` and then closes the file, even if `work` throws an error. */

@@ -19,7 +19,7 @@ export interface DocumentRecord {
 }
 
 /** A collection after a change. `items` contains only the items that have changed. */
-export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
+export interface CollectionRecord extends Omit<ItemsChunk, 'isLastChunk'> {
   name: string;
   /** The highest sequence number in the collection so far. The next changed item gets a higher number. */
   lastSequenceNumber: number;
@@ -124,7 +124,7 @@ export class MemoryStore implements Store {
     const { items, ...metadata } =
       this.#findCollection(name) ?? createCollection(name, Math.max(Math.ceil(now * 1000), this.#lastSequenceNumber));
     const [refusedIds, newItems] = [new Set<string>(), new Map<string, Item>()];
-    let { lastSequenceNumber: sequenceNumber, bytes, evictedThrough } = metadata;
+    let { lastSequenceNumber: sequenceNumber, bytes, lastEvictedSequenceNumber } = metadata;
     for (const change of changes) {
       const currentItem = newItems.get(change.id) ?? items.get(change.id);
       if ((currentItem?.sequenceNumber ?? 0) !== change.expectedSequenceNumber) refusedIds.add(change.id);
@@ -143,7 +143,7 @@ export class MemoryStore implements Store {
     for (const [id, item] of listItemsInOrder()) {
       if (bytes <= maxBytes) break;
       bytes -= item.body.length;
-      evictedThrough = item.sequenceNumber;
+      lastEvictedSequenceNumber = item.sequenceNumber;
       evictedCounts[id.slice(0, 1)] = (evictedCounts[id.slice(0, 1)] ?? 0) + 1;
     }
     const writtenItems = [...newItems].map(([id, item]) => ({ id, ...item }));
@@ -151,7 +151,7 @@ export class MemoryStore implements Store {
       name,
       generation: metadata.generation,
       lastSequenceNumber: sequenceNumber,
-      evictedThrough,
+      lastEvictedSequenceNumber,
       evictedCounts,
       expiresAt: now + ttlMs,
       items: writtenItems,
@@ -162,14 +162,14 @@ export class MemoryStore implements Store {
   async readItemsSince(name: string, afterSequenceNumber: number): Promise<ItemsChunk | undefined> {
     const collection = this.#findCollection(name);
     if (collection === undefined) return undefined;
-    const { generation, evictedThrough, evictedCounts, lastSequenceNumber } = collection;
+    const { generation, lastEvictedSequenceNumber, evictedCounts, lastSequenceNumber } = collection;
     const [items = []] = splitIntoChunks(collection.items, afterSequenceNumber);
     return {
       generation,
       items,
-      evictedThrough,
+      lastEvictedSequenceNumber,
       evictedCounts: { ...evictedCounts },
-      isLast: (items.at(-1)?.sequenceNumber ?? lastSequenceNumber) === lastSequenceNumber,
+      isLastChunk: (items.at(-1)?.sequenceNumber ?? lastSequenceNumber) === lastSequenceNumber,
     };
   }
 
@@ -181,7 +181,7 @@ export class MemoryStore implements Store {
    * Applies a change that this or another store has reported. For example, `FileStore` applies the changes that it
    * reads from a file.
    */
-  apply(record: StoreRecord): void {
+  applyRecord(record: StoreRecord): void {
     if ('key' in record) this.#setEntry(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
       const entryName = `collection ${record.name}`;
@@ -197,8 +197,8 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Yields records from which `apply` can rebuild this store. Splits a large collection into several records. */
-  *records(): Generator<StoreRecord> {
+  /** Yields records from which `applyRecord` can rebuild this store. Splits a large collection into several records. */
+  *listRecords(): Generator<StoreRecord> {
     for (const { record } of this.#entries.values()) {
       if (record.expiresAt <= this.now()) continue;
       if ('key' in record) yield record;
@@ -220,7 +220,7 @@ export class MemoryStore implements Store {
   }
 
   #applyAndReport(record: StoreRecord): void {
-    this.apply(record);
+    this.applyRecord(record);
     this.#options.onChange(record);
   }
 
@@ -257,7 +257,7 @@ const createCollection = (name: string, lastSequenceNumber: number): Collection 
   lastSequenceNumber,
   items: new Map(),
   bytes: 0,
-  evictedThrough: 0,
+  lastEvictedSequenceNumber: 0,
   evictedCounts: {},
   expiresAt: 0,
 });
@@ -277,7 +277,7 @@ function applyToCollection(record: CollectionRecord, previousCollection: Collect
     bytes += body.length;
   }
   for (const [id, { sequenceNumber: itemSequenceNumber }] of items) {
-    if (itemSequenceNumber > record.evictedThrough) break;
+    if (itemSequenceNumber > record.lastEvictedSequenceNumber) break;
     removeItem(id);
   }
   return { ...record, items, bytes };
@@ -294,7 +294,7 @@ function* splitIntoChunks(items: Iterable<[string, Item]>, afterSequenceNumber =
     if (item.sequenceNumber <= afterSequenceNumber) continue;
     chunk.push({ id, ...item });
     bytes += item.body.length;
-    if (chunk.length < chunkLimits.items && bytes < chunkLimits.bytes) continue;
+    if (chunk.length < chunkLimits.maxItems && bytes < chunkLimits.maxBytes) continue;
     yield chunk;
     [chunk, bytes, isFirst] = [[], 0, false];
   }

@@ -247,7 +247,7 @@ export function openPostgresStore(
         SELECT generation, evicted_through::float8, evicted_counts, about.sequence_number::float8 AS last, id, later.sequence_number::float8, body
           FROM ad_library.collections AS about LEFT JOIN later ON before < $4
           WHERE name = $1 AND expires_at > clock_timestamp() ORDER BY later.sequence_number`,
-        [name, afterSequenceNumber, chunkLimits.items, chunkLimits.bytes],
+        [name, afterSequenceNumber, chunkLimits.maxItems, chunkLimits.maxBytes],
       );
       const [firstRow] = rows;
       if (firstRow === undefined) return undefined;
@@ -258,9 +258,9 @@ export function openPostgresStore(
       return {
         generation,
         items,
-        evictedThrough: evicted_through,
+        lastEvictedSequenceNumber: evicted_through,
         evictedCounts: evicted_counts,
-        isLast: (items.at(-1)?.sequenceNumber ?? last) === last,
+        isLastChunk: (items.at(-1)?.sequenceNumber ?? last) === last,
       };
     },
     isNearlyFull: () => isNearlyFull,

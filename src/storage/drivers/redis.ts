@@ -62,7 +62,7 @@ export function openRedisStore(
     connect: async () => {
       pendingConnection ??= client.connect();
       await pendingConnection;
-      await memoryWatcher.check();
+      await memoryWatcher.updateMemoryUsage();
     },
     readDocument: async (key, cachedVersion = '') =>
       parseReply(await runScript(readDocumentScript, [key], [cachedVersion])),
@@ -88,7 +88,7 @@ export function openRedisStore(
       return new Set(((await runScript(putItemsScript, getCollectionKeys(name), args)) as Buffer[]).map(String));
     },
     readItemsSince: async (name, afterSequenceNumber) => {
-      const limits = [afterSequenceNumber, chunkLimits.items, chunkLimits.bytes].map(String);
+      const limits = [afterSequenceNumber, chunkLimits.maxItems, chunkLimits.maxBytes].map(String);
       const [metadataJson, ...fields] = (await runScript(readItemsSinceScript, getCollectionKeys(name), limits)) as [
         Buffer,
         ...Buffer[],
@@ -122,11 +122,11 @@ function parseChunk(metadata: Record<string, string>, fields: readonly Buffer[])
   return {
     generation,
     items,
-    evictedThrough: Number(evictedThrough),
+    lastEvictedSequenceNumber: Number(evictedThrough),
     evictedCounts: Object.fromEntries(
       Object.entries(evictedFields).map(([name, count]) => [name.replace('evicted:', ''), Number(count)]),
     ),
-    isLast: (items.at(-1)?.sequenceNumber ?? Number(lastSequenceNumber)) === Number(lastSequenceNumber),
+    isLastChunk: (items.at(-1)?.sequenceNumber ?? Number(lastSequenceNumber)) === Number(lastSequenceNumber),
   };
 }
 
@@ -252,7 +252,7 @@ function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
   };
   let checkedAt = Number.NEGATIVE_INFINITY;
   let isNearlyFull = false;
-  const checkMemory = async () => {
+  const updateMemoryUsage = async () => {
     checkedAt = performance.now();
     const lines = String(await readInfo()).split('\r\n');
     const memoryInfo = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
@@ -270,9 +270,9 @@ function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
     isNearlyFull = maxBytes > 0 && usedBytes > (isNearlyFull ? noLongerFullRatio : nearlyFullRatio) * maxBytes;
   };
   return {
-    check: checkMemory,
+    updateMemoryUsage,
     isNearlyFull: () => {
-      if (performance.now() - checkedAt > maxInfoAgeMs) void checkMemory().catch(() => {});
+      if (performance.now() - checkedAt > maxInfoAgeMs) void updateMemoryUsage().catch(() => {});
       return isNearlyFull;
     },
   };

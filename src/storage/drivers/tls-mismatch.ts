@@ -55,7 +55,7 @@ function acceptsTls({ host, port }: { host: string; port: number }): Promise<boo
  * Returns a function that resolves a promise and closes the socket. If the socket fails, closes or times out before the
  * function is called, the promise resolves to false.
  */
-function createResolver(socket: Socket, resolve: (value: boolean) => void): (value: boolean) => void {
+function createResolver(socket: Socket, resolve: (isAccepted: boolean) => void): (isAccepted: boolean) => void {
   const settle = (isAccepted: boolean) => {
     clearTimeout(timer);
     resolve(isAccepted);

@@ -159,14 +159,15 @@ export class StoreDatasets implements Datasets {
         const storedItem = storedItems.get(id);
         const mergedDataset = new MemoryDataset();
         if (storedItem)
-          for (const record of this.#codec.decode(collectionName, id, storedItem.body)) mergedDataset.apply(record);
-        const isChanged = (recordsById.get(id) ?? []).map((record) => mergedDataset.apply(record)).includes(true);
+          for (const record of this.#codec.decode(collectionName, id, storedItem.body))
+            mergedDataset.applyRecord(record);
+        const isChanged = (recordsById.get(id) ?? []).map((record) => mergedDataset.applyRecord(record)).includes(true);
         return isChanged
           ? [
               {
                 id,
                 expectedSequenceNumber: storedItem?.sequenceNumber ?? 0,
-                body: this.#codec.encode(collectionName, id, [...mergedDataset.records()]),
+                body: this.#codec.encode(collectionName, id, [...mergedDataset.listRecords()]),
               },
             ]
           : [];
@@ -193,7 +194,7 @@ function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => s
   // Two processes may store different steps of a gathering with the same step number. Their ids differ, because each id
   // contains a hash of the content.
   const contentHash = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
-  return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, contentHash)}`;
+  return `${(record.stepNumber ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, contentHash)}`;
 }
 
 /**
@@ -332,7 +333,7 @@ class DatasetCopy {
   }
 
   async #readChanges(): Promise<void> {
-    for (let isLast = false; !isLast; ) {
+    for (let isLastChunk = false; !isLastChunk; ) {
       const chunk = await this.#store.readItemsSince(this.#name, this.#sequenceNumber);
       if (this.#generation !== '' && chunk?.generation !== this.#generation) {
         this.#startOver();
@@ -342,25 +343,25 @@ class DatasetCopy {
       this.#generation = chunk.generation;
       for (const { id, sequenceNumber, body } of chunk.items) {
         const records = this.#codec.decode(this.#name, id, body);
-        for (const record of records) this.dataset.apply(record);
+        for (const record of records) this.dataset.applyRecord(record);
         this.#items.delete(id);
         this.#items.set(id, { sequenceNumber, record: records[0] && { kind: records[0].kind, id: records[0].id } });
         this.#sequenceNumber = sequenceNumber;
       }
-      this.#removeEvicted(chunk.evictedThrough);
+      this.#removeEvicted(chunk.lastEvictedSequenceNumber);
       const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = chunk.evictedCounts;
-      this.dataset.evictedFromStore = { ads, pages, gatherings };
+      this.dataset.evictedCountsInStore = { ads, pages, gatherings };
       this.dataset.shrinkIfTooLarge();
-      isLast = chunk.isLast;
+      isLastChunk = chunk.isLastChunk;
       await setImmediate();
     }
   }
 
-  #removeEvicted(evictedThrough: number): void {
+  #removeEvicted(lastEvictedSequenceNumber: number): void {
     for (const [id, { sequenceNumber, record }] of this.#items) {
-      if (sequenceNumber > evictedThrough) return;
+      if (sequenceNumber > lastEvictedSequenceNumber) return;
       this.#items.delete(id);
-      if (record) this.dataset.remove(record.kind, record.id);
+      if (record) this.dataset.removeItem(record.kind, record.id);
     }
   }
 

@@ -29,7 +29,7 @@ interface CachedDocument<Doc> {
   version: string;
   doc: Doc | undefined;
   /** The time at which the document was read, by the store's clock. */
-  now: number;
+  readAt: number;
 }
 
 interface CachedEntry<Doc> extends CachedDocument<Doc> {
@@ -48,7 +48,7 @@ interface DocumentsOptions {
    * clock. The time must be in whole milliseconds, because times computed from it are stored. An in-memory store passes
    * its own clock.
    */
-  processNow?(): number;
+  getProcessTime?(): number;
   wait?(delayMs: number): Promise<void>;
   /**
    * The memory limit for cached documents, in bytes. The function `estimateDocumentBytes` estimates the memory of a
@@ -80,13 +80,13 @@ export class Documents {
   readonly #options: Required<DocumentsOptions>;
   readonly #cachedEntries: LRUCache<string, CachedEntry<unknown>>;
   readonly #pendingUpdates = new Map<string, Promise<unknown>>();
-  readonly #polls = new Map<string, { done: Promise<void>; wake(): void }>();
+  readonly #polls = new Map<string, { completion: Promise<void>; wake(): void }>();
   #requestCount = 0;
 
   constructor(options: DocumentsOptions) {
     const wait = (delayMs: number) => setTimeout(delayMs, undefined, { ref: false });
-    const processNow = () => Math.round(performance.now());
-    this.#options = { processNow, wait, maxCachedBytes: 256 * 1024 * 1024, ...options };
+    const getProcessTime = () => Math.round(performance.now());
+    this.#options = { getProcessTime, wait, maxCachedBytes: 256 * 1024 * 1024, ...options };
     this.#cachedEntries = new LRUCache({
       maxSize: this.#options.maxCachedBytes,
       sizeCalculation: ({ bytes }) => bytes,
@@ -99,7 +99,7 @@ export class Documents {
    */
   getCached<Doc>(key: string): (CachedDocument<Doc> & { ageMs: number }) | undefined {
     const entry = this.#getCachedEntry<Doc>(key);
-    return entry && { ...entry, ageMs: this.#options.processNow() - entry.receivedAt };
+    return entry && { ...entry, ageMs: this.#options.getProcessTime() - entry.receivedAt };
   }
 
   /**
@@ -111,7 +111,7 @@ export class Documents {
     return this.#runExclusively(key, async () => {
       for (let currentEntry = this.#getCachedEntry<Doc>(key); ; ) {
         currentEntry ??= await this.read<Doc>(key);
-        const now = currentEntry.now + this.#options.processNow() - currentEntry.receivedAt;
+        const now = currentEntry.readAt + this.#options.getProcessTime() - currentEntry.receivedAt;
         const { next, ttlMs = 0, result } = change(structuredClone(currentEntry.doc), now, currentEntry.version);
         if (next === undefined) {
           // If nothing is written, the store cannot detect that the cached document is outdated. Therefore, read the
@@ -140,9 +140,12 @@ export class Documents {
    * should check whether the process that should make the change has died.
    */
   async waitForChange(key: string, previousVersion: string, signal: AbortSignal): Promise<void> {
-    const { processNow } = this.#options;
-    const waitDeadline = processNow() + maxWaitMs;
-    while ((this.#getCachedEntry(key)?.version ?? previousVersion) === previousVersion && processNow() < waitDeadline)
+    const { getProcessTime } = this.#options;
+    const waitDeadline = getProcessTime() + maxWaitMs;
+    while (
+      (this.#getCachedEntry(key)?.version ?? previousVersion) === previousVersion &&
+      getProcessTime() < waitDeadline
+    )
       await raceAbort(this.#pollSoon(key), signal);
   }
 
@@ -161,7 +164,7 @@ export class Documents {
       nextDocument === null ? { version: '', doc: undefined } : { version: newVersion, doc: JSON.parse(text) as Doc };
     this.#putIntoCache(key, {
       ...writtenDocument,
-      now: swapResult.now,
+      readAt: swapResult.now,
       requestNumber,
       bytes: estimateDocumentBytes(body?.length),
     });
@@ -188,7 +191,7 @@ export class Documents {
    */
   #cacheReply<Doc>(
     key: string,
-    { now, document }: ReadResult,
+    { now: readAt, document }: ReadResult,
     requestNumber: number,
     previousEntry: CachedEntry<Doc> | undefined,
   ): CachedEntry<Doc> {
@@ -196,21 +199,21 @@ export class Documents {
       return this.#putIntoCache<Doc>(key, {
         version: '',
         doc: undefined,
-        now,
+        readAt,
         requestNumber,
         bytes: estimateDocumentBytes(),
       });
     const { version, body } = document;
     if (body === undefined) {
       if (previousEntry?.version !== version) throw new Error('the store left out a document that was not cached');
-      return this.#putIntoCache(key, { ...previousEntry, now, requestNumber });
+      return this.#putIntoCache(key, { ...previousEntry, readAt, requestNumber });
     }
     const text = this.#options.encryption.decrypt(key, body);
     const doc = text && (JSON.parse(String(text)) as Doc);
     return this.#putIntoCache(key, {
       version,
       doc,
-      now,
+      readAt,
       requestNumber,
       bytes: estimateDocumentBytes(body.length),
     });
@@ -221,7 +224,7 @@ export class Documents {
   }
 
   #putIntoCache<Doc>(key: string, document: Omit<CachedEntry<Doc>, 'receivedAt'>): CachedEntry<Doc> {
-    const newEntry = { ...document, receivedAt: this.#options.processNow() };
+    const newEntry = { ...document, receivedAt: this.#options.getProcessTime() };
     // Replies can arrive out of order, so do not replace a newer reply with an older reply.
     const cachedEntry = this.#getCachedEntry(key);
     if ((cachedEntry?.requestNumber ?? 0) < document.requestNumber) {
@@ -248,14 +251,14 @@ export class Documents {
    */
   #pollSoon(key: string): Promise<void> {
     const pendingPoll = this.#polls.get(key);
-    if (pendingPoll) return pendingPoll.done;
+    if (pendingPoll) return pendingPoll.completion;
     let wake = () => {};
     const awakened = new Promise<void>((resolve) => {
       wake = resolve;
     });
     const poll = {
       wake,
-      done: Promise.race([
+      completion: Promise.race([
         awakened,
         this.#options.wait(pollIntervalMs).then(async () => {
           if (this.#polls.get(key) === poll) await this.read(key);
@@ -265,6 +268,6 @@ export class Documents {
       }),
     };
     this.#polls.set(key, poll);
-    return poll.done;
+    return poll.completion;
   }
 }

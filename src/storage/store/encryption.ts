@@ -113,7 +113,7 @@ export const openEncryptedItems = (
 ) => ({
   encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${collectionName} ${id}`, content),
   /** Writes an encrypted item, regardless of whether the item already exists. */
-  async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
+  async putItem(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
     for (
       let sequenceNumber = 0;
       (await store.putItems(collectionName, [{ id, expectedSequenceNumber: sequenceNumber, body }], limits)).size > 0;
@@ -121,7 +121,7 @@ export const openEncryptedItems = (
       sequenceNumber = (await store.readItems(collectionName, [id])).get(id)?.sequenceNumber ?? 0;
   },
   /** Reads and decrypts an item. Returns undefined if the item does not exist or cannot be decrypted. */
-  async get(id: string): Promise<Buffer | undefined> {
+  async getItem(id: string): Promise<Buffer | undefined> {
     const item = (await store.readItems(collectionName, [id])).get(id);
     return item && encryption.decrypt(`${collectionName} ${id}`, item.body);
   },

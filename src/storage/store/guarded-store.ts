@@ -36,7 +36,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   #isUp = false;
   #isClosed = false;
   #isFullReported = false;
-  #connecting: Promise<void> | undefined;
+  #pendingConnection: Promise<void> | undefined;
   #lastReplyAt = 0;
   /**
    * The time of the store minus the monotonic clock of this process, in milliseconds, and the time at which the two
@@ -80,10 +80,10 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
    * passed.
    */
   async open(maxWaitMs: number): Promise<void> {
-    this.#connecting ??= this.#connectRepeatedly();
+    this.#pendingConnection ??= this.#connectRepeatedly();
     const timeoutController = new AbortController();
     const timeout = wait(maxWaitMs, undefined, { signal: timeoutController.signal }).catch(() => {});
-    await Promise.race([this.#connecting, timeout]);
+    await Promise.race([this.#pendingConnection, timeout]);
     timeoutController.abort();
     if (this.#isUp) return;
     const problem = [...this.#loggedProblems].join('; ');
@@ -158,7 +158,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     if (this.#isUp) this.#loggedProblems.clear();
     this.#logOnce(this.#isUp ? 'warn' : 'info', 'the shared state cannot be reached', error);
     this.#isUp = false;
-    this.#connecting ??= this.#connectRepeatedly();
+    this.#pendingConnection ??= this.#connectRepeatedly();
   }
 
   /** Logs a problem at most once per outage of the store. */
@@ -185,7 +185,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
         await wait(attemptIntervalMs, undefined, { ref: false });
       }
     }
-    this.#connecting = undefined;
+    this.#pendingConnection = undefined;
   }
 
   /** Logs why the connection failed, if the driver finds a cause that the error does not mention. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
 /**
- * The process that holds a lease (a reservation for one of its calls). `at` is the time at which the process took the
- * lease, by the store's clock, in milliseconds since 1970.
+ * The process that holds a lease (a reservation for one of its calls). `takenAt` is the time at which the process took
+ * the lease, by the store's clock, in milliseconds since 1970.
  */
 export interface LeaseHolder {
   owner: string;
-  at: number;
+  takenAt: number;
 }
 
 interface LeasesOptions {
@@ -58,7 +58,7 @@ export class Leases {
    * Returns true if another process took the lease (a reservation) but will never end it, because that process or its
    * call has ended.
    */
-  isAbandoned({ owner, at }: LeaseHolder, now: number): boolean {
-    return owner !== this.owner && this.#hasEnded(owner, Math.abs(now - at));
+  isAbandoned({ owner, takenAt }: LeaseHolder, now: number): boolean {
+    return owner !== this.owner && this.#hasEnded(owner, Math.abs(now - takenAt));
   }
 }

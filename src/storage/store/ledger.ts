@@ -29,7 +29,7 @@ interface LedgerOptions {
   /** Brings an account up to date before each change. For example, resets the spending on a new day. */
   updateToTime?(account: StoredAccount, now: number): StoredAccount;
   /** Called with the error if charged credits could not be recorded, e.g. to warn the operator. */
-  onLost?(error: unknown): void;
+  onChargeLost?(error: unknown): void;
 }
 
 const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
@@ -44,7 +44,12 @@ export function openLedger(
   { documents, leases, queue, buildKey }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'buildKey'>,
   options: LedgerOptions = {},
 ): CreditLedger {
-  const { createId = () => randomBytes(9).toString('base64url'), updateToTime, onLost, isShared = false } = options;
+  const {
+    createId = () => randomBytes(9).toString('base64url'),
+    updateToTime,
+    onChargeLost,
+    isShared = false,
+  } = options;
   const getAccountKey = (accountId: string) => buildKey(accountId, 'account');
 
   /**
@@ -80,7 +85,7 @@ export function openLedger(
   const settleOnce = async (accountId: string, callId: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
       leases.close(callId);
-      if (!isEmptySettlement(settlement)) onLost?.(error);
+      if (!isEmptySettlement(settlement)) onChargeLost?.(error);
     };
     const settleInAccount = async () => {
       await changeAccount(accountId, (account, now) => [
@@ -105,7 +110,7 @@ export function openLedger(
       leases.open(id);
       const reservation = changeAccount(accountId, (account, now) => {
         const request = buildRequest(summarizeAccount(account));
-        const kind = reserve(account, request, { id, owner: leases.owner, at: now });
+        const kind = reserve(account, request, { id, owner: leases.owner, takenAt: now });
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reservation.catch((error) => {
@@ -149,7 +154,7 @@ export interface StoredAccount {
   /** The time of the last paid call by the store's clock, or 0 if there was none. */
   paidAt: number;
   /** The credit balance that the service last reported. */
-  remaining?: number;
+  remainingCredits?: number;
   /** The known prices, in the format of `serializePrices`. */
   prices: string;
   /**
@@ -160,12 +165,12 @@ export interface StoredAccount {
   /**
    * The ids of recently settled calls without a reservation. If such a settlement is repeated, it is not counted again.
    */
-  settled: string[];
+  settledCallIds: string[];
 }
 
 interface StoredLease extends ReserveRequest {
   owner: string;
-  at: number;
+  takenAt: number;
   /**
    * The credits of the call that count as possibly charged, and the time from which they count. Set when the process of
    * the call has died before the service reported a charge.
@@ -188,13 +193,13 @@ const createEmptyAccount = (): StoredAccount => ({
   paidAt: 0,
   prices: noPrices,
   leases: {},
-  settled: [],
+  settledCallIds: [],
 });
 
 const noPrices = '[]';
 
-const isEmptyAccount = ({ paidAt, leases, remaining, prices }: StoredAccount): boolean =>
-  paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
+const isEmptyAccount = ({ paidAt, leases, remainingCredits, prices }: StoredAccount): boolean =>
+  paidAt === 0 && Object.keys(leases).length === 0 && remainingCredits === undefined && prices === noPrices;
 
 /**
  * Returns the lifetime of an account in the store, in milliseconds. An account without spending or reservations expires
@@ -210,16 +215,23 @@ const listOpenLeases = ({ leases }: StoredAccount) =>
 
 /** Adds up the open reservations of a stored account and parses its prices. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
-  const { spent, uncertain, calls, remaining, prices, day } = account;
+  const {
+    spent: spentCredits,
+    uncertain: uncertainCredits,
+    calls: paidCallCount,
+    remainingCredits,
+    prices,
+    day,
+  } = account;
   const leases = listOpenLeases(account);
   return {
-    spent,
-    uncertain,
-    calls,
-    remaining,
-    reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
-    reservedAtLeast: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
-    paidCallsInProgress: leases.filter(({ isPaid }) => isPaid).length,
+    spentCredits,
+    uncertainCredits,
+    paidCallCount,
+    remainingCredits,
+    reservedCredits: leases.reduce((sum, { credits }) => sum + credits, 0),
+    minReservedCredits: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
+    runningPaidCallCount: leases.filter(({ isPaid }) => isPaid).length,
     prices: parsePricesCached(prices),
     ...(day !== undefined && { day }),
   };
@@ -240,10 +252,10 @@ function applyElapsedTime(
     isChanged = true;
   }
   for (const [id, lease] of Object.entries(account.leases)) {
-    const { possibleCharge, ifLost, budget } = lease;
+    const { possibleCharge, creditsIfLost, budget } = lease;
     if (possibleCharge && now - possibleCharge.countedAt > dayMs) delete account.leases[id];
     else if (!possibleCharge && isLost(id, lease)) {
-      const credits = ifLost ?? Math.max(1, budget - account.spent - account.uncertain);
+      const credits = creditsIfLost ?? Math.max(1, budget - account.spent - account.uncertain);
       lease.possibleCharge = { credits, countedAt: now };
       account.uncertain += credits;
       account.paidAt = now;
@@ -256,7 +268,7 @@ function applyElapsedTime(
 function reserve(
   account: StoredAccount,
   request: ReserveRequest,
-  { id, ...lease }: { id: string; owner: string; at: number },
+  { id, ...lease }: { id: string; owner: string; takenAt: number },
 ): 'granted' | 'wait' | 'refused' {
   if (request.queue !== undefined && listOpenLeases(account).some(({ queue }) => queue === request.queue))
     return 'wait';
@@ -268,8 +280,8 @@ function reserve(
 
 /**
  * Adds the charge of a call to the account, unless the call was settled before. A call with a lease (a reservation) was
- * settled if the lease is missing. A call without a lease was settled if `settled` contains its id. If the call was
- * counted as possibly charged because its process seemed dead, these credits are subtracted. Returns true if the
+ * settled if the lease is missing. A call without a lease was settled if `settledCallIds` contains its id. If the call
+ * was counted as possibly charged because its process seemed dead, these credits are subtracted. Returns true if the
  * account changed.
  */
 function settleCall(
@@ -281,14 +293,14 @@ function settleCall(
   const { charged, uncertain, isPaidResponse, remaining, extendsRetention, updatePrices } = settlement;
   if (extendsRetention && account.paidAt === 0) return false;
   const lease = account.leases[callId];
-  if (hasLease ? lease === undefined : account.settled.includes(callId)) return false;
+  if (hasLease ? lease === undefined : account.settledCallIds.includes(callId)) return false;
   if (hasLease) delete account.leases[callId];
-  else if (callId !== '') account.settled = [...account.settled, callId].slice(-maxSettledIds);
+  else if (callId !== '') account.settledCallIds = [...account.settledCallIds, callId].slice(-maxSettledIds);
   account.spent = Math.min(account.spent + charged, maxCredits);
   account.uncertain = Math.min(account.uncertain + uncertain - (lease?.possibleCharge?.credits ?? 0), maxCredits);
   if (isPaidResponse) account.calls++;
   if (isPaidResponse || charged + uncertain > 0 || extendsRetention) account.paidAt = now;
-  if (remaining !== undefined) account.remaining = remaining;
+  if (remaining !== undefined) account.remainingCredits = remaining;
   if (updatePrices) {
     const prices = parsePricesCached(account.prices);
     const updatedPrices = updatePrices(prices);
@@ -326,14 +338,14 @@ export function openFullUsageWindows(
   return {
     get: async (tenantId) => {
       const pendingRead = documents.read<StoredWindow>(buildKey(tenantId, 'window'));
-      const { doc, now } = await pendingRead.catch(() => ({ doc: undefined, now: 0 }));
+      const { doc, readAt } = await pendingRead.catch(() => ({ doc: undefined, readAt: 0 }));
       // JSON cannot represent infinity, so a missing number means that there is no limit. The store's clock determines
       // the age of the record.
       return (
         doc && {
           ...doc.window,
-          remaining: doc.window.remaining ?? Infinity,
-          checkedAt: monotonicNow() - Math.abs(now - doc.at),
+          remainingCredits: doc.window.remainingCredits ?? Infinity,
+          checkedAt: monotonicNow() - Math.abs(readAt - doc.at),
         }
       );
     },

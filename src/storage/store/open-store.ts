@@ -64,7 +64,7 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
   };
   const queue = new WriteQueue(queueLimits);
   const access: StoreAccess = { store, encryption, documents, leases, queue, buildKey, warn: log.warn };
-  store.onReachable = () => void queue.run();
+  store.onReachable = () => void queue.retryWrites();
   await store.open(startTimeoutMs);
   return {
     ...openSharedKeys(access),
@@ -81,7 +81,7 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
       slots: openSlots(access),
     }),
     close: () => {
-      void queue.run().finally(() => store.close());
+      void queue.retryWrites().finally(() => store.close());
     },
   };
 }

@@ -21,19 +21,19 @@ import type { LeaseHolder } from './leases.ts';
  * contains the replica's claim, i.e. the right to send the call.
  */
 interface StoredCall {
-  cached?: { operation: OperationName; answer: StoredResponse; at: number } | undefined;
+  cached?: { operation: OperationName; response: StoredResponse; arrivedAt: number } | undefined;
   /** The claim (the right to send the call) of the process that is currently sending the call. */
-  running?: StoredClaim;
+  claim?: StoredClaim;
   /** The id of the latest claim (the right to send the call) whose process died while sending the call. */
-  lost?: string | undefined;
+  lostClaimId?: string | undefined;
 }
 
 interface StoredClaim extends LeaseHolder {
   id: string;
 }
 
-/** An API response without its parsed `value`, which is not stored because it can be parsed again from `raw`. */
-type StoredResponse = Omit<ServiceResponse, 'value'>;
+/** An API response without its parsed `validatedBody`, which is not stored because it can be parsed again from `rawBody`. */
+type StoredResponse = Omit<ServiceResponse, 'validatedBody'>;
 
 /** How long the store remembers that a process is sending a call, or died while sending it, in milliseconds. */
 const claimTtlMs = 3_600_000;
@@ -52,7 +52,7 @@ interface StoredResponsesOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
    * True if a call may be sent again after the process that sent it has died. The service may then charge twice for the
    * call.
    */
-  resendsLostCalls?: boolean;
+  canResendLostCalls?: boolean;
 }
 
 /**
@@ -65,7 +65,7 @@ interface StoredResponsesOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
  */
 export function openStoredResponseCache(
   access: StoreAccess,
-  { ttlMs, now, resendsLostCalls = false }: StoredResponsesOptions,
+  { ttlMs, now, canResendLostCalls = false }: StoredResponsesOptions,
 ): ResponseCache {
   const { documents, store, leases, queue, buildKey } = access;
   const localCache = createMemoryResponseCache({ maxBytes: maxLocalCacheBytes, ttlMs, now });
@@ -81,12 +81,12 @@ export function openStoredResponseCache(
    * @param storeTime the current time of the store
    */
   const parseCachedResponse = (doc: StoredCall | undefined, storeTime: number): CachedResponse | undefined => {
-    const ageMs = storeTime - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
+    const ageMs = storeTime - (doc?.cached?.arrivedAt ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(ageMs) >= ttlMs) return undefined;
-    const { operation, answer } = doc.cached;
-    const parsedValue = getResponseSchema(operation).safeParse(answer.raw);
+    const { operation, response } = doc.cached;
+    const parsedValue = getResponseSchema(operation).safeParse(response.rawBody);
     return parsedValue.success
-      ? { response: { ...answer, value: parsedValue.data }, arrivedAt: now() - ageMs }
+      ? { response: { ...response, validatedBody: parsedValue.data }, arrivedAt: now() - ageMs }
       : undefined;
   };
 
@@ -96,12 +96,12 @@ export function openStoredResponseCache(
     // While the store is unreachable, use the document that this replica last read.
     const storedDocument = reply ?? documents.getCached<StoredCall>(key);
     const localResponse = await localCache.get(tenantId, name);
-    if (localResponse && localResponse.arrivedAt >= (storedDocument?.doc?.cached?.at ?? 0)) return localResponse;
+    if (localResponse && localResponse.arrivedAt >= (storedDocument?.doc?.cached?.arrivedAt ?? 0)) return localResponse;
     return (
       storedDocument &&
       parseCachedResponse(
         storedDocument.doc,
-        storedDocument.now + ('ageMs' in storedDocument ? storedDocument.ageMs : 0),
+        storedDocument.readAt + ('ageMs' in storedDocument ? storedDocument.ageMs : 0),
       )
     );
   };
@@ -113,7 +113,7 @@ export function openStoredResponseCache(
       owner: { tenantId },
       signal,
     } = call;
-    const { after = Number.NEGATIVE_INFINITY, onLost } = request;
+    const { arrivedAfter = Number.NEGATIVE_INFINITY, onProcessDied } = request;
     const [claimId, key] = [randomUUID(), getResponseKey(tenantId, name)];
     leases.open(claimId);
     let isOpen = true;
@@ -121,28 +121,32 @@ export function openStoredResponseCache(
       isOpen = false;
       leases.close(claimId);
     };
-    const end = async (next = withoutClaim) => {
+    const endClaim = async (next = withoutClaim) => {
       if (!isOpen) return;
       close();
       const removeClaim = (doc: StoredCall | undefined) => ({
-        ...(doc?.running?.id === claimId && { next: next(doc), ttlMs: Math.max(ttlMs, claimTtlMs) }),
+        ...(doc?.claim?.id === claimId && { next: next(doc), ttlMs: Math.max(ttlMs, claimTtlMs) }),
         result: undefined,
       });
       await queue.write(() => documents.update<StoredCall, void>(key, removeClaim));
     };
-    const put = async (cached: CachedResponse) => {
-      const { value, ...answer } = cached.response;
+    const cacheResponse = async (cached: CachedResponse) => {
+      const { validatedBody, ...response } = cached.response;
       const isStoredInStore =
         !store.isNearlyFull() &&
-        !isDeeperThan(maxResponseDepth, answer.raw) &&
+        !isDeeperThan(maxResponseDepth, response.rawBody) &&
         (await documents
-          .write<StoredCall>(key, (at) => ({ cached: { operation: operation.name, answer, at } }), ttlMs)
+          .write<StoredCall>(
+            key,
+            (arrivedAt) => ({ cached: { operation: operation.name, response, arrivedAt } }),
+            ttlMs,
+          )
           .then(() => true)
           .catch(() => false));
       if (isStoredInStore) localCache.forget(tenantId, name);
       else localCache.put(tenantId, name, cached);
       if (isStoredInStore) close();
-      await end();
+      await endClaim();
     };
     /**
      * Returns true if another call holds the claim, i.e. the right to send the request. A claim that this process has
@@ -150,28 +154,34 @@ export function openStoredResponseCache(
      */
     const isHeldByOtherCall = (heldClaim: StoredClaim) =>
       heldClaim.id !== claimId && !leases.isClosed(heldClaim.id, heldClaim);
-    const grantedClaim: ClaimResult = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
+    const grantedClaim: ClaimResult = {
+      kind: 'granted',
+      cacheResponse,
+      removeResponse: () => endClaim(() => null),
+      endClaim: () => endClaim(),
+    };
     try {
       for (let awaitedClaimId: string | undefined; ; ) {
         const step = await documents.update<StoredCall, ClaimStep>(key, (doc, storeTime, version) => {
-          const { cached, lost } = doc ?? {};
-          const running = doc?.running && isHeldByOtherCall(doc.running) ? doc.running : undefined;
+          const { cached, lostClaimId } = doc ?? {};
+          const otherClaim = doc?.claim && isHeldByOtherCall(doc.claim) ? doc.claim : undefined;
           const cachedResponse = parseCachedResponse(doc, storeTime);
-          if (cachedResponse && isNewerThan(cachedResponse, after, now()))
+          if (cachedResponse && isNewerThan(cachedResponse, arrivedAfter, now()))
             return { result: { kind: 'cached', cachedResponse } };
-          const isAbandoned = running && leases.isAbandoned(running, storeTime);
-          if (isAbandoned && !resendsLostCalls)
+          const isAbandoned = otherClaim && leases.isAbandoned(otherClaim, storeTime);
+          if (isAbandoned && !canResendLostCalls)
             return {
-              next: { cached, lost: running.id },
+              next: { cached, lostClaimId: otherClaim.id },
               ttlMs: claimTtlMs,
-              result: { kind: 'lost', id: running.id },
+              result: { kind: 'lost', id: otherClaim.id },
             };
-          if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
-          if (awaitedClaimId !== undefined && lost === awaitedClaimId) return { result: { kind: 'lost', id: lost } };
+          if (otherClaim && !isAbandoned) return { result: { kind: 'waits', id: otherClaim.id, version } };
+          if (awaitedClaimId !== undefined && lostClaimId === awaitedClaimId)
+            return { result: { kind: 'lost', id: lostClaimId } };
           const next = {
             ...(cachedResponse && { cached }),
-            lost,
-            running: { id: claimId, owner: leases.owner, at: storeTime },
+            lostClaimId,
+            claim: { id: claimId, owner: leases.owner, takenAt: storeTime },
           };
           return { next, ttlMs: Math.max(ttlMs, claimTtlMs), result: { kind: 'granted' } };
         });
@@ -182,7 +192,7 @@ export function openStoredResponseCache(
         if (step.kind === 'granted') return grantedClaim;
         if (step.kind === 'lost') {
           close();
-          await onLost(step.id);
+          await onProcessDied(step.id);
           return { kind: 'lost' };
         }
         awaitedClaimId = step.id;
@@ -192,7 +202,7 @@ export function openStoredResponseCache(
       // The store failed, so it may or may not contain the claim of this call. Send the request without waiting for
       // other replicas.
       if (!signal.aborted) return grantedClaim;
-      void end();
+      void endClaim();
       throw createAbortError(signal, false);
     }
   };
@@ -225,4 +235,5 @@ type ClaimStep =
   | { kind: 'waits'; id: string; version: string }
   | { kind: 'lost'; id: string };
 
-const withoutClaim = ({ cached, lost }: StoredCall): StoredCall | null => (cached || lost ? { cached, lost } : null);
+const withoutClaim = ({ cached, lostClaimId }: StoredCall): StoredCall | null =>
+  cached || lostClaimId ? { cached, lostClaimId } : null;

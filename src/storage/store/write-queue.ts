@@ -27,29 +27,30 @@ interface WriteQueueOptions {
   /** The memory limit for all writes that wait for a retry, in bytes. */
   maxBytes: number;
   maxDelayMs?: number;
-  /** Calls `run` after a delay. The default is a timer that does not keep the process alive. */
-  runAfter?(delayMs: number, run: () => void): void;
+  /** Calls `callback` after a delay. The default is a timer that does not keep the process alive. */
+  runAfter?(delayMs: number, callback: () => void): void;
 }
 
-const scheduleInBackground = (delayMs: number, run: () => void): void => void setTimeout(run, delayMs).unref();
+const scheduleInBackground = (delayMs: number, callback: () => void): void =>
+  void setTimeout(callback, delayMs).unref();
 
 /**
  * A queue of writes that failed temporarily. The writes wait in memory, up to a limit, and are retried until they
- * succeed. The queue retries them after a delay, and when its owner calls `run`. `runQueueAfterWrites` and
+ * succeed. The queue retries them after a delay, and when its owner calls `retryWrites`. `runQueueAfterWrites` and
  * `runQueueBefore` also start a retry when the store is used.
  */
 export class WriteQueue {
   readonly #pendingWrites = new Set<QueuedWrite>();
   readonly #maxBytes: number;
   readonly #maxDelayMs: number;
-  readonly #runAfter: (delayMs: number, run: () => void) => void;
+  readonly #runAfter: (delayMs: number, callback: () => void) => void;
   #bytes = 0;
   #currentRun: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = firstRetryDelayMs;
   /**
-   * The time until which the queue pauses, by `performance.now()`. During a pause, `runIfDue` retries nothing. The
-   * queue pauses after a run that could not get a lock.
+   * The time until which the queue pauses, by `performance.now()`. During a pause, `retryWritesIfDue` retries
+   * nothing. The queue pauses after a run that could not get a lock.
    */
   #pausedUntil = 0;
 
@@ -63,16 +64,16 @@ export class WriteQueue {
    * Runs a write now, and retries the write later if the store is unavailable or busy. Never rejects. A write may be
    * retried although it has succeeded, so it must be idempotent.
    */
-  async write(work: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
+  async write(performWrite: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
     const { bytes = smallWriteBytes, onGiveUp = () => {} } = options;
     try {
-      await work();
+      await performWrite();
     } catch (error) {
       const maxBytes = bytes > smallWriteBytes ? (1 - smallWriteShare) * this.#maxBytes : this.#maxBytes;
       if (!isTemporary(error) || this.#bytes + bytes > maxBytes) return onGiveUp(error);
       this.#bytes += bytes;
-      this.#pendingWrites.add({ write: work, onGiveUp, bytes });
-      this.#runLater();
+      this.#pendingWrites.add({ write: performWrite, onGiveUp, bytes });
+      this.#scheduleRetry();
     }
   }
 
@@ -80,8 +81,8 @@ export class WriteQueue {
    * Retries the pending writes, the smallest first, until one of them fails. Because of this order, a write that is too
    * large for the store does not block the others.
    */
-  run(): Promise<void> {
-    this.#currentRun ??= this.#runAll().finally(() => {
+  retryWrites(): Promise<void> {
+    this.#currentRun ??= this.#retryAllWrites().finally(() => {
       this.#currentRun = undefined;
     });
     return this.#currentRun;
@@ -91,19 +92,20 @@ export class WriteQueue {
    * Retries the pending writes, if there are any. After a run that could not get a lock, the queue pauses for as long
    * as that run took. Otherwise, every call would wait several seconds for the lock.
    */
-  async runIfDue(): Promise<void> {
-    if (this.#pendingWrites.size > 0 && (this.#currentRun || performance.now() >= this.#pausedUntil)) await this.run();
+  async retryWritesIfDue(): Promise<void> {
+    if (this.#pendingWrites.size > 0 && (this.#currentRun || performance.now() >= this.#pausedUntil))
+      await this.retryWrites();
   }
 
   /**
    * Retries the pending writes in the background. Call this method after a successful write, which shows that the store
    * is available again.
    */
-  onWritten(): void {
-    if (this.#pendingWrites.size > 0 && !this.#currentRun) void this.run();
+  onWriteSucceeded(): void {
+    if (this.#pendingWrites.size > 0 && !this.#currentRun) void this.retryWrites();
   }
 
-  async #runAll(): Promise<void> {
+  async #retryAllWrites(): Promise<void> {
     for (const write of [...this.#pendingWrites].sort((left, right) => left.bytes - right.bytes)) {
       const startedAt = performance.now();
       try {
@@ -112,7 +114,7 @@ export class WriteQueue {
         if (isTemporary(error)) {
           if (isBusy(error)) this.#pausedUntil = 2 * performance.now() - startedAt;
           this.#delayMs = Math.min(2 * this.#delayMs, this.#maxDelayMs);
-          this.#runLater();
+          this.#scheduleRetry();
           return;
         }
         write.onGiveUp(error);
@@ -123,12 +125,12 @@ export class WriteQueue {
     this.#delayMs = firstRetryDelayMs;
   }
 
-  #runLater(): void {
+  #scheduleRetry(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#runAfter(this.#delayMs, () => {
       this.#isScheduled = false;
-      if (this.#pendingWrites.size > 0) void this.run();
+      if (this.#pendingWrites.size > 0) void this.retryWrites();
     });
   }
 }
@@ -137,7 +139,7 @@ export class WriteQueue {
 export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
   const runQueueAfter = async <Reply>(pendingWrite: Promise<Reply>): Promise<Reply> => {
     const reply = await pendingWrite;
-    queue.onWritten();
+    queue.onWriteSucceeded();
     return reply;
   };
   return {
@@ -158,7 +160,7 @@ export function runQueueBefore<Methods extends object>(queue: WriteQueue, method
   const wrappedMethods = Object.entries(methods).map(([name, method]) => [
     name,
     async (...args: unknown[]) => {
-      await queue.runIfDue();
+      await queue.retryWritesIfDue();
       return method(...args);
     },
   ]);
@@ -167,7 +169,7 @@ export function runQueueBefore<Methods extends object>(queue: WriteQueue, method
 
 /** A queue for a store that is always available. It runs each write once and never retries it. */
 export const noQueue: Pick<WriteQueue, 'write'> = {
-  write: async (work, { onGiveUp = () => {} } = {}) => void (await work().catch(onGiveUp)),
+  write: async (performWrite, { onGiveUp = () => {} } = {}) => void (await performWrite().catch(onGiveUp)),
 };
 
 const isBusy = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'busy';

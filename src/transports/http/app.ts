@@ -26,7 +26,7 @@ import {
   validateHost,
   validateHostAndOrigin,
 } from './hosts-and-origins.ts';
-import type { KeyAttempts } from './key-attempts.ts';
+import type { KeyAttemptLimiter } from './key-attempts.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import { createJsonRpcError, refuse } from './refusals.ts';
@@ -46,9 +46,9 @@ export interface HttpOptions {
   /** The host names and origins that requests may use. Requests with any other host or origin are rejected. */
   allowedNames: AllowedNames;
   /** How callers authenticate. In demo mode, no authentication is needed, because all callers share one API key. */
-  callers: Callers | { demo: Credentials };
+  callers: CallerAuthentication | { demo: Credentials };
   /** Serves the pictures of demo ads. Only set in demo mode. */
-  pictures?: ((request: Request) => Promise<Response>) | undefined;
+  serveDemoPicture?: ((request: Request) => Promise<Response>) | undefined;
   /** The origin under which users reach the server from outside, e.g. `https://ads.example.com`. */
   publicUrl?: string | undefined;
   /** Serves exported files. Undefined if results must not contain links to files. */
@@ -56,7 +56,7 @@ export interface HttpOptions {
   limits: WorkLimits;
   metrics?: Metrics | undefined;
   /** Tells whether the store that all replicas share is reachable. Undefined if this server is the only replica. */
-  replicas?: Pick<ReplicaState, 'isUp'> | undefined;
+  replicaState?: Pick<ReplicaState, 'isUp'> | undefined;
   /**
    * Returns `up` if the service responded to the latest call, and `away` if it did not respond. Returns undefined
    * before the first call.
@@ -68,11 +68,11 @@ export interface HttpOptions {
  * The functions that authenticate callers and limit their attempts with unknown API keys. Demo mode needs none of these
  * functions, because all callers share one key.
  */
-interface Callers {
+interface CallerAuthentication {
   /**
    * Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it.
    */
-  keyAttempts: KeyAttempts;
+  keyAttempts: KeyAttemptLimiter;
   getTenantId: GetTenantId;
   getClientAddress: GetClientAddress;
   signIn?: SignIn | undefined;
@@ -86,13 +86,23 @@ interface Callers {
  * each key.
  */
 export function createHttpApp(options: HttpOptions) {
-  const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl, getServiceState } =
-    options;
+  const {
+    catalog,
+    log,
+    metrics,
+    callers,
+    serveDemoPicture,
+    files,
+    replicaState,
+    allowedNames,
+    publicUrl,
+    getServiceState,
+  } = options;
   const signIn = 'keyAttempts' in callers ? callers.signIn : undefined;
   // Any API key may request a list of tools, and a small request can produce a large list. Therefore, only a few lists
   // are in memory at the same time. The queue of waiting requests needs no limit here, because the number of
   // connections is limited.
-  const listSlots = new Semaphore({ maxRunning: 8, workName: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
+  const listSlots = new Semaphore({ maxRunningCalls: 8, workName: 'lists', maxWaitingCalls: Number.POSITIVE_INFINITY });
   const largeBodyReader = createLargeBodyReader();
   const limitedWork = limitWork(catalog, options);
   const serveMcp = serveAllRevisions(limitedWork.catalog, (error) => log.debug('refused', { error: error.message }));
@@ -124,19 +134,20 @@ export function createHttpApp(options: HttpOptions) {
     const serviceState = getServiceState?.();
     return json({
       status: 'ready',
-      ...(replicas && { state: replicas.isUp() ? 'up' : 'away' }),
+      ...(replicaState && { state: replicaState.isUp() ? 'up' : 'away' }),
       ...(serviceState && { service: serviceState }),
     });
   });
   if (metrics) {
     metrics.addCallGauges(() => limitedWork.countCalls());
-    if (replicas) metrics.addStateGauge(replicas.isUp);
+    if (replicaState) metrics.addStateGauge(replicaState.isUp);
     // Allow IP addresses as the host, because Prometheus often knows a replica only by its IP address.
     const validateMetricsHost = validateHost(allowedNames, { allowIpAddresses: true });
     app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateMetricsHost, metrics.servePage);
     app.use('/mcp', metrics.countResponse);
   }
-  if (pictures) app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
+  if (serveDemoPicture)
+    app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => serveDemoPicture(new Request(req.url)));
   if (files) app.all('/files/:link/:name', validateRequest, refuseWhenDraining, serveFiles(files));
   app.use('/mcp', logForbiddenRequests(log), validateRequest, refuseWhenDraining);
   const serveWelcomePage = createWelcomeHandler({
@@ -165,7 +176,7 @@ export function createHttpApp(options: HttpOptions) {
     });
     const length = Number(context.req.header('content-length') ?? 0);
     const maxBytes = isKnown ? maxBodyBytes : maxUnknownCallerBodyBytes;
-    const limit = { type: 'application/json', maxBytes, maxStreamedBytes: maxStreamedBodyBytes };
+    const limit = { requiredMediaType: 'application/json', maxBytes, maxStreamedBytes: maxStreamedBodyBytes };
     const isLarge = length > maxUnknownCallerBodyBytes && length <= limit.maxBytes;
     const bodyResult = await (isLarge
       ? largeBodyReader.read(context, credentials.tenantId, limit, responseSent)
@@ -187,7 +198,7 @@ export function createHttpApp(options: HttpOptions) {
     // Tool calls and resource reads (long requests) have a separate limit in `limitWork`. All other requests wait for
     // one of the few `listSlots`.
     if (isMessage(body) && isLongRequest(body)) return serveRequest();
-    return listSlots.run(address, undefined, () => nextEventLoopTurn().then(serveRequest));
+    return listSlots.runInSlot(address, undefined, () => nextEventLoopTurn().then(serveRequest));
   });
   if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);
   addErrorHandlers(app, log);

@@ -9,7 +9,7 @@ import { Semaphore } from '../../workers/semaphore.ts';
 /** The required media type and the maximum size of a request body. */
 interface BodyLimit {
   /** The required media type of the `Content-Type` header, e.g. `application/json`. */
-  type: string;
+  requiredMediaType: string;
   maxBytes: number;
   /** The maximum size of a body without a `Content-Length` header, in bytes. The default is `maxBytes`. */
   maxStreamedBytes?: number;
@@ -26,12 +26,12 @@ type BodyProblem = { status: 413 | 415 };
  */
 export async function readBody(
   context: Context,
-  { type, maxBytes, maxStreamedBytes = maxBytes }: BodyLimit,
+  { requiredMediaType, maxBytes, maxStreamedBytes = maxBytes }: BodyLimit,
 ): Promise<{ text: string } | BodyProblem> {
   const { raw } = context.req;
   const { headers } = raw;
   const [mediaType = ''] = headers.get('content-type')?.split(';') ?? [];
-  if (mediaType.trim().toLowerCase() !== type) return { status: 415 };
+  if (mediaType.trim().toLowerCase() !== requiredMediaType) return { status: 415 };
   if (Number(headers.get('content-length') ?? 0) > maxBytes) return refuseLargeBody(context);
   // The HTTP parser enforces `Content-Length`, so only the bytes of a chunked body must be counted while they arrive.
   if (!headers.has('transfer-encoding')) return { text: await raw.text().catch(() => '') };
@@ -55,13 +55,10 @@ const [maxServedBodies, maxServedBodiesPerKey] = [8, 2];
 /** How long a large body that has arrived completely may wait to be served, in milliseconds. */
 const maxWaitMs = 20_000;
 
-/**
- * A large request body that is arriving or waiting to be served. `key` is the tenant id of the caller, i.e. a hash of
- * its API key.
- */
+/** A large request body that is arriving or waiting to be served. `tenantId` is a hash of the caller's API key. */
 interface ArrivingBody {
-  key: string;
-  bytes: number;
+  tenantId: string;
+  receivedBytes: number;
   refuse(error: AdLibraryError): void;
 }
 
@@ -75,23 +72,24 @@ interface ArrivingBody {
  */
 export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = maxWaitMs } = {}) {
   const slots = new Semaphore({
-    maxRunning: maxServedBodies,
-    maxRunningPerKey: maxServedBodiesPerKey,
+    maxRunningCalls: maxServedBodies,
+    maxRunningCallsPerKey: maxServedBodiesPerKey,
     // The queue needs no limit, because `maxBytes` and `waitMs` already limit the number of waiting bodies.
-    maxWaiting: Number.POSITIVE_INFINITY,
+    maxWaitingCalls: Number.POSITIVE_INFINITY,
     workName: 'large requests',
   });
   const bodies = new Set<ArrivingBody>();
 
   const refuseLargest = (): void => {
     const bytesByKey = new Map<string, number>();
-    for (const { key, bytes } of bodies) bytesByKey.set(key, (bytesByKey.get(key) ?? 0) + bytes);
+    for (const { tenantId, receivedBytes } of bodies)
+      bytesByKey.set(tenantId, (bytesByKey.get(tenantId) ?? 0) + receivedBytes);
     const total = [...bytesByKey.values()].reduce((sum, bytes) => sum + bytes, 0);
     if (total <= maxBytes) return;
     const [[largestKey] = ['']] = [...bytesByKey].sort(([, left], [, right]) => right - left);
     const [largestBody] = [...bodies]
-      .filter(({ key }) => key === largestKey)
-      .sort((left, right) => right.bytes - left.bytes);
+      .filter(({ tenantId }) => tenantId === largestKey)
+      .sort((left, right) => right.receivedBytes - left.receivedBytes);
     if (largestBody === undefined) return;
     bodies.delete(largestBody);
     largestBody.refuse(createTooManyBodiesError());
@@ -103,11 +101,11 @@ export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = ma
     const refusal = new Promise<never>((_, reject) => {
       refuse = reject;
     });
-    const body: ArrivingBody = { key: tenantId, bytes: 0, refuse };
+    const body: ArrivingBody = { tenantId, receivedBytes: 0, refuse };
     bodies.add(body);
     const onData = (chunk: Buffer) => {
       if (!bodies.has(body)) return;
-      body.bytes += chunk.length;
+      body.receivedBytes += chunk.length;
       refuseLargest();
     };
     incoming.on('data', onData);

@@ -150,7 +150,7 @@ interface FileRequest {
  */
 function createFileReader(bounds?: Partial<LinkBounds>) {
   const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, maxDownloadMs } = { ...defaultBounds, ...bounds };
-  const slots = new Semaphore({ maxRunning: maxLargeFiles, workName: 'files' });
+  const slots = new Semaphore({ maxRunningCalls: maxLargeFiles, workName: 'files' });
   const openFiles = new Map<string, OpenFile>();
 
   const openFile = ({ tenantId, file }: FileRequest): OpenFile => {

@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../../logging/log.ts';
 
 /** Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it. */
-export type KeyAttempts = ReturnType<typeof createKeyAttempts>;
+export type KeyAttemptLimiter = ReturnType<typeof createKeyAttemptLimiter>;
 
-interface KeyAttemptsOptions {
+interface KeyAttemptLimiterOptions {
   /** The maximum number of unknown API keys that an IP address may try per minute. 0 means no limit. */
-  perMinute: number;
+  maxKeysPerMinute: number;
   /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
   /** Returns true if the service recently accepted the API key. `tenantId` is a hash of the key. */
@@ -25,15 +25,15 @@ const maxRememberedKeys = 10_000;
  * Creates the limit on unknown API keys. A key counts as an attempt from its first request until the service accepts
  * the key. The limit therefore also applies to requests that never reach the service.
  */
-export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOptions) {
+export function createKeyAttemptLimiter({ maxKeysPerMinute, now, isKnown }: KeyAttemptLimiterOptions) {
   const addressByUnknownKey = new LRUCache<string, string>({ max: maxRememberedKeys, ...createMinuteExpiry(now) });
   const pendingDecisions = new Map<string, Promise<number | undefined>>();
   const attemptCounter = createMinuteCounter(now);
 
   const decideAdmission = async (tenantId: string, ipAddress: string): Promise<number | undefined> => {
-    if (perMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnown(tenantId))) return undefined;
+    if (maxKeysPerMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnown(tenantId))) return undefined;
     const { count, remainingMs } = attemptCounter.add(ipAddress, 1);
-    if (count > perMinute) {
+    if (count > maxKeysPerMinute) {
       attemptCounter.add(ipAddress, -1);
       return Math.max(1, Math.ceil(remainingMs / 1000));
     }

@@ -31,7 +31,7 @@ interface HttpMcpRequest {
   responseSent: Promise<void>;
 }
 
-type ServeMcpRequest = (call: HttpMcpRequest) => Promise<Response>;
+type ServeMcpRequest = (mcpRequest: HttpMcpRequest) => Promise<Response>;
 
 /**
  * Creates a function that serves MCP requests over HTTP. Each request is passed to the MCP SDK (v1 or v2) that supports
@@ -100,7 +100,7 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     const message = findRequest(body);
     const error = message && findRequestError(requestSchemasV1, message);
     if (error) return createErrorResponse(message, error);
-    const { cancelled, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
+    const { cancellation, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
     // An event stream is returned before the call has ended. For an event stream, this wrapper therefore stops listening
     // for cancellation when the call ends.
@@ -117,7 +117,7 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     await server.connect(transport);
     const pendingResponse = transport.handleRequest(request, { parsedBody: body });
     // When the client cancels the request, close the server, because this aborts the running call.
-    const cancelledResponse = cancelled.then(() => server.close()).then(() => cancelled);
+    const cancelledResponse = cancellation.then(() => server.close()).then(() => cancellation);
     const response = await Promise.race([pendingResponse, cancelledResponse]).catch((error) => {
       stopListening();
       throw error;
@@ -133,7 +133,7 @@ const isEventStream = ({ headers }: Response) => headers.get('content-type') ===
 
 const asksForProgress = (message: JsonRpcMessage, catalog: Catalog): boolean =>
   isToolCall(message) &&
-  catalog.reportsProgress(message.params?.name) &&
+  catalog.canToolReportProgress(message.params?.name) &&
   readProgressToken(message.params?._meta) !== undefined;
 
 /** Returns the JSON-RPC request in a body. Returns undefined if the body contains a notification or a response. */
@@ -141,11 +141,11 @@ const findRequest = (body: unknown): JsonRpcMessage | undefined =>
   isMessage(body) && body.id !== undefined ? body : undefined;
 
 /**
- * Listens for the client to disconnect or to send a cancel notification. The promise `cancelled` then resolves with an
- * error response for the request.
+ * Listens for the client to disconnect or to send a cancel notification. The promise `cancellation` then resolves with
+ * an error response for the request.
  *
  * The caller must call `stopListening` when the request has ended. Until then, the response stays in memory, because it
- * races with the pending promise `cancelled`.
+ * races with the pending promise `cancellation`.
  */
 function listenForCancellation(
   { request, credentials }: HttpMcpRequest,
@@ -154,7 +154,7 @@ function listenForCancellation(
 ) {
   let stopListeningToSignal = () => {};
   let stopListeningToNotices = () => {};
-  const cancelled = new Promise<Response>((resolve) => {
+  const cancellation = new Promise<Response>((resolve) => {
     const cancel = () => resolve(createErrorResponse(message, { code: -32_000, message: 'Cancelled' }));
     request.signal.addEventListener('abort', cancel, { once: true });
     if (request.signal.aborted) cancel();
@@ -162,7 +162,7 @@ function listenForCancellation(
     if (message) stopListeningToNotices = cancellations.listen(credentials.tenantId, message.id, cancel);
   });
   return {
-    cancelled,
+    cancellation,
     stopListening: () => {
       stopListeningToSignal();
       stopListeningToNotices();

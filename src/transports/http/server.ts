@@ -36,7 +36,7 @@ type Handler = (request: Request, environment: object) => Response | Promise<Res
 /** The connection limits in production. Tests use lower limits, which they can reach faster. */
 const defaultBounds: ConnectionBounds = {
   maxConnections: 1024,
-  maxUnreadMs: 60_000,
+  maxResponseReadMs: 60_000,
 };
 
 /** How long the headers of a request may take to arrive, in milliseconds. */
@@ -113,25 +113,25 @@ interface ConnectionBounds {
   /**
    * How long a client may take to read a response, in milliseconds. After this time, the server closes the connection.
    */
-  maxUnreadMs: number;
+  maxResponseReadMs: number;
 }
 
 /** The state of an open TCP connection, to which `limitConnections` applies the limits. */
 interface Connection {
   /** The IP address to which the connection limit applies. Undefined if there is no such limit for this connection. */
-  address: string | undefined;
+  ipAddress: string | undefined;
   /** The number of requests on this connection whose responses are not complete yet. */
-  pendingRequests: number;
+  pendingRequestCount: number;
   /** True after the first request has arrived on this connection. */
   hasBeenUsed: boolean;
   /** Resolves when the response to the last request has been sent. */
-  lastResponse: Promise<void>;
+  lastResponseSent: Promise<void>;
 }
 
 /**
  * Limits the memory that connections can use. The number of connections is limited, both in total and per IP address.
- * Each connection serves one request at a time, and the client must read each response within `maxUnreadMs`. Without
- * these limits, Node would serve all pipelined requests at once and buffer every unread response.
+ * Each connection serves one request at a time, and the client must read each response within `maxResponseReadMs`.
+ * Without these limits, Node would serve all pipelined requests at once and buffer every unread response.
  * @returns a function that closes idle connections, including those that become idle later. Without this function, a
  * closing server would wait for connections that have not sent a request yet.
  */
@@ -140,7 +140,7 @@ function limitConnections(
   serveRequest: (request: IncomingMessage, response: ServerResponse) => unknown,
   {
     maxConnections,
-    maxUnreadMs,
+    maxResponseReadMs,
     getPeerAddress,
     onConnectionRefused,
   }: ConnectionBounds & Pick<ListenOptions, 'getPeerAddress' | 'onConnectionRefused'>,
@@ -156,13 +156,13 @@ function limitConnections(
   const makeRoomForConnection = (ipAddress: string | undefined): boolean => {
     const allConnections = [...connections];
     const addressConnections =
-      ipAddress === undefined ? [] : allConnections.filter(([, connection]) => connection.address === ipAddress);
+      ipAddress === undefined ? [] : allConnections.filter(([, connection]) => connection.ipAddress === ipAddress);
     const isAddressFull = addressConnections.length >= maxConnections / 4;
     if (!isAddressFull && allConnections.length < maxConnections) return true;
     const candidates = isAddressFull ? addressConnections : allConnections;
-    const idleEntry = candidates.find(([, { pendingRequests }]) => pendingRequests === 0);
+    const idleEntry = candidates.find(([, { pendingRequestCount }]) => pendingRequestCount === 0);
     if (idleEntry === undefined) return false;
-    const [idleSocket, { hasBeenUsed, address: idleAddress }] = idleEntry;
+    const [idleSocket, { hasBeenUsed, ipAddress: idleAddress }] = idleEntry;
     idleSocket.destroy();
     connections.delete(idleSocket);
     if (!hasBeenUsed) onConnectionRefused?.(idleAddress);
@@ -170,13 +170,18 @@ function limitConnections(
   };
 
   server.on('connection', (socket) => {
-    const address = getPeerAddress?.(socket.remoteAddress);
-    if (!makeRoomForConnection(address)) {
+    const ipAddress = getPeerAddress?.(socket.remoteAddress);
+    if (!makeRoomForConnection(ipAddress)) {
       socket.destroy();
-      onConnectionRefused?.(address);
+      onConnectionRefused?.(ipAddress);
       return;
     }
-    connections.set(socket, { address, pendingRequests: 0, hasBeenUsed: false, lastResponse: Promise.resolve() });
+    connections.set(socket, {
+      ipAddress,
+      pendingRequestCount: 0,
+      hasBeenUsed: false,
+      lastResponseSent: Promise.resolve(),
+    });
     socket.once('close', () => connections.delete(socket));
   });
 
@@ -186,28 +191,28 @@ function limitConnections(
     // Allow two pending requests, because a client can receive a response and send its next request before this process
     // knows that the response was sent. A client with more pending requests does not wait for responses, so close its
     // connection.
-    if (connection === undefined || connection.pendingRequests > 1) return void socket.destroy();
-    const { lastResponse } = connection;
+    if (connection === undefined || connection.pendingRequestCount > 1) return void socket.destroy();
+    const { lastResponseSent } = connection;
     connection.hasBeenUsed = true;
-    connection.pendingRequests++;
-    connection.lastResponse = new Promise((resolve) => {
+    connection.pendingRequestCount++;
+    connection.lastResponseSent = new Promise((resolve) => {
       response.once('close', () => {
-        connection.pendingRequests--;
-        if (isClosing && connection.pendingRequests === 0) socket.destroy();
+        connection.pendingRequestCount--;
+        if (isClosing && connection.pendingRequestCount === 0) socket.destroy();
         resolve();
       });
     });
-    await lastResponse;
+    await lastResponseSent;
     if (socket.destroyed) return;
     await serveRequest(request, response);
     if (response.closed) return;
-    const unreadTimer = setTimeout(() => socket.destroy(), maxUnreadMs);
+    const unreadTimer = setTimeout(() => socket.destroy(), maxResponseReadMs);
     response.once('close', () => clearTimeout(unreadTimer));
   });
 
   return () => {
     isClosing = true;
-    for (const [socket, { pendingRequests }] of connections) if (pendingRequests === 0) socket.destroy();
+    for (const [socket, { pendingRequestCount }] of connections) if (pendingRequestCount === 0) socket.destroy();
   };
 }
 

@@ -51,7 +51,7 @@ describe('SQL errors', () => {
   });
 
   test('the error about an SQL statement that exceeds the time limit says how to make the statement faster', async () => {
-    const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
+    const hastyPool = new SqlPool({ limits: { maxStatementMs: 300 } });
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
     await expect(hastyPool.query(snapshot, { sql: endless })).rejects.toThrow(
       'The statement was stopped after 0.3 seconds. Filter rows first (WHERE), take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).',

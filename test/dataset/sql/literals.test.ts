@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { isMatchingAdvertiser, readStatementLiterals } from '../../../src/dataset/sql/literals.ts';
 
 const readTexts = (condition: string) =>
-  readStatementLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertisers?.exactValues;
+  readStatementLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertiserCondition?.exactValues;
 
 test('text values in SQL statements are read as SQLite reads them, and comments and quoted names are skipped', () => {
   expect(readTexts("pageName = 'O''Neil' OR pageId IN ('p1', 123456)")).toEqual(["o'neil", 'p1', '123456']);
@@ -35,7 +35,7 @@ test.each([
   "SELECT pageName FROM ads GROUP BY 1 HAVING pageName = 'A'",
   "SELECT 1 FROM ads WHERE pageName = 'A' UNION SELECT 1 FROM ads",
 ])('no advertiser is recognized in the SQL statement "%s", because it may read the ads of any advertiser', (sql) => {
-  expect(readStatementLiterals(sql).advertisers).toBeUndefined();
+  expect(readStatementLiterals(sql).advertiserCondition).toBeUndefined();
 });
 
 interface Row {
@@ -87,9 +87,12 @@ const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
 test('the advertisers that are recognized in an SQL condition include the advertiser of every row that meets it', () => {
   fc.assert(
     fc.property(condition, ({ sql, isMet }) => {
-      const { advertisers } = readStatementLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
+      const { advertiserCondition } = readStatementLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
       for (const row of rows.filter(isMet))
-        expect(advertisers === undefined || isMatchingAdvertiser(advertisers, row), JSON.stringify(row)).toBe(true);
+        expect(
+          advertiserCondition === undefined || isMatchingAdvertiser(advertiserCondition, row),
+          JSON.stringify(row),
+        ).toBe(true);
     }),
     { numRuns: 500 },
   );
@@ -97,17 +100,19 @@ test('the advertisers that are recognized in an SQL condition include the advert
 
 test('an SQL condition on the advertiser is recognized if AND combines it with other conditions', () => {
   for (const { sql } of simpleConditions.slice(0, 4)) {
-    const { advertisers } = readStatementLiterals(
+    const { advertiserCondition } = readStatementLiterals(
       `SELECT 1 FROM ads WHERE days > 3 AND (${sql} OR ${sql}) AND country = 'DE'`,
     );
-    expect(advertisers).toBeDefined();
+    expect(advertiserCondition).toBeDefined();
   }
 });
 
 test('a LIKE pattern on pageName is recognized as a filter for advertisers if its wildcards are only at its ends', () => {
   const includes = (pattern: string, pageName: string) => {
-    const { advertisers } = readStatementLiterals(`SELECT 1 FROM ads WHERE lower(a.pageName) LIKE '${pattern}'`);
-    return advertisers && isMatchingAdvertiser(advertisers, { pageId: null, pageName });
+    const { advertiserCondition } = readStatementLiterals(
+      `SELECT 1 FROM ads WHERE lower(a.pageName) LIKE '${pattern}'`,
+    );
+    return advertiserCondition && isMatchingAdvertiser(advertiserCondition, { pageId: null, pageName });
   };
   expect(['ACME shop', 'The Acme'].map((name) => includes('Acme%', name))).toEqual([true, false]);
   expect(['ACME shop', 'The Acme'].map((name) => includes('%acme', name))).toEqual([false, true]);

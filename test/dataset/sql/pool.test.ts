@@ -48,7 +48,7 @@ test('each API key sees only its own ads in SQL, although all API keys share the
 });
 
 test('an idle SQL worker frees the memory of its tables', async () => {
-  const idlePool = openPool({ idleMs: 1 });
+  const idlePool = openPool({ workerIdleMs: 1 });
   const snapshot = createSnapshot('idle', createAds(3));
   const timesLoaded = async () => {
     await countAds(idlePool, snapshot);
@@ -58,7 +58,7 @@ test('an idle SQL worker frees the memory of its tables', async () => {
 });
 
 test('the pool of SQL workers rejects a dataset whose tables exceed the memory limit and gives the reason', async () => {
-  const small = openPool({ limits: { tableBytes: 4 * 2 ** 20 } });
+  const small = openPool({ limits: { maxTableBytes: 4 * 2 ** 20 } });
   const large = createAds(200).map((ad) => ({ ...ad, body: 'x'.repeat(40_000) }));
   await expect(countAds(small, createSnapshot('large', large))).rejects.toThrow('The dataset takes more than 4 MB');
   const tables = () => {
@@ -71,7 +71,7 @@ test('the pool of SQL workers rejects a dataset whose tables exceed the memory l
 });
 
 test('an SQL statement stops when the caller cancels it, and its tables stay loaded', async () => {
-  const patientPool = openPool({ limits: { statementMs: 60_000 } });
+  const patientPool = openPool({ limits: { maxStatementMs: 60_000 } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(patientPool, snapshot);
   const leave = new AbortController();
@@ -90,7 +90,7 @@ test.each([
   ['the time limit', 500, 'stopped after 0.5 seconds'],
   ['a signal', 60_000, 'left'],
 ])('a new worker replaces the worker of an SQL statement that %s cannot interrupt', async (_, ms, message) => {
-  const hastyPool = openPool({ limits: { statementMs: ms } });
+  const hastyPool = openPool({ limits: { maxStatementMs: ms } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(hastyPool, snapshot);
   const leave = new AbortController();
@@ -102,7 +102,7 @@ test.each([
 });
 
 test('an SQL statement that hangs does not delay the SQL statements of other API keys', async () => {
-  const patientPool = openPool({ limits: { statementMs: 60_000 } });
+  const patientPool = openPool({ limits: { maxStatementMs: 60_000 } });
   const leave = new AbortController();
   const hanging = patientPool.query(createSnapshot('one', createAds(2)), {
     sql: uninterruptible,
@@ -118,7 +118,7 @@ test('an SQL statement that hangs does not delay the SQL statements of other API
 });
 
 test('an SQL statement fails with an internal error if its worker is terminated', async () => {
-  const patientPool = openPool({ limits: { statementMs: 60_000 } });
+  const patientPool = openPool({ limits: { maxStatementMs: 60_000 } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(patientPool, snapshot);
   const running = patientPool.query(snapshot, { sql: `select count(*) from (${endless})` });
@@ -130,7 +130,7 @@ test('an SQL statement fails with an internal error if its worker is terminated'
 test('an SQL export returns all rows in batches and shortens no cell', async () => {
   const snapshot = createSnapshot('exporting', [...createAds(1200), { id: 'z', body: 'y'.repeat(30_000) }]);
   const sql = 'select id, body from ads order by rowid';
-  const exported = await pool.export(snapshot, { sql }, async ({ columns, rows }) => {
+  const exported = await pool.exportRows(snapshot, { sql }, async ({ columns, rows }) => {
     const batches = [];
     for await (const batch of rows) batches.push(batch);
     return { columns, batches };
@@ -139,29 +139,29 @@ test('an SQL export returns all rows in batches and shortens no cell', async () 
   expect(exported.batches.length).toBeGreaterThan(2);
   expect(exported.batches.flat()).toHaveLength(1201);
   expect(exported.batches.at(-1)?.at(-1)).toEqual(['z', 'y'.repeat(30_000)]);
-  const stopped = pool.export(snapshot, { sql }, async ({ rows }) => {
+  const stopped = pool.exportRows(snapshot, { sql }, async ({ rows }) => {
     for await (const _ of rows) throw new Error('the disk is full');
   });
   await expect(stopped).rejects.toThrow('the disk is full');
-  await expect(pool.export(snapshot, { sql: 'pragma table_list' }, drain)).rejects.toThrow('Only a SELECT');
+  await expect(pool.exportRows(snapshot, { sql: 'pragma table_list' }, drain)).rejects.toThrow('Only a SELECT');
   expect(await countAds(pool, snapshot)).toBe(1201);
   expect(snapshot.wanted).toHaveLength(1);
 });
 
 test('an SQL export that never ends is stopped at its time limit', async () => {
-  const hastyPool = openPool({ limits: { exportMs: 100 } });
-  const exported = hastyPool.export(createSnapshot('tenant', []), { sql: endless }, drain);
+  const hastyPool = openPool({ limits: { maxExportMs: 100 } });
+  const exported = hastyPool.exportRows(createSnapshot('tenant', []), { sql: endless }, drain);
   await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
 });
 
 test('an SQL export frees its slot if the pool of SQL workers terminates its worker', async () => {
-  const hastyPool = openPool({ limits: { statementMs: 500 } });
+  const hastyPool = openPool({ limits: { maxStatementMs: 500 } });
   // The second batch of rows takes longer than the time limit.
   const slow = "instr(zeroblob(900000), cast(zeroblob(450000 + x) || x'01' as blob))";
   const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 900)
     select case when x < 700 then x else ${slow} end from n`;
   for (let time = 0; time < 3; time++)
-    await expect(hastyPool.export(createSnapshot('tenant', createAds(2)), { sql }, drain)).rejects.toThrow(
+    await expect(hastyPool.exportRows(createSnapshot('tenant', createAds(2)), { sql }, drain)).rejects.toThrow(
       'after 0.5 seconds',
     );
   const snapshots = [createSnapshot('one', createAds(1)), createSnapshot('two', createAds(2))];
@@ -177,12 +177,16 @@ test('SQL statements of other API keys run even while more exports than workers 
   let batches = 0;
   const exports = Array.from({ length: 5 }, (_, index) =>
     patientPool
-      .export(createSnapshot(`exporting ${index}`, []), { sql: endless, signal: leave.signal }, async ({ rows }) => {
-        for await (const _ of rows) {
-          startGates[index]?.open();
-          batches++;
-        }
-      })
+      .exportRows(
+        createSnapshot(`exporting ${index}`, []),
+        { sql: endless, signal: leave.signal },
+        async ({ rows }) => {
+          for await (const _ of rows) {
+            startGates[index]?.open();
+            batches++;
+          }
+        },
+      )
       .catch((error) => error),
   );
   await Promise.all(startGates.map(({ opened }) => opened));
@@ -197,7 +201,7 @@ test('SQL statements of other API keys run even while more exports than workers 
 
 test('a user can query the stored ads while an export of the same ads runs', async () => {
   const first = createSnapshot('both', createAds(1200));
-  const ids = await pool.export(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
+  const ids = await pool.exportRows(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
     const seenIds: unknown[] = [];
     for await (const batch of rows) {
       seenIds.push(...batch.flat());

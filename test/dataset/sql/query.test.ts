@@ -36,7 +36,7 @@ describe('The SQL operator REGEXP', () => {
   });
 
   test('a slow search with the SQL operator REGEXP stops at the time limit of the statement', async () => {
-    const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
+    const hastyPool = new SqlPool({ limits: { maxStatementMs: 300 } });
     const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
     const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
     await expect(hastyPool.query(snapshot, { sql })).rejects.toThrow('was stopped after');

@@ -19,7 +19,7 @@ function startLibraryCommand(args: string[], { input = '' } = {}) {
   };
   const writeStderr = writeTo('err');
   const job = readCommand(['library', ...args], '1.2.3', writeStderr) as ParsedLibraryCommand;
-  const config = readConfig({}, job.flags, { command: job.name });
+  const config = readConfig({}, job.flags, { commandName: job.name });
   const exitCode = runLibrary(job, {
     config,
     log: createLog(config.logLevel, writeStderr),
@@ -29,8 +29,8 @@ function startLibraryCommand(args: string[], { input = '' } = {}) {
     writeToStderr: writeStderr,
     printStatus: (_level, message) => writeStderr(`ad-library-mcp: ${message}\n`),
     printReport: (_level, text) => writeStderr(`${text}\n`),
-    isTerminal: false,
-    stopRequested: () => stopRequest.opened,
+    canShowProgress: false,
+    waitForStopSignal: () => stopRequest.opened,
     drainMs: 200,
   });
   return { output, exitCode, end: stopRequest.open };

@@ -11,7 +11,7 @@ test('a late reply from the shared store does not replace a newer document in th
     const [answer] = await Promise.all([store.readDocument(...args), arrives]);
     return answer;
   };
-  const options = { encryption: noEncryption, processNow: () => performance.now(), wait };
+  const options = { encryption: noEncryption, getProcessTime: () => performance.now(), wait };
   const documents = new Documents({
     ...options,
     store: { readDocument, swapDocument: (...args) => store.swapDocument(...args) },

@@ -17,8 +17,8 @@ import { exportFile, testExports } from '../exports-suite.ts';
 import { testUserRecords } from '../user-records-suite.ts';
 
 const answer = {
-  value: { id: '1' },
-  raw: { id: '1' },
+  validatedBody: { id: '1' },
+  rawBody: { id: '1' },
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 const group = 'a group';
@@ -110,11 +110,14 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     const state = replica.state({ ttlMs, now: Date.now, monotonicNow: Date.now });
     const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
     const claim = (signal = createSignalWithoutAbort()) =>
-      state.responseCache.claim(createCall('t', signal), adAnswerName, { onLost: async () => {} });
-    const readCachedAnswer = async () => (await state.responseCache.get('t', adAnswerName))?.response.raw;
+      state.responseCache.claim(createCall('t', signal), adAnswerName, { onProcessDied: async () => {} });
+    const readCachedAnswer = async () => (await state.responseCache.get('t', adAnswerName))?.response.rawBody;
     /** Caches a new response, even if one is already cached. */
-    const cacheAnswerOf = async (raw: unknown) =>
-      (await claimCall(state.responseCache, adAnswerName)).put({ response: { ...answer, raw }, arrivedAt: Date.now() });
+    const cacheAnswerOf = async (rawBody: unknown) =>
+      (await claimCall(state.responseCache, adAnswerName)).cacheResponse({
+        response: { ...answer, rawBody },
+        arrivedAt: Date.now(),
+      });
     const isListCached = async () => {
       const list = await state.responseCache.resolveName('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
       return list !== undefined && (await state.responseCache.get('t', list)) !== undefined;
@@ -185,7 +188,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       await one.keys.add('t');
       expect(await other.keys.has('t')).toBe(true);
 
-      await one.during(fault, () => claim.end());
+      await one.during(fault, () => claim.endClaim());
       await one.during(fault, async () => {
         const dataset = await one.dataset();
         await expect(addAds(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
@@ -226,12 +229,12 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   test('if several replicas make the same call, one sends it to the API and the others get its response', async () => {
     const [one, other] = await startTwoReplicas();
     const claim = await claimCall(one.responseCache, adAnswerName);
-    const fresh = { after: Date.now() - 1, onLost: async () => {} };
+    const fresh = { arrivedAfter: Date.now() - 1, onProcessDied: async () => {} };
     const waiting = [other.claim(), other.responseCache.claim(createCall(), adAnswerName, fresh)];
     await wait(10);
-    await claim.put({ response: answer, arrivedAt: Date.now() });
+    await claim.cacheResponse({ response: answer, arrivedAt: Date.now() });
     for (const each of await Promise.all(waiting))
-      expect(each).toMatchObject({ kind: 'cached', cachedResponse: { response: { raw: answer.raw } } });
+      expect(each).toMatchObject({ kind: 'cached', cachedResponse: { response: { rawBody: answer.rawBody } } });
     await other.store({ id: '1', is: 'fresh' });
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
@@ -240,10 +243,10 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     const [one, other] = await startTwoReplicas();
     const unheard = await one.during('answers are lost', () => one.claim());
     const waiting = other.claim();
-    if (unheard.kind === 'granted') await unheard.end();
+    if (unheard.kind === 'granted') await unheard.endClaim();
     const next = await waiting;
     if (next.kind !== 'granted') throw new Error(next.kind);
-    await next.end();
+    await next.endClaim();
     const caller = new AbortController();
     await one.during('answers are lost', async () => {
       const claim = one.claim(caller.signal);
@@ -254,8 +257,8 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   });
 
   test.each([
-    ['the store is nearly full', { isNearlyFull: true }, answer.raw],
-    ['the store is unreachable', { state: 'away' as const }, answer.raw],
+    ['the store is nearly full', { isNearlyFull: true }, answer.rawBody],
+    ['the store is unreachable', { state: 'away' as const }, answer.rawBody],
     ['the answer is nested too deep', {}, tooDeep],
   ])('a response is cached only by the replica that received it if %s', async (_, problem, raw) => {
     const [one, other] = await startTwoReplicas();
@@ -274,7 +277,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     await other.store({ id: '1', is: 'after' });
     for (const { find } of [one, other]) expect(await find()).toEqual({ id: '1', is: 'after' });
     await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
-    expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
+    expect(await one.ledger.read('t')).toMatchObject({ spentCredits: 1 });
   });
 
   test('a call that the client cancels while it waits for a slot fails as busy', async () => {
@@ -292,7 +295,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
 
   test('the credit reservations of a replica that was killed stay until the deadline of its call', async () => {
     const [dead, living] = await startTwoReplicas();
-    const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, ifLost: 4 };
+    const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, creditsIfLost: 4 };
     await dead.slots.acquire('a question', createSignalWithoutAbort());
     await claimCall(dead.responseCache, adAnswerName);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
@@ -301,12 +304,12 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     const isTaken = living.slots.acquire('a question', AbortSignal.timeout(50));
     await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
     await expect(living.claim(AbortSignal.timeout(50))).rejects.toThrow();
-    expect(await living.ledger.read('t')).toMatchObject({ reserved: 10, uncertain: 0 });
+    expect(await living.ledger.read('t')).toMatchObject({ reservedCredits: 10, uncertainCredits: 0 });
 
     living.network.clockOffsetMs = callTimeoutMs + 11_000;
     (await living.slots.acquire('a question', createSignalWithoutAbort()))();
     expect(await living.claim()).toMatchObject({ kind: 'lost' });
-    expect(await living.ledger.read('t')).toMatchObject({ reserved: 0, uncertain: 4 });
+    expect(await living.ledger.read('t')).toMatchObject({ reservedCredits: 0, uncertainCredits: 4 });
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
@@ -319,13 +322,13 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         atLeast: 5,
         isPaid: true,
         maxPrice: 5,
-        ifLost: 5,
+        creditsIfLost: 5,
       })),
     );
     other.network.clockOffsetMs = callTimeoutMs + 11_000;
-    expect(await other.ledger.read('t')).toMatchObject({ uncertain: 5 });
+    expect(await other.ledger.read('t')).toMatchObject({ uncertainCredits: 5 });
     await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidResponse: true }, lease);
-    expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
+    expect(await other.ledger.read('t')).toMatchObject({ spentCredits: 3, uncertainCredits: 0, reservedCredits: 0 });
   });
 
   test('all replicas accept an API key for 15 minutes after the API has accepted the key', async () => {
@@ -373,10 +376,10 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await readIds(await one.dataset())).toHaveLength(100);
       one.network.isNearlyFull = true;
       await addAds(await one.dataset(), 100, { id: 'last' });
-      const { ads, evicted } = await (await one.dataset()).readContents();
+      const { ads, evictedCounts } = await (await one.dataset()).readContents();
       expect(ads.length).toBeLessThan(90);
       expect(ads.at(-1)?.id).toBe('last');
-      expect(ads.length + evicted.ads).toBe(101);
+      expect(ads.length + evictedCounts.ads).toBe(101);
       expect(one.warned).toContain('the shared state is nearly full: less data is stored for each key');
     });
 
@@ -413,7 +416,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         // The full queue still accepts the settlement, because it reserves memory for small writes.
         await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
       });
-      await expect.poll(() => one.ledger.read('t')).toMatchObject({ spent: 1 });
+      await expect.poll(() => one.ledger.read('t')).toMatchObject({ spentCredits: 1 });
     });
   }
 
@@ -430,7 +433,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       );
       await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
       one.network.state = fault;
-      await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
+      await expect.poll(() => other.ledger.read('t')).toMatchObject({ spentCredits: 1 });
       await expect.poll(async () => readIds(await other.dataset('u'))).toEqual(['y']);
       expect(await readIds(await other.dataset())).toEqual([]);
       one.network.state = 'fine';
@@ -440,7 +443,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
 
   test("a cached response expires if the clock of the shared store jumps past the response's lifetime", async () => {
     const { find, network, store } = await startReplica();
-    await store(answer.raw);
+    await store(answer.rawBody);
     for (const [ahead, isFound] of [
       [1000 - ttlMs, true],
       [-ttlMs - 1000, false],

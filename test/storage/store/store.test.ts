@@ -85,7 +85,7 @@ describeEveryStore(
       const store = await open();
       const name = newKey();
       expect(await store.readItemsSince(name, 0)).toBeUndefined();
-      const ids = Array.from({ length: 2.5 * chunkLimits.items }, (_, at) => `i${at}`);
+      const ids = Array.from({ length: 2.5 * chunkLimits.maxItems }, (_, at) => `i${at}`);
       await store.putItems(
         name,
         ids.map((id) => ({ id, expectedSequenceNumber: 0, body: bytes(id) })),
@@ -100,8 +100,8 @@ describeEveryStore(
       const last = chunks.at(-1)?.items.at(-1)?.sequenceNumber ?? 0;
       expect(await store.readItemsSince(name, last)).toMatchObject({
         items: [],
-        isLast: true,
-        evictedThrough: 0,
+        isLastChunk: true,
+        lastEvictedSequenceNumber: 0,
         evictedCounts: {},
       });
     });
@@ -216,9 +216,14 @@ describeEveryStore(
                 });
                 const refused = await each.putItems(name, changes, { ttlMs: minute, maxBytes: 60 });
                 const chunk = await each.readItemsSince(name, 0);
-                const { items = [], evictedThrough: floor = 0, evictedCounts: gone, isLast } = chunk ?? {};
+                const {
+                  items = [],
+                  lastEvictedSequenceNumber: floor = 0,
+                  evictedCounts: gone,
+                  isLastChunk,
+                } = chunk ?? {};
                 const isFloorBelow = floor < (items[0]?.sequenceNumber ?? Number.POSITIVE_INFINITY);
-                return [refused, items.map(({ id, body }) => [id, body]), { gone, isLast, isFloorBelow }];
+                return [refused, items.map(({ id, body }) => [id, body]), { gone, isLast: isLastChunk, isFloorBelow }];
               }
             });
             const [real, expected] = await Promise.all(after);
@@ -238,7 +243,7 @@ async function readAllSince(store: Store, name: string, after: number) {
     const chunk = await store.readItemsSince(name, last);
     if (chunk === undefined) return chunks;
     chunks.push(chunk);
-    if (chunk.isLast) return chunks;
+    if (chunk.isLastChunk) return chunks;
     last = chunk.items.at(-1)?.sequenceNumber ?? 0;
   }
 }

@@ -64,7 +64,7 @@ test('an HTTP connection is closed if more than one pipelined request waits on i
 test('an HTTP connection is closed if its client does not read the response', async () => {
   let startedRequests = 0;
   const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++startedRequests}${large}` : 'small');
-  const { open } = await serve(handler, { bounds: { maxUnreadMs: 300, maxConnections: 1 } });
+  const { open } = await serve(handler, { bounds: { maxResponseReadMs: 300, maxConnections: 1 } });
   const { socket, closed } = open();
   socket.pause();
   socket.write(get('/large').repeat(2));

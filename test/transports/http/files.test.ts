@@ -141,7 +141,7 @@ describe('Downloads by slow clients', () => {
         reads.push(link);
         return bytes;
       };
-      const fileFields = { uri: '', name, mimeType: 'text/csv', bytes: bytes.length, at: 0, ttlMs: 1 };
+      const fileFields = { uri: '', name, mimeType: 'text/csv', bytes: bytes.length, createdAt: 0, ttlMs: 1 };
       return { tenantId: link.split('-')[0] ?? '', file: { ...fileFields, readContent } };
     };
     const app = new Hono().all(

@@ -60,7 +60,7 @@ test('a large request is rejected as busy if all upload slots are in use', {
 async function serveBodies() {
   const bodies = createLargeBodyReader({ maxBytes: 400_000, waitMs: 200 });
   const gate = createGate();
-  const limit = { type: 'application/json', maxBytes: 1024 * 1024 };
+  const limit = { requiredMediaType: 'application/json', maxBytes: 1024 * 1024 };
   const app = new Hono();
   app.post('/mcp', async (context) => {
     const key = context.req.header('authorization') ?? '';

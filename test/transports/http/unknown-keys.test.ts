@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'vitest';
 import { createMemoryAcceptedKeys } from '../../../src/storage/keys.ts';
-import { createKeyAttempts } from '../../../src/transports/http/key-attempts.ts';
+import { createKeyAttemptLimiter } from '../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { deriveUuid } from '../../support/derive-uuid.ts';
 import { type Behaviour, documentedResponse, errorResponse, json } from '../../support/faulty-upstream.ts';
@@ -169,7 +169,7 @@ test('the server remembers for 15 minutes that the API has accepted an API key',
 test('the server remembers at most 10,000 IP addresses and 10,000 API keys for its attempt limit', async () => {
   const now = () => 1_000_000;
   const { add, has } = createMemoryAcceptedKeys(now);
-  const keys = createKeyAttempts({ perMinute: 1, now, isKnown: has });
+  const keys = createKeyAttemptLimiter({ maxKeysPerMinute: 1, now, isKnown: has });
   await add('first');
   await keys.admit('guess', 'first');
   expect(await keys.admit('another', 'first')).toBeGreaterThan(0);

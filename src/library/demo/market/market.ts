@@ -10,16 +10,16 @@ import phraseTable from './phrases.json' with { type: 'json' };
  * later.
  */
 
-type Product = { name: string; price: number; createdAt: number };
+type Product = { name: string; price: number; createdAtMs: number };
 
 type Campaign = {
   advertiser: Advertiser;
   product: Product;
   angle: Angle;
   /** The start of the campaign, in Unix milliseconds. */
-  startedAt: number;
+  startedAtMs: number;
   /** The success of the campaign, from 0 to 1. Ads of successful campaigns run longer and have more duplicates. */
-  strength: number;
+  successScore: number;
   /**
    * The values of the placeholders `{thousands}` and `{tries}` in ad texts, e.g. 40 `thousands` in "Over 40,000 people
    * chose this product". All ads of the campaign claim the same numbers.
@@ -28,31 +28,33 @@ type Campaign = {
 };
 
 /** The context of the generator: a source of random numbers, and the start of the current day in Unix milliseconds. */
-type MarketContext = { random: SeededRandom; today: number };
+type MarketContext = { random: SeededRandom; todayStartMs: number };
 
 /** A fictional advertiser page with all its ads. */
 export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
 /**
  * Generates all advertisers with their ads.
- * @param now the current time in Unix milliseconds; the dates of the ads depend on the day, but not on the time of day
+ * @param nowMs the current time in Unix milliseconds; the dates of the ads depend on the day, but not on the time of day
  */
-export function* makeMarket(random: SeededRandom, now: number): Generator<DemoAdvertiser> {
-  for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);
+export function* makeMarket(random: SeededRandom, nowMs: number): Generator<DemoAdvertiser> {
+  for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, nowMs);
 }
 
 /**
  * Generates an advertiser page and its ads. The result depends only on the advertiser, the state of `random` and the
  * day.
  */
-export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoAdvertiser {
-  const market = { random, today: Math.floor(now / dayMs) * dayMs };
+export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, nowMs: number): DemoAdvertiser {
+  const market = { random, todayStartMs: Math.floor(nowMs / dayMs) * dayMs };
   const pageId = random.uuid();
   const products = advertiser.products.map((product) => makeProduct(market, product));
   const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
   const ads = campaigns
     .flatMap((campaign) => makeAds(market, campaign, pageId))
-    .map((ad, index) => (advertiser.gap ? { ...ad, ...gapSimulators[advertiser.gap](ad, index, market.today) } : ad));
+    .map((ad, index) =>
+      advertiser.gap ? { ...ad, ...gapSimulators[advertiser.gap](ad, index, market.todayStartMs) } : ad,
+    );
   for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
   return { page: makePage(market, advertiser, pageId, ads), ads };
 }
@@ -61,13 +63,13 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
  * Functions that simulate missing data, so that the demo shows how tools report missing data. Each function returns the
  * fields of an ad that it changes.
  */
-const gapSimulators: Record<DataGap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
+const gapSimulators: Record<DataGap, (ad: Ad, adIndex: number, todayStartMs: number) => Partial<Ad>> = {
   /**
    * The service has seen the ads of this advertiser on only one day. All ads were running on that day, and nobody knows
    * when they ended.
    */
-  seenOnOneDay({ startedAt }, _, today) {
-    const lastSeenAt = toIsoDate(today - daysSinceLastSeen * dayMs);
+  seenOnOneDay({ startedAt }, _, todayStartMs) {
+    const lastSeenAt = toIsoDate(todayStartMs - daysSinceLastSeen * dayMs);
     const hadStarted = typeof startedAt === 'string' && startedAt < lastSeenAt;
     return { startedAt: hadStarted ? startedAt : lastSeenAt, lastSeenAt, endDate: null };
   },
@@ -75,66 +77,68 @@ const gapSimulators: Record<DataGap, (ad: Ad, index: number, today: number) => P
    * Every second ad has a template such as `{{product.name}}` as its text. The ad network replaces the template with a
    * product for each viewer, but ad libraries show only the template.
    */
-  placeholders: (_, index) => (index % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
+  placeholders: (_, adIndex) => (adIndex % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
   /** Only every third ad states its countries. The countries of all other ads are unknown. */
-  someCountries: (_, index) => (index % 3 === 0 ? {} : { countries: undefined }),
+  someCountries: (_, adIndex) => (adIndex % 3 === 0 ? {} : { countries: undefined }),
 };
 
 const daysSinceLastSeen = 40;
 
-const makeProduct = ({ random, today }: MarketContext, product: Advertiser['products'][number]): Product => ({
+const makeProduct = ({ random, todayStartMs }: MarketContext, product: Advertiser['products'][number]): Product => ({
   ...product,
-  createdAt: today - random.between(150, 1100) * dayMs,
+  createdAtMs: todayStartMs - random.between(150, 1100) * dayMs,
 });
 
 /** Generates an advertising campaign for one of the products. The campaign starts after the product was created. */
-function makeCampaign({ random, today }: MarketContext, advertiser: Advertiser, products: Product[]): Campaign {
+function makeCampaign({ random, todayStartMs }: MarketContext, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
-  const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
+  const maxDaysAgo = Math.min(540 * dayMs, todayStartMs - product.createdAtMs) / dayMs;
   return {
     advertiser,
     product,
     angle: random.pick(angles),
-    startedAt: today - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * dayMs,
-    strength: random.next() ** 2,
+    startedAtMs: todayStartMs - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * dayMs,
+    successScore: random.next() ** 2,
     claims: { thousands: random.between(11, 94), tries: random.between(12, 48) },
   };
 }
 
 function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[] {
-  const { random, today } = market;
+  const { random, todayStartMs } = market;
   const variantCount = random.between(2, 6);
   return Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
     // The variants of a campaign start at different times, over several weeks. The `filter` call below removes variants
     // that start in the future.
-    const variantStartedAt = campaign.startedAt + random.between(0, variantIndex * 4) * dayMs;
-    const firstRun = makeAdRun(market, campaign, variantStartedAt);
-    const secondStartedAt =
-      firstRun.endedAt === null ? Number.POSITIVE_INFINITY : firstRun.endedAt + random.between(30, 120) * dayMs;
+    const variantStartedAtMs = campaign.startedAtMs + random.between(0, variantIndex * 4) * dayMs;
+    const firstRun = makeAdRun(market, campaign, variantStartedAtMs);
+    const secondStartedAtMs =
+      firstRun.endedAtMs === null ? Number.POSITIVE_INFINITY : firstRun.endedAtMs + random.between(30, 120) * dayMs;
     const runs =
-      campaign.strength > 0.5 && secondStartedAt < today
-        ? [firstRun, makeAdRun(market, campaign, secondStartedAt)]
+      campaign.successScore > 0.5 && secondStartedAtMs < todayStartMs
+        ? [firstRun, makeAdRun(market, campaign, secondStartedAtMs)]
         : [firstRun];
-    return runs.filter((run) => run.startedAt <= today).map((run) => makeAd(market, campaign, pageId, creative, run));
+    return runs
+      .filter((run) => run.startedAtMs <= todayStartMs)
+      .map((run) => makeAd(market, campaign, pageId, creative, run));
   }).flat();
 }
 
 /**
- * A period in which an ad ran. Times are in Unix milliseconds. `endedAt` is null while the ad is running. `performance`
+ * A period in which an ad ran. Times are in Unix milliseconds. `endedAtMs` is null while the ad is running. `performance`
  * is a number from 0 to 1.
  */
-type AdRun = { startedAt: number; endedAt: number | null; durationDays: number; performance: number };
+type AdRun = { startedAtMs: number; endedAtMs: number | null; durationDays: number; performance: number };
 
-function makeAdRun({ random, today }: MarketContext, { strength }: Campaign, startedAt: number): AdRun {
-  const performance = Math.min(1, Math.max(0, strength + (random.next() - 0.5) / 3));
+function makeAdRun({ random, todayStartMs }: MarketContext, { successScore }: Campaign, startedAtMs: number): AdRun {
+  const performance = Math.min(1, Math.max(0, successScore + (random.next() - 0.5) / 3));
   const plannedDays = 2 + Math.floor(performance ** 2 * 240 + random.between(1, 14));
-  const plannedEnd = startedAt + plannedDays * dayMs;
-  const isRunning = plannedEnd >= today;
+  const plannedEndMs = startedAtMs + plannedDays * dayMs;
+  const isRunning = plannedEndMs >= todayStartMs;
   return {
-    startedAt,
-    endedAt: isRunning ? null : plannedEnd,
-    durationDays: isRunning ? (today - startedAt) / dayMs : plannedDays,
+    startedAtMs,
+    endedAtMs: isRunning ? null : plannedEndMs,
+    durationDays: isRunning ? (todayStartMs - startedAtMs) / dayMs : plannedDays,
     performance,
   };
 }
@@ -179,13 +183,13 @@ function fillPlaceholders(phrase: string, placeholderValues: Record<string, stri
 const capitalize = (text: string) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
 
 function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creative: Creative, run: AdRun): Ad {
-  const { random, today } = market;
+  const { random, todayStartMs } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
   // Add tracking parameters only to links of successful campaigns, so that the demo has links with and without
   // parameters.
   const trackingQuery = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
-  const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? trackingQuery : ''}`;
+  const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.successScore > 0.3 ? trackingQuery : ''}`;
   const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
   const ad: Ad & { countries: string[] } = {
     id,
@@ -196,12 +200,12 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
     linkDescription: creative.linkDescription,
     productTitle: capitalize(product.name),
     productPrice: product.price,
-    productCreatedAt: toIsoDate(product.createdAt),
+    productCreatedAt: toIsoDate(product.createdAtMs),
     offerLink,
     displayUrl: advertiser.domain,
-    startedAt: toIsoDate(run.startedAt),
-    lastSeenAt: toIsoDate(run.endedAt ?? today),
-    endDate: run.endedAt === null ? null : toIsoDate(run.endedAt),
+    startedAt: toIsoDate(run.startedAtMs),
+    lastSeenAt: toIsoDate(run.endedAtMs ?? todayStartMs),
+    endDate: run.endedAtMs === null ? null : toIsoDate(run.endedAtMs),
     ...estimateFigures(market, advertiser, run),
     isStorePlatformBestSeller: run.performance > 0.8,
     ctaType: creative.callToAction,
@@ -231,16 +235,16 @@ const roundEstimate = (estimate: number) => Number(estimate.toPrecision(2));
 const roundAmount = (amount: number) => Math.max(1, Math.round(roundEstimate(amount)));
 
 function estimateFigures(
-  { random, today }: MarketContext,
+  { random, todayStartMs }: MarketContext,
   { countries }: Advertiser,
-  { durationDays, performance, startedAt }: AdRun,
+  { durationDays, performance, startedAtMs }: AdRun,
 ) {
   const reach = roundEstimate(
     (durationDays + 1) * (1_500 + performance * 6_000) * (0.6 + random.next()) * countries.length,
   );
   const spend = reach * (0.006 + random.next() * 0.006);
   const revenue = spend * (0.4 + performance * 3);
-  const isRecent = (today - startedAt) / dayMs < 30;
+  const isRecent = (todayStartMs - startedAtMs) / dayMs < 30;
   return {
     duplicates: 1 + Math.floor(performance ** 3 * 40 * random.next()),
     trendPublic: Math.round((isRecent ? 40 : 0) + performance * 60 * random.next()),
@@ -269,9 +273,9 @@ function makeCard({ advertiser, product }: Campaign, creative: Creative, link: s
  * because the demo has no video files.
  */
 function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
-  const makeAsset = (type: string, { name, ...size }: Picture, nr: number | null) => ({
+  const makeAsset = (type: string, { name, ...size }: Picture, cardNumber: number | null) => ({
     ...{ type, url: getPictureUrl({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
-    ...{ ...size, nr },
+    ...{ ...size, nr: cardNumber },
   });
   const stillPicture = makeAsset('THUMB', getProductPicture(advertiser, product.name, selectPictureKind(ad)), 0);
   const logo = makeAsset('PA_PP', { name: `${getBrand(advertiser)}-logo`, width: 160, height: 160 }, null);
@@ -292,7 +296,7 @@ function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campai
 
 const findStillUrl = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
 
-function makePage({ random, today }: MarketContext, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
+function makePage({ random, todayStartMs }: MarketContext, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
   const totalDuplicates = ads.reduce((sum, ad) => sum + (ad.duplicates ?? 0), 0);
   const computeAverage = (key: 'trendPublic' | 'performancePublic') =>
     roundEstimate(ads.reduce((sum, ad) => sum + (ad[key] ?? 0), 0) / ads.length);
@@ -310,8 +314,8 @@ function makePage({ random, today }: MarketContext, advertiser: Advertiser, page
     audienceReach: ads.reduce((sum, ad) => sum + (ad.audienceReach ?? 0), 0),
     trend: computeAverage('trendPublic'),
     performance: computeAverage('performancePublic'),
-    pageCreatedAt: toIsoDate(today - random.between(200, 3000) * dayMs),
-    createdAt: toIsoDate(today - random.between(20, 199) * dayMs),
+    pageCreatedAt: toIsoDate(todayStartMs - random.between(200, 3000) * dayMs),
+    createdAt: toIsoDate(todayStartMs - random.between(20, 199) * dayMs),
     detailsEstimated: random.chance(0.3),
     technologySlugs: random.sample(technologies, random.between(2, 5)),
     countries: advertiser.countries,

@@ -15,7 +15,7 @@ const additionalFields = [
 export const apiFormat: ImportFormat = {
   name: 'api',
   title: 'ads and pages in the shapes of the API',
-  description: 'docs/archive.md',
+  documentation: 'docs/archive.md',
   layouts: ['json'],
   keysByField: Object.fromEntries(
     [...Object.keys({ ...Ad.shape, ...Page.shape }), ...additionalFields].map((field) => [

@@ -72,12 +72,12 @@ export function parseObjects(sourceValue: unknown, keyName: string, parser: Colu
  * @throws Error if the value is not a list of objects
  */
 export function parseEachObject<ParsedObject>(
-  value: unknown,
+  sourceValue: unknown,
   keyName: string,
   parser: ColumnValueParser,
   parseObject: (item: JsonObject) => ParsedObject | undefined,
 ): ParsedObject[] | undefined {
-  const entries = parseObjects(value, keyName, parser).flatMap((item) => {
+  const entries = parseObjects(sourceValue, keyName, parser).flatMap((item) => {
     try {
       return parseObject(item) ?? [];
     } catch (error) {

@@ -43,12 +43,12 @@ export const listKeysByField = (
  * Returns a field name for each of several keys that have no field in the API. The field name is the key in camel case,
  * e.g. `pageLikeCount` for `page_like_count`, and the import stores the value under this name.
  */
-export const listCamelCaseFields = (keyNames: string): Record<string, readonly string[]> =>
+export const listCamelCaseFields = (spaceSeparatedKeys: string): Record<string, readonly string[]> =>
   Object.fromEntries(
-    keyNames
+    spaceSeparatedKeys
       .trim()
       .split(/\s+/)
-      .map((name) => [toCamelCase(name), [normalizeKey(name)]]),
+      .map((keyName) => [toCamelCase(keyName), [normalizeKey(keyName)]]),
   );
 
 /** Reads the fields of an ad from an imported record, and collects them in the property `ad`. */

@@ -10,21 +10,21 @@ import { SourceRecord } from './source-record.ts';
  * without separators.
  */
 export interface MediaKeys {
-  videos: readonly string[];
-  pictures: readonly string[];
+  videoKeys: readonly string[];
+  pictureKeys: readonly string[];
   /** Keys for the preview images of the videos. The images are in the same order as the videos. */
-  previews?: readonly string[];
+  previewKeys?: readonly string[];
   /** Keys for the profile picture of the advertiser, which does not belong to the ad. */
-  profilePictures?: readonly string[];
+  profilePictureKeys?: readonly string[];
 }
 
 /** Returns all keys that contain media. An import format puts them into its `keysByField`. */
-export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures = [] }: MediaKeys): string[] => [
-  ...videos,
-  ...pictures,
-  ...previews,
-  ...profilePictures,
-];
+export const listMediaKeys = ({
+  videoKeys,
+  pictureKeys,
+  previewKeys = [],
+  profilePictureKeys = [],
+}: MediaKeys): string[] => [...videoKeys, ...pictureKeys, ...previewKeys, ...profilePictureKeys];
 
 /**
  * Keys of an object that describes a video or picture. One of the `urlKeys` contains the URL of the video or picture,
@@ -40,31 +40,31 @@ const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'pr
 export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: ColumnValueParser): MediaAsset[] {
   const collectMedia = (mediaKeys: readonly string[] = []) => {
     const media = mediaKeys.flatMap((key) => {
-      const value = record.get(key);
-      const mediaOfKey = readMedia(value, parser);
+      const sourceValue = record.get(key);
+      const mediaOfKey = readMedia(sourceValue, parser);
       if (mediaOfKey.length > 0) {
         record.markUsed(key);
         parser.addFieldSource('media', record.getSourceName(key));
-      } else if (hasText(value))
-        parser.addValueError(new Error(`${record.getSourceName(key)}: ${quoteValue(value)} contains no URL`));
+      } else if (hasText(sourceValue))
+        parser.addValueError(new Error(`${record.getSourceName(key)}: ${quoteValue(sourceValue)} contains no URL`));
       return mediaOfKey;
     });
     return [...new Map(media.map((medium) => [medium.url, medium])).values()];
   };
-  const [videos, pictures, previews] = [
-    collectMedia(keys.videos),
-    collectMedia(keys.pictures),
-    collectMedia(keys.previews),
+  const [videoKeys, pictureKeys, previewKeys] = [
+    collectMedia(keys.videoKeys),
+    collectMedia(keys.pictureKeys),
+    collectMedia(keys.previewKeys),
   ];
   // If the record has neither videos nor pictures, use the preview images as pictures.
-  const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
+  const allPictures = videoKeys.length > 0 || pictureKeys.length > 0 ? pictureKeys : previewKeys;
   return [
-    ...videos.map(({ url, previewUrl: ownPreviewUrl }, nr) => {
-      const preview = ownPreviewUrl ?? previews[nr]?.url;
-      return { type: 'VID', url, nr, ...(preview !== undefined && { urls: { preview } }) };
+    ...videoKeys.map(({ url, previewUrl: ownPreviewUrl }, videoIndex) => {
+      const preview = ownPreviewUrl ?? previewKeys[videoIndex]?.url;
+      return { type: 'VID', url, nr: videoIndex, ...(preview !== undefined && { urls: { preview } }) };
     }),
-    ...allPictures.map(({ url }, nr) => ({ type: 'THUMB', url, nr })),
-    ...collectMedia(keys.profilePictures)
+    ...allPictures.map(({ url }, pictureIndex) => ({ type: 'THUMB', url, nr: pictureIndex })),
+    ...collectMedia(keys.profilePictureKeys)
       .slice(0, 1)
       .map(({ url }) => ({ type: 'PA_PP', url, nr: null })),
   ];
@@ -99,7 +99,7 @@ function readMedia(value: unknown, parser: ColumnValueParser): MediaUrls[] {
 const splitUrls = (cellValue: unknown): unknown =>
   typeof cellValue === 'string' ? cellValue.split(/(?<![\s,;|])[\s,;|]+(?=https?:\/\/)/i) : cellValue;
 
-function toUrl(value: unknown, parser: ColumnValueParser): string | undefined {
-  const url = decodeText(parser.parseText(value))?.trim();
+function toUrl(sourceValue: unknown, parser: ColumnValueParser): string | undefined {
+  const url = decodeText(parser.parseText(sourceValue))?.trim();
   return url !== undefined && /^https?:/i.test(url) ? url : undefined;
 }

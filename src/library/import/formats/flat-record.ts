@@ -5,16 +5,20 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Flattens the nested objects of a record that are listed in `containers`, e.g. `{"ad": {"id": 1}}` to `{"ad.id": 1}`.
+ * Flattens the nested objects of a record that are listed in `containerPaths`, e.g. `{"ad": {"id": 1}}` to `{"ad.id": 1}`.
  * `ad.id` is then normalized to `adid`, as is the column `ad_id` of a table, so that one rule reads both.
- * @param containers the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
+ * @param containerPaths the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
  */
-function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, parser: ColumnValueParser): SourceRecord {
+function flattenRecord(
+  record: SourceRecord,
+  containerPaths: ReadonlySet<string>,
+  parser: ColumnValueParser,
+): SourceRecord {
   const fields: [string, unknown][] = [];
   const addFields = (entries: Iterable<[string, unknown]>, path: string) => {
     for (const [name, value] of entries) {
       const fieldPath = `${path}${name}`;
-      const nestedObject = containers.has(normalizeKey(fieldPath)) ? parser.parseStructure(value) : undefined;
+      const nestedObject = containerPaths.has(normalizeKey(fieldPath)) ? parser.parseStructure(value) : undefined;
       if (isObject(nestedObject)) addFields(Object.entries(nestedObject), `${fieldPath}.`);
       else fields.push([fieldPath, value]);
     }
@@ -28,7 +32,7 @@ function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, pa
  * ranges.
  */
 export interface FlatRecordRules {
-  containers: ReadonlySet<string>;
+  containerPaths: ReadonlySet<string>;
   fields: readonly FieldRule[];
   ranges: readonly RangeRule[];
 }
@@ -36,10 +40,10 @@ export interface FlatRecordRules {
 /** Flattens a record, and reads the fields of its ad according to the rules. */
 export function readFlatRecord(
   sourceRecord: SourceRecord,
-  { containers, fields, ranges }: FlatRecordRules,
+  { containerPaths, fields, ranges }: FlatRecordRules,
   parser: ColumnValueParser,
 ): { record: SourceRecord; reader: FieldReader; ad: JsonObject } {
-  const record = flattenRecord(sourceRecord, containers, parser);
+  const record = flattenRecord(sourceRecord, containerPaths, parser);
   const reader = new FieldReader(parser, (key) => [record, key]);
   reader.readFields(fields);
   reader.readRanges(ranges);

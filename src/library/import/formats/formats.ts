@@ -136,22 +136,22 @@ export class FieldFinder {
   }
 
   /** Returns the ad field for the longest known prefix of a path, and the length of that prefix. */
-  findField(path: readonly string[]): { field: string; length: number } | undefined {
+  findField(path: readonly string[]): { field: string; prefixLength: number } | undefined {
     const keys = path.map(normalizeKey);
-    for (let length = keys.length; length > 0; length--) {
-      const prefix = keys.slice(0, length);
+    for (let prefixLength = keys.length; prefixLength > 0; prefixLength--) {
+      const prefix = keys.slice(0, prefixLength);
       const field = this.#fieldByKey.get(prefix.join('.')) ?? this.#fieldByKey.get(prefix.join(''));
       if (field === undefined) continue;
       // If only the first key of the path, `snapshot`, is known, the path leads to an unknown key in the snapshot. Such
       // a key has no field.
-      return field === 'snapshot' && length < keys.length ? undefined : { field, length };
+      return field === 'snapshot' && prefixLength < keys.length ? undefined : { field, prefixLength };
     }
     const snapshotKey = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;
     if (snapshotKey === undefined) return undefined;
     const field =
       this.#fieldByKey.get(`snapshot.${snapshotKey}`) ??
       this.#fieldByKey.get(`snapshot.${snapshotKey.replace(/text$/, '')}`);
-    return field === undefined ? undefined : { field, length: 1 };
+    return field === undefined ? undefined : { field, prefixLength: 1 };
   }
 }
 

@@ -100,9 +100,9 @@ const keysWithoutField = `
 const regionKeysWithoutField = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
 const regionKeys = ['regioncode', 'surfaceservingstats', ...regionKeysWithoutField];
 const mediaKeys: MediaKeys = {
-  pictures: ['imagelink', 'image', 'imageurl', 'imageurls', 'images'],
-  videos: ['videolink', 'video', 'videourl', 'videourls', 'videos'],
-  previews: ['previewurl', 'videopreview', 'previewimageurl', 'thumbnail', 'thumbnailurl'],
+  pictureKeys: ['imagelink', 'image', 'imageurl', 'imageurls', 'images'],
+  videoKeys: ['videolink', 'video', 'videourl', 'videourls', 'videos'],
+  previewKeys: ['previewurl', 'videopreview', 'previewimageurl', 'thumbnail', 'thumbnailurl'],
 };
 
 const ownNames = listCamelCaseFields(keysWithoutField);
@@ -116,7 +116,7 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const ownKeys = new Set(Object.values(ownNames).flat());
-const containers = new Set(['advertiser', 'image', 'video']);
+const containerPaths = new Set(['advertiser', 'image', 'video']);
 
 const googleKeys = [
   ...[
@@ -154,7 +154,7 @@ const googleKeys = [
 export const googleAdsTransparencyFormat: ImportFormat = {
   name: 'google-ads-transparency',
   title: 'ads of the Google Ads Transparency Center: its BigQuery tables, and answers of SerpApi and SearchApi',
-  description: 'https://cloud.google.com/bigquery/public-data (data set google_ads_transparency_center)',
+  documentation: 'https://cloud.google.com/bigquery/public-data (data set google_ads_transparency_center)',
   layouts: ['json', 'table'],
   keysByField,
   hasColumnPaths: true,
@@ -231,7 +231,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, reader, ad } = readFlatRecord(source, { containers, fields, ranges }, parser);
+  const { record, reader, ad } = readFlatRecord(source, { containerPaths, fields, ranges }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id, such as CR123');
   const regionStats = readRegionStats(record, parser);
@@ -271,7 +271,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
 
 /** Returns true for the URL of a script that shows the preview of an ad. Such a URL does not lead to a picture. */
 const isScriptUrl = (url: unknown): boolean => /\/content\.js(?:\?|$)/.test(String(url));
-const mediaKeysOfScripts: MediaKeys = { ...mediaKeys, previews: [] };
+const mediaKeysOfScripts: MediaKeys = { ...mediaKeys, previewKeys: [] };
 
 const variationKeys = ['variations', 'variants'];
 const variationFields: readonly FieldRule[] = [
@@ -461,8 +461,8 @@ function applyRegionStats(ad: JsonObject): JsonObject {
   // Google counts impressions only in some regions. If the upper bound of one region is unknown, the upper bound of the
   // sum is unknown too.
   const hasOpenRange = countedRegions.some(({ timesShownMax }) => timesShownMax === undefined);
-  const sumCounts = (values: (number | undefined)[]) =>
-    values.reduce<number>((total, value) => total + (value ?? 0), 0);
+  const sumCounts = (counts: (number | undefined)[]) =>
+    counts.reduce<number>((total, value) => total + (value ?? 0), 0);
   const surfaces = [...new Set(regions.flatMap(({ surfaceServingStats }) => listSurfaces(surfaceServingStats)))];
   const { impressionsMax: _, ...otherFields } = ad;
   return {

@@ -17,7 +17,7 @@ export interface ImportFormat {
   /**
    * The place where the format is documented: a URL, a page of this project, or a note that there is no documentation.
    */
-  description: string;
+  documentation: string;
   /**
    * For each field of an ad, the keys or columns that may contain it, normalized with `normalizeKey`. A dot in a key
    * means a nested object. The import report lists all other keys as unknown.

@@ -25,8 +25,8 @@ const adUrlPattern = /^https?:\/\/(?:www\.)?linkedin\.com\/ad-library\/detail\/(
 const parseAdId: FieldParser = (sourceValue, keyName, parser) =>
   adUrlPattern.exec(String(sourceValue))?.[1] ??
   (/^\d[\d.e+]*$/i.test(String(sourceValue)) ? parseId(sourceValue, keyName, parser) : undefined);
-const parseAdUrl: FieldParser = (value, keyName, parser) =>
-  adUrlPattern.test(String(value)) ? parseText(value, keyName, parser) : undefined;
+const parseAdUrl: FieldParser = (sourceValue, keyName, parser) =>
+  adUrlPattern.test(String(sourceValue)) ? parseText(sourceValue, keyName, parser) : undefined;
 /**
  * Extracts the id of an advertiser from the URL of its page, e.g. `1035` from `…/company/1035`, or `in/somebody` from
  * `…/in/somebody`. Also accepts a number, because some scrapers write only the id.
@@ -146,8 +146,8 @@ const ranges: readonly RangeRule[] = [
 const keysWithoutField =
   'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails targeting adDuration';
 const mediaKeys: MediaKeys = {
-  videos: ['videourl', 'videourls', 'video', 'videos', 'contentvideo', 'contentvideos'],
-  pictures: [
+  videoKeys: ['videourl', 'videourls', 'video', 'videos', 'contentvideo', 'contentvideos'],
+  pictureKeys: [
     'imageurl',
     'imageurls',
     'primaryimageurl',
@@ -157,8 +157,8 @@ const mediaKeys: MediaKeys = {
     'contentimages',
     'mediaurls',
   ],
-  previews: ['videoposterurl', 'thumbnail', 'contentthumbnail'],
-  profilePictures: ['advertiserlogo', 'advertiserlogourl', 'advertiserthumbnail'],
+  previewKeys: ['videoposterurl', 'thumbnail', 'contentthumbnail'],
+  profilePictureKeys: ['advertiserlogo', 'advertiserlogourl', 'advertiserthumbnail'],
 };
 
 const ownNames = listCamelCaseFields(keysWithoutField);
@@ -169,7 +169,7 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const ownKeys = new Set(Object.values(ownNames).flat());
-const containers = new Set([
+const containerPaths = new Set([
   'details',
   'detailsadvertiser',
   'detailsadstatistics',
@@ -204,7 +204,7 @@ const displayFormats: Record<string, string> = {
 export const linkedInAdLibraryFormat: ImportFormat = {
   name: 'linkedin-ad-library',
   title: 'ads of the LinkedIn Ad Library: its API, and tables of it',
-  description: 'https://www.linkedin.com/ad-library/api/ads',
+  documentation: 'https://www.linkedin.com/ad-library/api/ads',
   layouts: ['json', 'table'],
   keysByField,
   hasColumnPaths: true,
@@ -243,7 +243,7 @@ const identifyingKeys = [
 ];
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, ad } = readFlatRecord(unwrapAd(source), { containers, fields, ranges }, parser);
+  const { record, ad } = readFlatRecord(unwrapAd(source), { containerPaths, fields, ranges }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
       `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,

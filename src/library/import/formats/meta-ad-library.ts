@@ -119,9 +119,9 @@ const ranges: readonly RangeRule[] = [
 const mediaKeys = ['images', 'videos', 'cards', 'pageprofilepictureurl'];
 /** Keys for the videos and pictures of scraped records without the nested object `snapshot`. */
 const flatMediaKeys: MediaKeys = {
-  videos: ['videourls', 'videourl', 'videohdurl', 'videosdurl'],
-  pictures: ['imageurls', 'imageurl'],
-  previews: ['videopreviewimageurls', 'videopreviewimageurl', 'thumbnailurl'],
+  videoKeys: ['videourls', 'videourl', 'videohdurl', 'videosdurl'],
+  pictureKeys: ['imageurls', 'imageurl'],
+  previewKeys: ['videopreviewimageurls', 'videopreviewimageurl', 'thumbnailurl'],
 };
 const activeKeys = ['isactive', 'adactivestatus', 'activestatus'];
 /** Keys in which scrapers write `Active` or `Inactive`, but also other states. */
@@ -202,7 +202,7 @@ const sharedKeys = [
 export const metaAdLibraryFormat: ImportFormat = {
   name: 'meta-ad-library',
   title: 'ads of the Meta Ad Library: its API, scrapes of it, and tables of either',
-  description: 'https://developers.facebook.com/docs/graph-api/reference/archived-ad/',
+  documentation: 'https://developers.facebook.com/docs/graph-api/reference/archived-ad/',
   layouts: ['json', 'table'],
   keysByField,
   hasColumnPaths: true,
@@ -404,7 +404,7 @@ function parseActiveStatus(status: unknown): boolean | undefined {
  * Parses the body of an ad, which may be a text, an object with text or HTML, or a list of versions. Returns the first
  * version of a list.
  */
-function parseBody(sourceValue: unknown, _name: string, parser: ColumnValueParser): string | undefined {
+function parseBody(sourceValue: unknown, _keyName: string, parser: ColumnValueParser): string | undefined {
   const structure = parser.parseStructure(sourceValue);
   const bodySource =
     isObject(structure) && ['text', 'markup'].some((key) => key in structure) ? structure : sourceValue;
@@ -417,8 +417,8 @@ function parseBody(sourceValue: unknown, _name: string, parser: ColumnValueParse
   return html ? convertHtmlToText(html) : undefined;
 }
 
-function parseCards(value: unknown, _name: string, parser: ColumnValueParser): JsonObject[] | undefined {
-  const cards = parser.parseStructure(value);
+function parseCards(sourceValue: unknown, _keyName: string, parser: ColumnValueParser): JsonObject[] | undefined {
+  const cards = parser.parseStructure(sourceValue);
   if (!Array.isArray(cards) || cards.length === 0) return undefined;
   const parseCardValue = (key: string, cardValue: unknown) => {
     if (key === 'body' && isObject(cardValue)) return parseBody(cardValue, key, parser);

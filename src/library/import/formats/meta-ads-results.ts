@@ -61,7 +61,7 @@ const ranges: readonly RangeRule[] = [
 export const metaAdsManagerFormat: ImportFormat = {
   name: 'meta-ads-manager',
   title: 'exports of Meta Ads Manager: your own ads with their results',
-  description: 'https://www.facebook.com/business/help/317287178790166',
+  documentation: 'https://www.facebook.com/business/help/317287178790166',
   layouts: ['json', 'table'],
   keysByField: {
     ...listKeysByField(fields, ranges),

@@ -98,7 +98,7 @@ export function combineResultRows(
   const [laterRow] = listRows(laterAd);
   const storedRows = listRows(earlierAd);
   const replacedRows = storedRows.filter(
-    (row) => row.isFromEarlierImport && laterRow && !areSeparate(readPeriod(row), readPeriod(laterRow)),
+    (row) => row.isFromEarlierImport && laterRow && !arePeriodsSeparate(readPeriod(row), readPeriod(laterRow)),
   );
   const earlierRows = storedRows.filter((row) => !replacedRows.includes(row));
   if (laterRow) reportReplacedRows(replacedRows, laterRow, [earlierAd.currency, laterAd.currency], reportProblem);
@@ -137,20 +137,22 @@ export function combineWithEarlierPeriods(
   const [newRow] = listRows(ad);
   const period = newRow && readPeriod(newRow);
   const storedRows = listRows(storedAd);
-  const keptRows = storedRows.filter((row) => hasResults(row) && areSeparate(readPeriod(row), period));
-  const keepsEarlierResults = keptRows.length > 0 && storedAd.currency === ad.currency;
-  const replacedRows = storedRows.filter((row) => hasResults(row) && !(keepsEarlierResults && keptRows.includes(row)));
+  const remainingRows = storedRows.filter((row) => hasResults(row) && arePeriodsSeparate(readPeriod(row), period));
+  const keepsEarlierResults = remainingRows.length > 0 && storedAd.currency === ad.currency;
+  const replacedRows = storedRows.filter(
+    (row) => hasResults(row) && !(keepsEarlierResults && remainingRows.includes(row)),
+  );
   if (newRow) reportReplacedRows(replacedRows, newRow, [storedAd.currency, ad.currency], reportProblem);
   if (!keepsEarlierResults) return undefined;
-  const starts = keptRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
-  const ends = keptRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
-  const keptAd = {
+  const starts = remainingRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
+  const ends = remainingRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
+  const remainingAd = {
     ...(storedAd.goneAt === undefined ? storedAd : withoutFields(storedAd, ['goneAt', 'isActive', 'endDate'])),
-    breakdown: keptRows.map((row) => ({ ...row, isFromEarlierImport: true })),
+    breakdown: remainingRows.map((row) => ({ ...row, isFromEarlierImport: true })),
     ...{ reportingStarts: starts[0], reportingEnds: ends.at(-1) },
   };
   const isNewer = String(ad.lastSeenAt ?? '') >= String(storedAd.lastSeenAt ?? '');
-  const combinedAd = combineResultRows(keptAd, ad, reportProblem);
+  const combinedAd = combineResultRows(remainingAd, ad, reportProblem);
   return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(storedAd) };
 }
 
@@ -296,12 +298,12 @@ function addRow(
   for (const row of earlierRows) {
     if (formatBreakdownValues(row) !== laterBreakdown || formatPeriod(row) !== laterPeriod) continue;
     const isContradictory = hasDifferentResults(row, laterResults);
-    const differentNames = candidateColumns.filter((name) => {
+    const differentColumns = candidateColumns.filter((name) => {
       const [label, laterLabel] = [readLabel(row, name), laterLabels[name]];
       return label !== laterLabel && (isContradictory || (label !== undefined && laterLabel !== undefined));
     });
     // Rows with different texts but equal results are probably copies of the same row, if they have no ad id.
-    if (!isContradictory && (differentNames.length === 0 || laterAd.adId === undefined)) {
+    if (!isContradictory && (differentColumns.length === 0 || laterAd.adId === undefined)) {
       const rows = earlierRows.map((otherRow) => (otherRow === row ? mergeRows(row, laterRow) : otherRow));
       return { rows, labelColumns: [...labelColumns] };
     }
@@ -309,8 +311,8 @@ function addRow(
       throw new Error(
         `Ad name: an earlier row has the same ad name ${quoteValue(laterAd.adName)} and other results; export the table with the column Ad ID`,
       );
-    if (differentNames.length === 0) throw new Error(describeContradiction(row, laterRow));
-    for (const name of differentNames) labelColumns.add(name);
+    if (differentColumns.length === 0) throw new Error(describeContradiction(row, laterRow));
+    for (const name of differentColumns) labelColumns.add(name);
   }
   const pickLabels = (read: (name: string) => string | undefined) =>
     Object.fromEntries(
@@ -390,7 +392,7 @@ const readPeriod = ({ reportingStarts, reportingEnds }: ResultRow): Period | und
     : { start: reportingStarts.slice(0, 10), end: reportingEnds.slice(0, 10) };
 
 /** Returns true if both periods are known and have no day in common. */
-const areSeparate = (period: Period | undefined, otherPeriod: Period | undefined): boolean =>
+const arePeriodsSeparate = (period: Period | undefined, otherPeriod: Period | undefined): boolean =>
   period !== undefined &&
   otherPeriod !== undefined &&
   (period.end < otherPeriod.start || otherPeriod.end < period.start);
@@ -414,7 +416,7 @@ function computeTotal(rows: readonly ResultRow[]): AdResults {
   );
   for (const [index, { period, total, name }] of outerPeriods.entries())
     for (const other of outerPeriods.slice(index + 1)) {
-      if (areSeparate(period, other.period)) continue;
+      if (arePeriodsSeparate(period, other.period)) continue;
       const sums = sumResults([total, other.total]).adSpend;
       throw new Error(
         `Reporting starts: the periods ${name} and ${other.name} are not separate, so the amount spent may be ${other.total.adSpend ?? 'unknown'} or ${sums ?? 'unknown'}; export the ad without overlapping periods`,
@@ -433,17 +435,17 @@ const containsPeriod = (outer: Period | undefined, inner: Period | undefined): b
 function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
   const rowsByBreakdown = [...groupBy(rows, formatBreakdownValues).values()];
   // Rows with the same breakdown values differ in another column. One of these rows may be the total of the others.
-  const breakdownTotals = rowsByBreakdown.map((labelledRows) => {
-    const [firstRow] = labelledRows;
-    const isTotal = ({ values }: ResultRow) => Object.keys(values).every(isBreakdownColumn);
+  const breakdownTotals = rowsByBreakdown.map((rowsOfBreakdown) => {
+    const [firstRow] = rowsOfBreakdown;
+    const isTotalRow = ({ values }: ResultRow) => Object.keys(values).every(isBreakdownColumn);
     return {
       breakdown: Object.keys(firstRow?.values ?? {})
         .filter(isBreakdownColumn)
         .sort()
         .join(),
       results: sumUnlessTotal(
-        labelledRows.find(isTotal),
-        labelledRows.filter((row) => !isTotal(row)),
+        rowsOfBreakdown.find(isTotalRow),
+        rowsOfBreakdown.filter((row) => !isTotalRow(row)),
       ),
     };
   });
@@ -499,12 +501,16 @@ function sumResults(rowResults: readonly AdResults[]): AdResults {
   };
   const results: Record<string, unknown> = {};
   for (const name of new Set(rowResults.flatMap((part) => Object.keys(part.results ?? {})))) {
-    const values = rowResults.flatMap((part) => part.results?.[name] ?? []);
+    const columnValues = rowResults.flatMap((part) => part.results?.[name] ?? []);
     // Do not add up a column with an unreadable value, because the sum would be too low.
-    if (isActionColumn(name) && values.every((value) => typeof value === 'number'))
-      results[name] = roundSum((values as number[]).reduce((total, value) => total + value, 0));
-    else if (settingColumnPattern.test(name) && values.length === rowResults.length && new Set(values).size === 1)
-      results[name] = values[0];
+    if (isActionColumn(name) && columnValues.every((value) => typeof value === 'number'))
+      results[name] = roundSum((columnValues as number[]).reduce((total, value) => total + value, 0));
+    else if (
+      settingColumnPattern.test(name) &&
+      columnValues.length === rowResults.length &&
+      new Set(columnValues).size === 1
+    )
+      results[name] = columnValues[0];
   }
   return {
     ...sumField('adSpend'),

@@ -36,7 +36,7 @@ const ranges: readonly RangeRule[] = [['adSpend', ['amountspent'], true]];
 export const metaAdvertiserReportFormat: ImportFormat = {
   name: 'meta-advertiser-report',
   title: 'the table of advertisers of the Ad Library Report: pages with their spend',
-  description: 'https://www.facebook.com/ads/library/report/',
+  documentation: 'https://www.facebook.com/ads/library/report/',
   layouts: ['json', 'table'],
   keysByField: listKeysByField(fields, ranges),
   matches: (record) =>

@@ -72,10 +72,10 @@ function parseCounts(ageGroup: unknown, keyName: string, parser: ColumnValuePars
  * without the total for `EU`.
  */
 export const parseReachByCountry: FieldParser = (sourceValue, keyName, parser) => {
-  const entries = parseObjects(sourceValue, keyName, parser).flatMap((item): [string, unknown][] =>
+  const reachByLocation = parseObjects(sourceValue, keyName, parser).flatMap((item): [string, unknown][] =>
     'key' in item && 'value' in item ? [[String(item.key), item.value]] : Object.entries(item),
   );
-  const counts = entries.flatMap(([country, count]) => {
+  const counts = reachByLocation.flatMap(([country, count]) => {
     const isCountry = /^(?!EU$)[A-Z]{2}$/.test(country);
     const reach = isCountry
       ? parseOrReport(parser, () => parser.parseNumber(keyName, count, { isCount: true }))

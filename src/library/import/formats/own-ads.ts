@@ -64,7 +64,7 @@ const countFields = ['duplicates', 'audienceReach'];
 export const ownAdsFormat: ImportFormat = {
   name: 'own-ads',
   title: 'a table of your own, with a column for the headline or the body of each ad',
-  description: 'docs/archive.md',
+  documentation: 'docs/archive.md',
   layouts: ['table'],
   keysByField,
   matches: (record) => record.hasAny([...(keysByField.headline ?? []), ...(keysByField.body ?? [])]),

@@ -35,7 +35,7 @@ const rowNumberKeyPattern = /^(?:x1?|unnamed0|rownames?|\.{3}1|)$/;
 export const radlibrarySharesFormat: ImportFormat = {
   name: 'radlibrary-shares',
   title: 'tables of Radlibrary with shares by age and gender, or by region; import its table of ads first',
-  description: 'https://facebookresearch.github.io/Radlibrary/articles/table-types.html',
+  documentation: 'https://facebookresearch.github.io/Radlibrary/articles/table-types.html',
   layouts: ['table'],
   keysByField,
   matches: (record) =>

@@ -25,8 +25,8 @@ import type { SourceRecord } from './source-record.ts';
 const addOptionalPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
 const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
 
-const parseCountryNames: FieldParser = (value, keyName, parser) => {
-  const names = parser.parseNames(keyName, value)?.map((country) => country.toUpperCase());
+const parseCountryNames: FieldParser = (sourceValue, keyName, parser) => {
+  const names = parser.parseNames(keyName, sourceValue)?.map((country) => country.toUpperCase());
   const countries = names?.filter((country) => /^[A-Z]{2}$/.test(country));
   return countries && countries.length > 0 ? countries : undefined;
 };
@@ -91,10 +91,10 @@ const ranges: readonly RangeRule[] = [
 ];
 const statusKeys = addOptionalPrefix('ad', 'status');
 const mediaKeys: MediaKeys = {
-  videos: [...addOptionalPrefix('ad', 'videos'), 'videourls', 'videourl', 'videolink', 'video'],
-  pictures: [...addOptionalPrefix('ad', 'imageurls'), 'imageurl', 'imagelinks', 'imagelink', 'images', 'image'],
-  previews: ['coverurl', 'coverimageurl', 'coverimage', 'coverimagelink', 'thumbnail', 'thumbnailurl'],
-  profilePictures: ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'],
+  videoKeys: [...addOptionalPrefix('ad', 'videos'), 'videourls', 'videourl', 'videolink', 'video'],
+  pictureKeys: [...addOptionalPrefix('ad', 'imageurls'), 'imageurl', 'imagelinks', 'imagelink', 'images', 'image'],
+  previewKeys: ['coverurl', 'coverimageurl', 'coverimage', 'coverimagelink', 'thumbnail', 'thumbnailurl'],
+  profilePictureKeys: ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'],
 };
 
 /** Documented keys that have no corresponding field in the API. The import stores them under their own names. */
@@ -113,7 +113,7 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const ownKeys = new Set(Object.values(ownNames).flat());
-const containers = new Set([
+const containerPaths = new Set([
   ...['ad', 'advertiser', 'adgroup', 'adreach', 'reach', 'adgrouptargetinginfo', 'adgrouptarget', 'creator'],
   'advertisertiktokaccount',
 ]);
@@ -138,7 +138,7 @@ const dateKeys = ['firstshowndate', 'lastshowndate'];
 export const tikTokAdLibraryFormat: ImportFormat = {
   name: 'tiktok-ad-library',
   title: 'ads of TikTok: its Commercial Content API, and answers of its Ad Library',
-  description: 'https://developers.tiktok.com/doc/commercial-content-api-query-ads',
+  documentation: 'https://developers.tiktok.com/doc/commercial-content-api-query-ads',
   layouts: ['json', 'table'],
   keysByField,
   hasColumnPaths: true,
@@ -199,7 +199,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, reader, ad: adFields } = readFlatRecord(source, { containers, fields, ranges }, parser);
+  const { record, reader, ad: adFields } = readFlatRecord(source, { containerPaths, fields, ranges }, parser);
   const { targetCountries, reachMin, reachMax, ...ad } = adFields as JsonObject & NumberRange;
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('id: missing; an ad of TikTok needs its id');

@@ -86,11 +86,11 @@ function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed, canBeMacRoman: 
       unfinishedBytes.length > 0
         ? Buffer.concat([unfinishedBytes, bytes ?? Buffer.alloc(0)])
         : (bytes ?? Buffer.alloc(0));
-    const completeLength = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
+    const completeByteCount = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
     // Keep the bytes of an incomplete character for the next call. Copy these bytes, because the caller may reuse the
     // memory.
-    unfinishedBytes = Buffer.from(buffer.subarray(completeLength));
-    const completeBytes = buffer.subarray(0, completeLength);
+    unfinishedBytes = Buffer.from(buffer.subarray(completeByteCount));
+    const completeBytes = buffer.subarray(0, completeByteCount);
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
       isEncodingKnown = true;
       const encoding = guessEncoding(completeBytes, canBeMacRoman);
@@ -179,11 +179,11 @@ function decodeUtf8WithMarkers(bytes: Buffer): string {
   // the bytes at these valid characters first, and decode the parts between them.
   const decodedParts: string[] = [];
   for (let partStart = 0; ; ) {
-    const nextReplacement = bytes.indexOf(replacementCharacter, partStart);
-    const end = nextReplacement < 0 ? bytes.length : nextReplacement;
-    decodedParts.push(bytes.toString('utf8', partStart, end).replaceAll('\ufffd', invalidByteMarker));
-    if (nextReplacement < 0) return decodedParts.join('\ufffd');
-    partStart = nextReplacement + replacementCharacter.length;
+    const nextReplacementIndex = bytes.indexOf(replacementCharacter, partStart);
+    const partEnd = nextReplacementIndex < 0 ? bytes.length : nextReplacementIndex;
+    decodedParts.push(bytes.toString('utf8', partStart, partEnd).replaceAll('\ufffd', invalidByteMarker));
+    if (nextReplacementIndex < 0) return decodedParts.join('\ufffd');
+    partStart = nextReplacementIndex + replacementCharacter.length;
   }
 }
 
@@ -210,14 +210,14 @@ const minFirstBytes = 4;
 
 /** Returns the first non-empty item of a generator, and a generator that yields this item and all items after it. */
 export async function peekFirstItem<Item extends { length: number }>(items: AsyncGenerator<Item>) {
-  let { value: firstItem, done } = await items.next();
-  while (!done && firstItem.length === 0) ({ value: firstItem, done } = await items.next());
+  let { value: firstItem, done: isDone } = await items.next();
+  while (!isDone && firstItem.length === 0) ({ value: firstItem, done: isDone } = await items.next());
   async function* iterateAll(): AsyncGenerator<Item> {
-    if (done) return;
+    if (isDone) return;
     yield firstItem;
     yield* items;
   }
-  return { firstItem: done ? undefined : (firstItem as Item), allItems: iterateAll() };
+  return { firstItem: isDone ? undefined : (firstItem as Item), allItems: iterateAll() };
 }
 
 /**

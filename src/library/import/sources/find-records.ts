@@ -4,7 +4,7 @@ import { readPandasTable } from './pandas.ts';
 import {
   addRecordToPage,
   createResultPage,
-  isEmptyAnswer,
+  isEmptyResponse,
   isRequestKey,
   type ResultPage,
   updateResultPage,
@@ -49,7 +49,7 @@ export function findRecords(
     { depth: 0, resultPage: enclosingPage },
     search,
   );
-  for (const page of search.resultPages) page.isEmptyAnswer = isEmptyAnswer(value, page);
+  for (const page of search.resultPages) page.isEmptyResponse = isEmptyResponse(value, page);
   if (records.length === 0 && isGraphQlChunkWithoutRecords(value))
     return { records: [], areRecordsCertain: true, resultPages: search.resultPages };
   return records.length > 0

@@ -26,7 +26,7 @@ export class JsonTokenizer {
    * The index at which reading an incomplete string continues when more text arrives. It is 0 or negative if no string
    * is incomplete.
    */
-  #resumeIndex = 0;
+  #stringResumeIndex = 0;
 
   /**
    * Appends a chunk of text, and removes the text before `firstKeptIndex`, which is no longer needed.
@@ -35,7 +35,7 @@ export class JsonTokenizer {
   appendText(chunk: string, firstKeptIndex: number): void {
     this.text = this.text.slice(firstKeptIndex) + chunk;
     this.position -= firstKeptIndex;
-    this.#resumeIndex -= firstKeptIndex;
+    this.#stringResumeIndex -= firstKeptIndex;
   }
 
   /**
@@ -43,30 +43,30 @@ export class JsonTokenizer {
    * memory.
    */
   discardUnfinishedString(): void {
-    if (this.#resumeIndex <= this.position + 1) return;
-    this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#resumeIndex);
-    this.#resumeIndex = this.position + 1;
+    if (this.#stringResumeIndex <= this.position + 1) return;
+    this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#stringResumeIndex);
+    this.#stringResumeIndex = this.position + 1;
   }
 
   /** Moves to another position in the text, e.g. back to the start of a value in order to read the value again. */
   seek(position: number, lineNumber: number): void {
     this.position = position;
     this.lineNumber = lineNumber;
-    this.#resumeIndex = 0;
+    this.#stringResumeIndex = 0;
   }
 
   /**
    * Reads the next token. Returns undefined if the token is incomplete at the end of the text.
-   * @param stopsAtNewline true to return line breaks as tokens, false to skip them
+   * @param shouldReturnNewlines true to return line breaks as tokens, false to skip them
    * @param isEndOfText true if no more text follows
    */
-  readToken(stopsAtNewline: boolean, isEndOfText: boolean): JsonToken | undefined {
+  readToken(shouldReturnNewlines: boolean, isEndOfText: boolean): JsonToken | undefined {
     const { text } = this;
     for (; this.position < text.length; this.position++) {
       const characterCode = text.charCodeAt(this.position);
       if (characterCode === 10) {
         this.lineNumber++;
-        if (stopsAtNewline) return this.#endToken('newline', ++this.position);
+        if (shouldReturnNewlines) return this.#endToken('newline', ++this.position);
       } else if (characterCode !== 32 && characterCode !== 9 && characterCode !== 13 && !isUnusualSpace(characterCode))
         break;
     }
@@ -79,13 +79,13 @@ export class JsonTokenizer {
   #endToken(kind: JsonToken['kind'], endIndex: number): JsonToken {
     const token = { kind, startIndex: this.position, endIndex };
     this.position = endIndex;
-    this.#resumeIndex = 0;
+    this.#stringResumeIndex = 0;
     return token;
   }
 
   #readString(quote: string): JsonToken | undefined {
     const untilQuotePattern = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
-    for (let index = Math.max(this.position + 1, this.#resumeIndex); ; ) {
+    for (let index = Math.max(this.position + 1, this.#stringResumeIndex); ; ) {
       untilQuotePattern.lastIndex = index;
       untilQuotePattern.exec(this.text);
       index = untilQuotePattern.lastIndex;
@@ -95,7 +95,7 @@ export class JsonTokenizer {
       if (character === '\n' || (character === '\\' && this.text[index + 1] === '\n'))
         return this.#endToken('damage', index);
       if (character === undefined || index + 1 >= this.text.length) {
-        this.#resumeIndex = index;
+        this.#stringResumeIndex = index;
         return undefined;
       }
       index += 2;

@@ -37,7 +37,7 @@ export interface JsonReaderOptions {
    * Called with the line number of each value that contains `NaN` or `Infinity`. The reader replaces these words with
    * null.
    */
-  onNaNFound(line: number): void;
+  onNaNFound(lineNumber: number): void;
   /**
    * Called with each result page of an API, i.e. with each object that contains a list of records and says whether more
    * results follow.
@@ -55,9 +55,9 @@ interface UnclosedContainer {
   /** The kind of token that must come next in the list or object. Any other token means that the text is damaged. */
   expectedToken: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
   /** The index of the current item, if this is a list. */
-  index: number;
+  itemIndex: number;
   /** The key of the current property, if this is an object whose properties are parsed one by one. */
-  key: string;
+  propertyKey: string;
   /**
    * Why the reader has split the list or object, i.e. parses its items one by one: the JSON is damaged, or it is too
    * long to be parsed as a whole. Empty if the list or object is not split.
@@ -66,7 +66,7 @@ interface UnclosedContainer {
   /** True if the list or object turned out to be a record itself. The reader then ignores the remaining items. */
   isRecord: boolean;
   /** True if the reader has already reported a record in this list or object, or a problem with such a record. */
-  isReported: boolean;
+  hasReportedEntry: boolean;
   /** Set if the object may be a result page of an API. Contains e.g. whether more results follow. */
   resultPage?: ResultPage;
 }
@@ -117,7 +117,7 @@ class JsonReader {
    * True after the reader has found damaged text. The next value must then start with a bracket at the start of a line.
    */
   #isAwaitingBracket = false;
-  #isDamaged = false;
+  #hasFoundDamage = false;
   #entries: SourceEntry[] = [];
 
   constructor(options: JsonReaderOptions) {
@@ -193,7 +193,7 @@ class JsonReader {
     const startsWithBracket = /^[[{]/.test(firstCharacters);
     // A line with only closing brackets is probably the end of an earlier damaged value, so skip the line.
     const hasOnlyClosingBrackets =
-      this.#isDamaged &&
+      this.#hasFoundDamage &&
       isLineComplete &&
       closingBracketsPattern.test(firstCharacters) &&
       lineEndIndex - contentStartIndex < maxScriptGuardLength;
@@ -263,15 +263,15 @@ class JsonReader {
   #processComma(container: UnclosedContainer | undefined): void {
     if (!container) return;
     container.expectedToken = container.isList ? 'valueOrEnd' : 'keyOrEnd';
-    container.index++;
+    container.itemIndex++;
   }
 
   #processKey(container: UnclosedContainer, { startIndex, endIndex }: JsonToken): void {
     container.expectedToken = 'colon';
     if (this.#unclosedContainers.length > this.#splitContainerCount) return;
     const key = parseLiteral(this.#tokenizer.text.slice(startIndex, endIndex), { allowsBareWords: true });
-    container.key = String(key);
-    if (container.isReported || !isRecordKey(container.key)) return;
+    container.propertyKey = String(key);
+    if (container.hasReportedEntry || !isRecordKey(container.propertyKey)) return;
     // The key shows that the object is a record itself, and not an object around records. The reader splits only
     // objects that are too long or damaged, so the record is unusable.
     container.isRecord = true;
@@ -293,7 +293,7 @@ class JsonReader {
     const container = this.#unclosedContainers.pop() as UnclosedContainer;
     if (this.#unclosedContainers.length < this.#splitContainerCount) {
       this.#splitContainerCount--;
-      if (!container.isReported) this.#addProblem(container, container.splitReason);
+      if (!container.hasReportedEntry) this.#addProblem(container, container.splitReason);
       if (container.resultPage && !container.isRecord) this.#options.onResultPageRead?.(container.resultPage);
     }
     this.#endValue();
@@ -378,7 +378,7 @@ class JsonReader {
     this.#splitContainerCount = 0;
     this.#currentUnit = undefined;
     this.#isAwaitingBracket = true;
-    this.#isDamaged = true;
+    this.#hasFoundDamage = true;
     this.#isSkippingLine = true;
     // A missing bracket may have joined the damaged value with later records. Therefore go back, and look for the next
     // record from the second line of the damaged value on.
@@ -413,8 +413,8 @@ class JsonReader {
     const parentContainer = this.#unclosedContainers[this.#splitContainerCount - 1];
     if (!parentContainer) return '';
     return parentContainer.isList
-      ? `${parentContainer.path}[${parentContainer.index}]`
-      : joinPath(parentContainer.path, parentContainer.key);
+      ? `${parentContainer.path}[${parentContainer.itemIndex}]`
+      : joinPath(parentContainer.path, parentContainer.propertyKey);
   }
 
   #addProblem({ line, path }: { line: number; path: string }, problem: string): void {
@@ -423,7 +423,7 @@ class JsonReader {
   }
 
   #markContainersReported(): void {
-    for (const container of this.#unclosedContainers) container.isReported = true;
+    for (const container of this.#unclosedContainers) container.hasReportedEntry = true;
   }
 
   /**
@@ -435,8 +435,8 @@ class JsonReader {
     const enclosingPage = this.#findEnclosingPage();
     const parentContainer = this.#unclosedContainers[this.#splitContainerCount - 1];
     if (enclosingPage && parentContainer && !parentContainer.isList) {
-      updateResultPage(enclosingPage, { [parentContainer.key]: parsedValue }, parentContainer.path);
-      if (isRequestKey(parentContainer.key)) return;
+      updateResultPage(enclosingPage, { [parentContainer.propertyKey]: parsedValue }, parentContainer.path);
+      if (isRequestKey(parentContainer.propertyKey)) return;
     }
     const { records, areRecordsCertain, resultPages } = findRecords(
       parsedValue,
@@ -452,7 +452,9 @@ class JsonReader {
       records[0]?.path === location.path;
     if (isEmptyPage) return;
     const isRecordList =
-      parentContainer !== undefined && recordListKeys.includes(parentContainer.key) && Array.isArray(parsedValue);
+      parentContainer !== undefined &&
+      recordListKeys.includes(parentContainer.propertyKey) &&
+      Array.isArray(parsedValue);
     // An object around records usually also contains other values, e.g. a page number. Do not report them as problems.
     if (!areRecordsCertain && parentContainer && !parentContainer.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
@@ -483,5 +485,5 @@ class JsonReader {
 
 const createContainer = (startIndex: number, line: number, isList: boolean, path: string): UnclosedContainer => ({
   ...{ isList, startIndex, line, path, expectedToken: isList ? 'valueOrEnd' : 'keyOrEnd' },
-  ...{ index: 0, key: '', splitReason: '', isRecord: false, isReported: false },
+  ...{ itemIndex: 0, propertyKey: '', splitReason: '', isRecord: false, hasReportedEntry: false },
 });

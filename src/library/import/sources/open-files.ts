@@ -10,7 +10,7 @@ export interface SourceFile {
   name: string;
   bytes: AsyncIterable<Uint8Array>;
   /** What the file may contain. The default is `records`, which applies to files that the user named. */
-  content?: FileContent;
+  content?: FileContentKind;
   /**
    * Only for a workbook: returns the number of its sheets after `bytes` was read. The import reads only the first
    * sheet.
@@ -24,7 +24,7 @@ export interface SourceFile {
  * - `text`: the file is read. If its format is unknown, it contains no records, e.g. because it explains other files.
  * - `other`: the file is not read, because it contains no records, e.g. because it is a picture.
  */
-export type FileContent = 'records' | 'text' | 'other';
+export type FileContentKind = 'records' | 'text' | 'other';
 
 /** Matches the names of files that usually contain records, e.g. `ads.csv`. */
 const recordFileNamePattern = /\.(?:csv|tsv|tab|json|jsonl|ndjson|xlsx?|zip|gz)$/i;
@@ -36,7 +36,7 @@ const textFileNamePattern = /(?:\.txt|(?:^|[/\\])[^./\\]+)$/i;
 /** Matches the names of hidden files, the metadata files of macOS, and the lock files of Microsoft Office. */
 const hiddenFileNamePattern = /(?:^|[/\\])(?:\.|__MACOSX[/\\]|~\$)/;
 
-function guessContent(name: string): FileContent {
+function guessContentKind(name: string): FileContentKind {
   if (hiddenFileNamePattern.test(name)) return 'other';
   if (recordFileNamePattern.test(name) || unreadableFileNamePattern.test(name)) return 'records';
   return textFileNamePattern.test(name) ? 'text' : 'other';
@@ -51,11 +51,11 @@ const maxArchiveDepth = 2;
  * The maximum size of a workbook in bytes, compressed and uncompressed. A workbook must be read as a whole, so these
  * limits bound the memory usage.
  */
-const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
+const maxWorkbookBytes = { compressed: 100e6, uncompressed: 500e6 };
 /** A file to import. `byteCount` is undefined if the size is unknown, e.g. for standard input. */
 export interface ListedFile {
   path: string;
-  content: FileContent;
+  content: FileContentKind;
   byteCount: number | undefined;
 }
 
@@ -75,7 +75,7 @@ export async function listFiles(paths: readonly string[]): Promise<ListedFile[]>
     if (!stats.isDirectory()) listedFiles.push({ path, byteCount: stats.size, content: 'records' });
     else
       for (const name of (await listFilesInFolder(path)).sort(compareNames)) {
-        const content = guessContent(name);
+        const content = guessContentKind(name);
         const fileStats = await stat(join(path, name)).catch(() => undefined);
         if (fileStats?.isFile())
           listedFiles.push({ path: join(path, name), byteCount: content === 'other' ? 0 : fileStats.size, content });
@@ -119,57 +119,57 @@ export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> 
  * Opens a file, and yields the files in it: each entry of a ZIP archive, or the first sheet of a workbook as CSV.
  * Yields any other file itself. The caller must read each file before requesting the next one.
  */
-export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
+export async function* openFile(file: SourceFile, archiveDepth = 0): AsyncGenerator<SourceFile> {
   const { name, bytes } = file;
   if (file.content === 'other') {
     yield file;
     return;
   }
-  const fileStart = await readFirstBytes(bytes).catch((error: unknown) => {
+  const fileStartOrError = await readFirstBytes(bytes).catch((error: unknown) => {
     if (error instanceof UnreadableSourceError) return error;
     throw error;
   });
-  const yieldRecords = (recordBytes: AsyncIterable<Uint8Array>): SourceFile => ({
+  const createRecordsFile = (recordBytes: AsyncIterable<Uint8Array>): SourceFile => ({
     ...{ name, bytes: recordBytes, content: 'records' },
   });
   // If the first bytes of the file cannot be read, yield a file that throws the error when it is read. The caller then
   // reports the error and continues with the next file of the archive.
-  if (fileStart instanceof UnreadableSourceError) {
-    yield yieldRecords(throwWhenRead(fileStart.message));
+  if (fileStartOrError instanceof UnreadableSourceError) {
+    yield createRecordsFile(throwWhenRead(fileStartOrError.message));
     return;
   }
-  const { head: firstBytes, allBytes } = fileStart;
+  const { head: firstBytes, allBytes } = fileStartOrError;
   // Decompress only archives and workbooks here. Other compressed files are decompressed when their text is read.
   if (firstBytes.readUInt16BE(0) === gzipSignature && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
-    yield* openFile({ ...file, bytes: decompress(allBytes) }, depth);
+    yield* openFile({ ...file, bytes: decompress(allBytes) }, archiveDepth);
     return;
   }
   const firstEntryName = readFirstEntryName(firstBytes);
   if (firstEntryName === undefined) {
     const isOldWorkbook = firstBytes.readUInt32BE(0) === oldWorkbookSignature;
-    if (isOldWorkbook) yield yieldRecords(throwWhenRead(oldWorkbookProblem));
-    else if (unreadableFileNamePattern.test(name)) yield yieldRecords(throwWhenRead(unreadableProblem));
+    if (isOldWorkbook) yield createRecordsFile(throwWhenRead(oldWorkbookProblem));
+    else if (unreadableFileNamePattern.test(name)) yield createRecordsFile(throwWhenRead(unreadableProblem));
     else yield { ...file, bytes: allBytes, ...(startsLikeJson(firstBytes) && { content: 'records' }) };
   } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
     let sheetCount = 1;
     const sheetRows = readWorkbook(allBytes, (count) => {
       sheetCount = count;
     });
-    yield { ...yieldRecords(sheetRows), countSheets: () => sheetCount };
-  } else if (depth >= maxArchiveDepth) {
-    yield yieldRecords(throwWhenRead('too many ZIP archives inside each other; unpack them first'));
+    yield { ...createRecordsFile(sheetRows), countSheets: () => sheetCount };
+  } else if (archiveDepth >= maxArchiveDepth) {
+    yield createRecordsFile(throwWhenRead('too many ZIP archives inside each other; unpack them first'));
   } else {
     let hasRecords = false;
     const archive = new ZipArchive(allBytes);
     for await (const entry of archive.readEntries()) {
       if (entry.name.endsWith('/')) continue;
-      const content = guessContent(entry.name);
+      const content = guessContentKind(entry.name);
       hasRecords ||= content !== 'other';
-      yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes, content }, depth + 1);
+      yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes, content }, archiveDepth + 1);
     }
     const problem = archive.findProblem();
-    if (problem !== undefined) yield yieldRecords(throwWhenRead(problem));
-    else if (!hasRecords) yield yieldRecords(throwWhenRead('a ZIP archive without CSV, JSON or Excel files'));
+    if (problem !== undefined) yield createRecordsFile(throwWhenRead(problem));
+    else if (!hasRecords) yield createRecordsFile(throwWhenRead('a ZIP archive without CSV, JSON or Excel files'));
   }
 }
 
@@ -226,23 +226,23 @@ async function* readWorkbook(
   let byteCount = 0;
   for await (const chunk of bytes) {
     byteCount += chunk.length;
-    if (byteCount > maxWorkbookBytes.packed) throw new UnreadableSourceError(tooLargeWorkbookProblem);
+    if (byteCount > maxWorkbookBytes.compressed) throw new UnreadableSourceError(tooLargeWorkbookProblem);
     chunks.push(chunk);
   }
   const workbook = Buffer.concat(chunks);
   const { unzipSync } = await import('fflate');
-  let unpackedByteCount = 0;
+  let uncompressedByteCount = 0;
   let sheetCount = 0;
   let rows: unknown[][];
   try {
     unzipSync(workbook, {
       filter({ name, originalSize }) {
-        unpackedByteCount += originalSize;
+        uncompressedByteCount += originalSize;
         if (/^xl\/worksheets\/[^/]+\.xml$/i.test(name)) sheetCount++;
         return false;
       },
     });
-    if (unpackedByteCount > maxWorkbookBytes.unpacked) throw new UnreadableSourceError(tooLargeWorkbookProblem);
+    if (uncompressedByteCount > maxWorkbookBytes.uncompressed) throw new UnreadableSourceError(tooLargeWorkbookProblem);
     onSheetsCounted(sheetCount);
     const damage = await findWorkbookDamage(workbook);
     if (damage !== undefined) throw new UnreadableSourceError(damage);

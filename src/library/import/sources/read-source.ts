@@ -41,15 +41,15 @@ export async function* readSource(
 /** Matches the start of JSONP, which passes JSON to a function so that web pages can load it, e.g. `callback({`. */
 const jsonpPattern = /^\s*(?:\/\*\*\/\s*)?[A-Za-z_$][\w$.]{0,80}\(\s*(?=[[{])/;
 /** The number of characters at the end of a source in which `unwrapJsonp` searches for the end of the function call. */
-const jsonpEndSearchLength = 32;
+const maxJsonpEndLength = 32;
 
 /** Removes the JSONP function call around JSON text: `callback(` at the start, and `)` at the end. */
 async function* unwrapJsonp(textBatches: AsyncIterable<string>): AsyncGenerator<string> {
   let pendingText: string | undefined;
   for await (const batch of textBatches) {
     const text = pendingText === undefined ? batch.replace(jsonpPattern, '') : pendingText + batch;
-    yield text.slice(0, -jsonpEndSearchLength);
-    pendingText = text.slice(-jsonpEndSearchLength);
+    yield text.slice(0, -maxJsonpEndLength);
+    pendingText = text.slice(-maxJsonpEndLength);
   }
   yield (pendingText ?? '').trimEnd().replace(/\)\s?;?$/, '');
 }

@@ -13,11 +13,11 @@ export interface ResultPage {
   /** True if the page says that more results follow, e.g. with `paging.next` or `has_more`. */
   hasNextPage: boolean;
   /** True if the page says that no more results follow, e.g. with `has_more: false`. */
-  isLast: boolean;
+  isLastPage: boolean;
   /** True if the page says that it is the first page of the results, e.g. with `start: 0`. */
-  isFirst: boolean;
+  isFirstPage: boolean;
   /** True if the page says that other pages come before it, e.g. with `paging.previous`. */
-  hasPrevious: boolean;
+  hasPreviousPage: boolean;
   /** The hash of the token that a client sends to request the next page. */
   nextTokenHash?: string;
   /**
@@ -25,28 +25,35 @@ export interface ResultPage {
    */
   requestTokenHash?: string;
   /** The positions of the first record and of the record after the last one. LinkedIn states them in each page. */
-  range?: { start: number; end: number };
+  recordRange?: { start: number; end: number };
   /** The number of this page, starting at 1, and the number of all pages. */
   pageNumber?: number;
   pageCount?: number;
   /** The number of records on all pages together, as the service states it. */
-  totalRecords?: number;
+  totalRecordCount?: number;
   /** The maximum number of records per page. The URL of the next page contains it as `limit`. */
-  maxRecords?: number;
+  maxRecordsPerPage?: number;
   /** True if the page is a complete response without results from a known service, and not just any empty list. */
-  isEmptyAnswer: boolean;
+  isEmptyResponse: boolean;
   /** A hash of the first records on the page. Copies of a page have the same hash. */
   contentHash?: string;
   /**
    * The error message in the page, e.g. about an expired access token. A service may return an error together with
    * records.
    */
-  error?: string;
+  errorMessage?: string;
 }
 
 export const createResultPage = (): ResultPage => ({
-  ...{ hasRecordList: false, recordCount: 0, hasNextPage: false, isLast: false, isFirst: false, hasPrevious: false },
-  isEmptyAnswer: false,
+  ...{
+    hasRecordList: false,
+    recordCount: 0,
+    hasNextPage: false,
+    isLastPage: false,
+    isFirstPage: false,
+    hasPreviousPage: false,
+  },
+  isEmptyResponse: false,
 });
 
 /** Returns a short hash of a token or record. Tokens and records may be long, so pages only contain their hashes. */
@@ -82,13 +89,13 @@ export function updateResultPage(page: ResultPage, enclosingObject: Record<strin
     // Skip the cursors inside GraphQL edges. They belong to a single record, and have a `node` next to them.
     if (key === 'cursor' && !('node' in enclosingObject)) rememberNextPage(page, value);
     if (key === 'endcursor' && typeof value === 'string') page.nextTokenHash = computeHash(value);
-    if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
+    if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPreviousPage = true;
     if ((totalResultKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) rememberTotal(page, value);
     if (pagingKeys.has(key) && isObject(value)) rememberPaging(page, value);
     rememberPageNumber(page, key, value);
     if (errorKeys.has(key)) {
-      const error = describeError(value);
-      if (error !== undefined) page.error ??= error;
+      const errorMessage = describeError(value);
+      if (errorMessage !== undefined) page.errorMessage ??= errorMessage;
     }
   }
 }
@@ -139,7 +146,7 @@ function rememberTotal(page: ResultPage, statedTotal: unknown): void {
     typeof statedTotal === 'string' && /^\d[\d,]{0,14}$/.test(statedTotal)
       ? Number(statedTotal.replaceAll(',', ''))
       : statedTotal;
-  if (typeof total === 'number' && Number.isFinite(total)) page.totalRecords = total;
+  if (typeof total === 'number' && Number.isFinite(total)) page.totalRecordCount = total;
 }
 
 const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
@@ -151,14 +158,14 @@ const isFilledText = (value: unknown): value is string => typeof value === 'stri
 function rememberNextPage(page: ResultPage, nextPageValue: unknown): void {
   const isLastPage =
     nextPageValue === 'false' || (isObject(nextPageValue) ? Object.keys(nextPageValue).length === 0 : !nextPageValue);
-  if (isLastPage) page.isLast = true;
+  if (isLastPage) page.isLastPage = true;
   else page.hasNextPage = true;
   if (isLastPage || !isFilledText(nextPageValue)) return;
   const { searchParams } = URL.canParse(nextPageValue) ? new URL(nextPageValue) : { searchParams: undefined };
   const token = pageTokenParameterNames.map((name) => searchParams?.get(name)).find(isFilledText);
   page.nextTokenHash = computeHash(token ?? nextPageValue);
   const limit = Number(searchParams?.get('limit') ?? Number.NaN);
-  if (limit > 0) page.maxRecords = limit;
+  if (limit > 0) page.maxRecordsPerPage = limit;
 }
 
 /** The names of request parameters that contain the token of the requested page. */
@@ -176,7 +183,7 @@ function rememberRequestToken(page: ResultPage, request: Record<string, unknown>
   const token = pageTokenParameterNames.map((name) => request[name]).find(isFilledText);
   if (token === undefined) return;
   page.requestTokenHash = computeHash(token);
-  page.hasPrevious = true;
+  page.hasPreviousPage = true;
 }
 
 /**
@@ -188,17 +195,17 @@ function rememberPaging(page: ResultPage, paging: Record<string, unknown>): void
     ? paging.links.map((link: unknown) => (isObject(link) ? link.rel : undefined))
     : [];
   if (relations.includes('next')) page.hasNextPage = true;
-  if (relations.includes('prev')) page.hasPrevious = true;
+  if (relations.includes('prev')) page.hasPreviousPage = true;
   const { start, count, total } = paging;
   if (typeof start === 'number' && typeof count === 'number') {
-    page.range = { start, end: start + count };
-    if (start > 0) page.hasPrevious = true;
-    else page.isFirst = true;
+    page.recordRange = { start, end: start + count };
+    if (start > 0) page.hasPreviousPage = true;
+    else page.isFirstPage = true;
     if (typeof total === 'number' && start + count < total) page.hasNextPage = true;
   }
   rememberTotal(page, total);
   updateResultPage(page, paging, 'paging');
-  if (!page.hasNextPage) page.isLast = true;
+  if (!page.hasNextPage) page.isLastPage = true;
 }
 
 /** Stores the page number or the page count from an object such as `{ page: 1, totalPages: 5 }`. Ignores other keys. */
@@ -210,25 +217,25 @@ function rememberPageNumber(page: ResultPage, key: string, keyValue: unknown): v
   const { pageNumber, pageCount } = page;
   if (pageNumber === undefined || pageCount === undefined) return;
   if (pageNumber < pageCount) page.hasNextPage = true;
-  else page.isLast = true;
-  if (pageNumber > 1) page.hasPrevious = true;
+  else page.isLastPage = true;
+  if (pageNumber > 1) page.hasPreviousPage = true;
 }
 
 /**
  * Returns true if `responseBody` is a complete response without results from a service that the import knows. Such a
  * response may mean that the search no longer has any results. An empty list of unknown origin may mean anything.
  */
-export function isEmptyAnswer(
+export function isEmptyResponse(
   responseBody: unknown,
-  { recordCount, hasNextPage, hasPrevious, error, totalRecords }: ResultPage,
+  { recordCount, hasNextPage, hasPreviousPage, errorMessage, totalRecordCount }: ResultPage,
 ) {
   if (
     !isObject(responseBody) ||
     recordCount > 0 ||
     hasNextPage ||
-    hasPrevious ||
-    error !== undefined ||
-    (totalRecords ?? 0) > 0
+    hasPreviousPage ||
+    errorMessage !== undefined ||
+    (totalRecordCount ?? 0) > 0
   )
     return false;
   const { data } = responseBody;
@@ -269,11 +276,11 @@ function hasEmptyConnection(responseObject: Record<string, unknown>, depth: numb
  * Describes the error that a service returned. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each
  * response.
  */
-function describeError(error: unknown): string | undefined {
-  if (typeof error === 'string') return error || undefined;
-  if (Array.isArray(error)) return error.length > 0 ? describeError(error[0]) : undefined;
-  if (!isObject(error) || Object.keys(error).length === 0) return undefined;
-  const { code, message } = error;
+function describeError(errorMessage: unknown): string | undefined {
+  if (typeof errorMessage === 'string') return errorMessage || undefined;
+  if (Array.isArray(errorMessage)) return errorMessage.length > 0 ? describeError(errorMessage[0]) : undefined;
+  if (!isObject(errorMessage) || Object.keys(errorMessage).length === 0) return undefined;
+  const { code, message } = errorMessage;
   if (code === 'ok' || (code === 0 && !message)) return undefined;
   return (
     [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(' ') || 'no reason'

@@ -7,7 +7,7 @@ import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './sour
  * The layout of a table: its columns, delimiter and line endings. The import detects the layout from the first rows.
  */
 export interface TableLayout extends TableFormat {
-  columns: string[];
+  columnNames: string[];
   delimiter: string;
   lineEndings: string[];
   /** The index of the row with the column names, starting at 0. */
@@ -24,8 +24,8 @@ export interface TableLayout extends TableFormat {
 const maxColumns = 5000;
 
 /** The number of rows and characters at the start of a text in which the import searches for the column names. */
-const headerSearchRows = 30;
-const headerSearchCharacters = 256 * 1024;
+const maxHeaderSearchRows = 30;
+const maxHeaderSearchCharacters = 256 * 1024;
 
 const delimiters = [',', ';', '\t', '|'];
 
@@ -36,55 +36,63 @@ const delimiters = [',', ';', '\t', '|'];
  */
 export async function detectTable(text: string, detector: FormatDetector): Promise<TableLayout | undefined> {
   const { parse } = await import('csv-parse/sync');
-  const firstText = text.slice(0, headerSearchCharacters);
+  const firstText = text.slice(0, maxHeaderSearchCharacters);
   const lineEndings = detectLineEndings(firstText);
-  let bestTable: (TableLayout & { knownColumnCount: number }) | undefined;
+  let bestLayout: (TableLayout & { knownColumnCount: number }) | undefined;
   for (const delimiter of delimiters) {
-    const headRows: string[][] = [];
+    const firstRows: string[][] = [];
     const addRow = (cells: string[]) => {
-      headRows.push(cells);
+      firstRows.push(cells);
       return null;
     };
     try {
       parse(firstText, {
         ...getCsvOptions(delimiter, lineEndings),
-        to: headerSearchRows,
-        max_record_size: headerSearchCharacters,
+        to: maxHeaderSearchRows,
+        max_record_size: maxHeaderSearchCharacters,
         on_record: addRow,
       });
     } catch {
       // Ignore the error. The text is probably cut off within a row, and all rows before that row were already added.
     }
-    for (const [headerRowIndex, cells] of headRows.entries()) {
-      const columns = makeColumnNamesUnique(cells.map((cell) => cell.trim()));
-      const tableFormat = detector.detectTableFormat(columns.slice(0, maxColumns));
+    for (const [headerRowIndex, cells] of firstRows.entries()) {
+      const columnNames = makeColumnNamesUnique(cells.map((cell) => cell.trim()));
+      const tableFormat = detector.detectTableFormat(columnNames.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
-      if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
+      if (!tableFormat || knownColumnCount <= (bestLayout?.knownColumnCount ?? 0)) continue;
       // Some programs write a first line such as `sep=;`, which tells Excel the delimiter. It is not a title.
-      const hasSeparatorLine = /^sep=/i.test(headRows[0]?.[0] ?? '');
+      const hasSeparatorLine = /^sep=/i.test(firstRows[0]?.[0] ?? '');
       const titleLineCount = headerRowIndex - Number(hasSeparatorLine);
-      bestTable = { ...tableFormat, columns, delimiter, lineEndings, headerRowIndex, titleLineCount, knownColumnCount };
+      bestLayout = {
+        ...tableFormat,
+        columnNames,
+        delimiter,
+        lineEndings,
+        headerRowIndex,
+        titleLineCount,
+        knownColumnCount,
+      };
     }
   }
-  if (bestTable && bestTable.columns.length > maxColumns)
+  if (bestLayout && bestLayout.columnNames.length > maxColumns)
     throw new UnreadableSourceError(
-      `a table of ${bestTable.columns.length} columns; an import reads at most ${maxColumns} columns`,
+      `a table of ${bestLayout.columnNames.length} columns; an import reads at most ${maxColumns} columns`,
     );
-  return bestTable;
+  return bestLayout;
 }
 
 /**
  * Makes repeated column names unique, e.g. `Note (2)` for the second column `Note`. Without a unique name, the values
  * of the second column would be lost.
  */
-function makeColumnNamesUnique(columns: readonly string[]): string[] {
-  const uniqueNames = new Set(columns);
+function makeColumnNamesUnique(columnNames: readonly string[]): string[] {
+  const uniqueNames = new Set(columnNames);
   const countByName = new Map<string, number>();
-  return columns.map((column) => {
-    let count = (countByName.get(column) ?? 0) + 1;
-    while (count > 1 && uniqueNames.has(`${column} (${count})`)) count++;
-    countByName.set(column, count);
-    return column === '' || count === 1 ? column : `${column} (${count})`;
+  return columnNames.map((columnName) => {
+    let count = (countByName.get(columnName) ?? 0) + 1;
+    while (count > 1 && uniqueNames.has(`${columnName} (${count})`)) count++;
+    countByName.set(columnName, count);
+    return columnName === '' || count === 1 ? columnName : `${columnName} (${count})`;
   });
 }
 
@@ -122,32 +130,35 @@ const parserSliceLength = 64 * 1024;
 export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
   const newline = getNewline(table.lineEndings);
-  let rowReader = new TableRowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
+  let rowReader = new TableRowReader(parse, table, { lineNumber: 1, rowsToSkip: table.headerRowIndex + 1 });
   /**
    * The text from the first incomplete row on, the line number of that row, and the number of characters that were
    * already parsed.
    */
-  const pendingRows = { text: '', line: 1, parsedLength: 0 };
+  const pendingRows = { text: '', firstLineNumber: 1, parsedCharacters: 0 };
   let reparsedCharacters = 0;
-  function dropLinesBefore(line: number): void {
-    for (; pendingRows.line < line; pendingRows.line++) {
+  function dropLinesBefore(lineNumber: number): void {
+    for (; pendingRows.firstLineNumber < lineNumber; pendingRows.firstLineNumber++) {
       const newlineIndex = pendingRows.text.indexOf(newline);
       const lineLength = newlineIndex < 0 ? pendingRows.text.length : newlineIndex + 1;
       pendingRows.text = pendingRows.text.slice(lineLength);
-      pendingRows.parsedLength -= lineLength;
+      pendingRows.parsedCharacters -= lineLength;
     }
   }
   /** Removes empty lines from the start of `pendingRows`, because the parser does not report them as rows. */
   function dropEmptyLines(): void {
-    const [emptyLines = ''] = /^[\r\n]+/.exec(pendingRows.text.slice(0, pendingRows.parsedLength)) ?? [];
-    dropLinesBefore(pendingRows.line + emptyLines.split(newline).length - 1);
+    const [emptyLines = ''] = /^[\r\n]+/.exec(pendingRows.text.slice(0, pendingRows.parsedCharacters)) ?? [];
+    dropLinesBefore(pendingRows.firstLineNumber + emptyLines.split(newline).length - 1);
   }
   async function* readPending(isEndOfText: boolean): AsyncGenerator<SourceEntry[]> {
     for (;;) {
       let error: unknown;
-      while (error === undefined && pendingRows.parsedLength < pendingRows.text.length) {
-        const slice = pendingRows.text.slice(pendingRows.parsedLength, pendingRows.parsedLength + parserSliceLength);
-        pendingRows.parsedLength += slice.length;
+      while (error === undefined && pendingRows.parsedCharacters < pendingRows.text.length) {
+        const slice = pendingRows.text.slice(
+          pendingRows.parsedCharacters,
+          pendingRows.parsedCharacters + parserSliceLength,
+        );
+        pendingRows.parsedCharacters += slice.length;
         error = await rowReader.parseChunk(slice);
         yield rowReader.takeEntries();
         dropLinesBefore(rowReader.nextLineNumber);
@@ -158,13 +169,16 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
       if (error === undefined) return;
       dropLinesBefore(rowReader.nextLineNumber);
       dropEmptyLines();
-      yield [{ line: pendingRows.line, path: '', problem: describeCsvError(error) }];
-      reparsedCharacters += pendingRows.parsedLength;
+      yield [{ line: pendingRows.firstLineNumber, path: '', problem: describeCsvError(error) }];
+      reparsedCharacters += pendingRows.parsedCharacters;
       if (reparsedCharacters > maxReparsedCharacters)
         throw new UnreadableSourceError('too many rows do not end; nothing after this place was read');
-      dropLinesBefore(pendingRows.line + 1);
-      pendingRows.parsedLength = 0;
-      rowReader = new TableRowReader(parse, table, { line: pendingRows.line, rowsToSkip: rowReader.rowsToSkip });
+      dropLinesBefore(pendingRows.firstLineNumber + 1);
+      pendingRows.parsedCharacters = 0;
+      rowReader = new TableRowReader(parse, table, {
+        lineNumber: pendingRows.firstLineNumber,
+        rowsToSkip: rowReader.remainingRowsToSkip,
+      });
     }
   }
   for await (const chunk of text) {
@@ -183,7 +197,7 @@ class TableRowReader {
   /** The line number at which the next row starts. */
   nextLineNumber: number;
   /** The number of rows to skip at the start: the row of column names, and all rows above it. */
-  rowsToSkip: number;
+  remainingRowsToSkip: number;
   readonly #columnCount: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
@@ -192,12 +206,12 @@ class TableRowReader {
 
   constructor(
     parse: Parse,
-    { delimiter, lineEndings, columns }: TableLayout,
-    startPosition: { line: number; rowsToSkip: number },
+    { delimiter, lineEndings, columnNames }: TableLayout,
+    startPosition: { lineNumber: number; rowsToSkip: number },
   ) {
-    this.nextLineNumber = startPosition.line;
-    this.rowsToSkip = startPosition.rowsToSkip;
-    this.#columnCount = columns.length;
+    this.nextLineNumber = startPosition.lineNumber;
+    this.remainingRowsToSkip = startPosition.rowsToSkip;
+    this.#columnCount = columnNames.length;
     const newline = getNewline(lineEndings);
     this.#parser = parse({
       ...getCsvOptions(delimiter, lineEndings),
@@ -209,7 +223,7 @@ class TableRowReader {
         if (this.#hasUnclosedQuote) return null;
         // `lines` counts all lines up to the end of this row. Subtract the lines of the row itself to get the line
         // where it starts, because a cell may contain line breaks.
-        const nextLineNumber = startPosition.line + lines;
+        const nextLineNumber = startPosition.lineNumber + lines;
         const lineCount = raw.trim().split(newline).length;
         this.#rows.push({ cells, line: nextLineNumber - lineCount });
         this.nextLineNumber = nextLineNumber;
@@ -236,8 +250,8 @@ class TableRowReader {
 
   /** Returns the entries of all rows that were parsed since the previous call. */
   takeEntries(): SourceEntry[] {
-    const skippedRowCount = Math.min(this.rowsToSkip, this.#rows.length);
-    this.rowsToSkip -= skippedRowCount;
+    const skippedRowCount = Math.min(this.remainingRowsToSkip, this.#rows.length);
+    this.remainingRowsToSkip -= skippedRowCount;
     const rows = this.#rows.slice(skippedRowCount);
     this.#rows = [];
     return rows.map(({ cells, line }) => toSourceEntry(cells, line, this.#columnCount));

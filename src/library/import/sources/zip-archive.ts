@@ -10,7 +10,7 @@ export interface ZipEntry {
 /** An archive entry whose remaining bytes may still be unread. */
 interface PendingEntry {
   name: string;
-  chunks: Uint8Array[];
+  unreadChunks: Uint8Array[];
   isComplete: boolean;
   error: Error | undefined;
 }
@@ -50,7 +50,7 @@ export class ZipArchive {
   readonly #bytes: AsyncIterable<Uint8Array>;
   /** The last chunks of the archive, which contain the list of entries, and the total size of these chunks. */
   readonly #lastChunks: Uint8Array[] = [];
-  #lastByteCount = 0;
+  #lastChunksByteCount = 0;
   #entryCount = 0;
   /**
    * The checksum of each entry that was read completely. This is a list, because several entries may have the same
@@ -68,14 +68,14 @@ export class ZipArchive {
     const pendingEntries: PendingEntry[] = [];
     const unzip = new Unzip((file) => {
       const name = cleanName(file.name);
-      const entry: PendingEntry = { name, chunks: [], isComplete: false, error: undefined };
+      const entry: PendingEntry = { name, unreadChunks: [], isComplete: false, error: undefined };
       pendingEntries.push(entry);
       this.#entryCount++;
       let checksum = 0;
       file.ondata = (error, data, isFinal) => {
         if (error) entry.error = error;
         if (data && data.length > 0) {
-          entry.chunks.push(data);
+          entry.unreadChunks.push(data);
           checksum = crc32(data, checksum);
         }
         if (isFinal && error === null) this.#checksums.push({ name, checksum });
@@ -92,7 +92,7 @@ export class ZipArchive {
     const archiveChunks = this.#readChunks();
     let archiveError: Error | undefined;
     /** Passes the next chunk of the archive to the ZIP reader. Returns false if no more chunks can be read. */
-    async function readChunk(): Promise<boolean> {
+    async function passNextChunk(): Promise<boolean> {
       if (archiveError) return false;
       try {
         const { value, done } = await archiveChunks.next();
@@ -108,10 +108,10 @@ export class ZipArchive {
     }
     async function* readEntry(entry: PendingEntry): AsyncGenerator<Uint8Array> {
       for (;;) {
-        yield* entry.chunks.splice(0);
+        yield* entry.unreadChunks.splice(0);
         if (entry.error) break;
         if (entry.isComplete) return;
-        if (!(await readChunk()) && entry.chunks.length === 0 && !entry.isComplete) break;
+        if (!(await passNextChunk()) && entry.unreadChunks.length === 0 && !entry.isComplete) break;
       }
       const reason = entry.error ?? archiveError;
       throw new UnreadableSourceError(
@@ -119,12 +119,12 @@ export class ZipArchive {
       );
     }
     for (;;) {
-      while (pendingEntries.length === 0) if (!(await readChunk())) break;
+      while (pendingEntries.length === 0) if (!(await passNextChunk())) break;
       const entry = pendingEntries.shift();
       if (!entry) return;
       yield { name: entry.name, bytes: readEntry(entry) };
       // The caller may not have read the entry to its end. Discard the remaining bytes to reach the next entry.
-      while (!entry.isComplete && (await readChunk())) entry.chunks.length = 0;
+      while (!entry.isComplete && (await passNextChunk())) entry.unreadChunks.length = 0;
     }
   }
 
@@ -134,9 +134,9 @@ export class ZipArchive {
       for (let chunkStart = 0; chunkStart < bytes.length; chunkStart += zipChunkBytes) {
         const chunk = bytes.subarray(chunkStart, chunkStart + zipChunkBytes);
         this.#lastChunks.push(Uint8Array.from(chunk));
-        this.#lastByteCount += chunk.length;
-        while (this.#lastByteCount - (this.#lastChunks[0]?.length ?? 0) > maxEntryListBytes + maxEndRecordBytes)
-          this.#lastByteCount -= this.#lastChunks.shift()?.length ?? 0;
+        this.#lastChunksByteCount += chunk.length;
+        while (this.#lastChunksByteCount - (this.#lastChunks[0]?.length ?? 0) > maxEntryListBytes + maxEndRecordBytes)
+          this.#lastChunksByteCount -= this.#lastChunks.shift()?.length ?? 0;
         yield chunk;
       }
     return undefined;

@@ -143,13 +143,13 @@ export class ColumnValueParser {
    */
   parseRange(columnName: string, sourceValue: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissingValue(sourceValue)) return undefined;
-    const structure = typeof sourceValue === 'string' ? parseBracketed(sourceValue) : sourceValue;
+    const parsedStructure = typeof sourceValue === 'string' ? parseBracketed(sourceValue) : sourceValue;
     const text = String(sourceValue).trim();
-    const sourceText = isObject(structure) ? undefined : text;
+    const sourceText = isObject(parsedStructure) ? undefined : text;
     const parseBound = (boundValue: unknown) => this.parseNumber(columnName, boundValue, { ...options, sourceText });
-    if (isObject(structure)) return this.#parseBoundsObject(columnName, structure, parseBound);
-    const [, lowerText] = lowerBoundText.exec(text) ?? [];
-    const [, upperText] = upperBoundText.exec(text) ?? [];
+    if (isObject(parsedStructure)) return this.#parseBoundsObject(columnName, parsedStructure, parseBound);
+    const [, lowerText] = lowerBoundTextPattern.exec(text) ?? [];
+    const [, upperText] = upperBoundTextPattern.exec(text) ?? [];
     if (lowerText !== undefined || upperText !== undefined)
       return { min: parseBound(lowerText), max: parseBound(upperText) };
     const [, fromText, toText] = closedRangePattern.exec(text) ?? [];
@@ -181,9 +181,9 @@ export class ColumnValueParser {
   parseBoolean(columnName: string, sourceValue: unknown): boolean | undefined {
     if (typeof sourceValue === 'boolean') return sourceValue;
     if (isMissingValue(sourceValue)) return undefined;
-    const word = String(sourceValue).trim().toLowerCase();
-    if (trueWords.has(word)) return true;
-    if (falseWords.has(word)) return false;
+    const lowerCaseWord = String(sourceValue).trim().toLowerCase();
+    if (trueWords.has(lowerCaseWord)) return true;
+    if (falseWords.has(lowerCaseWord)) return false;
     throw new Error(`${columnName}: ${quoteValue(sourceValue)} is neither true nor false`);
   }
 
@@ -250,8 +250,8 @@ function parseNameList(text: string): unknown {
   return parseBracketed(text, { allowsBareWords: true }) ?? text.replace(/^\s*[[({]|[\])}]\s*$/g, '');
 }
 
-const lowerBoundText = /lower_?bound\W{1,5}([\d.]+)/i;
-const upperBoundText = /upper_?bound\W{1,5}([\d.]+)/i;
+const lowerBoundTextPattern = /lower_?bound\W{1,5}([\d.]+)/i;
+const upperBoundTextPattern = /upper_?bound\W{1,5}([\d.]+)/i;
 /** Matches a range with two bounds, e.g. `€1K - €1.5K`, `100–199` or `100 to 199`. */
 const closedRangePattern = /^([^\s–—-][^–—-]{0,40}?)\s?(?:[-–—]|to)\s?([^\s–—-][^–—-]{0,40})$/;
 /** Matches a range with one bound, e.g. `>1M`, `over 1000`, `<100` or `less than 100`. */

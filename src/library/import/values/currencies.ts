@@ -47,7 +47,7 @@ const isCurrencyCode = (text: string): boolean => {
 let isoCodes: Set<string> | undefined;
 
 /** The number of characters at the start of an amount in which to look for currency signs. */
-const signSearchLength = 200;
+const maxSignSearchLength = 200;
 
 /** The currency that a sign or code in an amount stands for. `code` is undefined if the sign is ambiguous. */
 interface AmountCurrency {
@@ -61,7 +61,7 @@ interface AmountCurrency {
  */
 function findCurrencies({ key, text }: SourceAmount): AmountCurrency[] {
   const columnCode = /\(([A-Z]{3})\)\s*$/.exec(key)?.[1] ?? '';
-  const signs = `${text.slice(0, signSearchLength)} ${columnCode}`.match(signPattern) ?? [];
+  const signs = `${text.slice(0, maxSignSearchLength)} ${columnCode}`.match(signPattern) ?? [];
   return [...new Set(signs)].map((sign) => {
     const lastSign = sign.slice(-1);
     const code = codeBySign.get(sign) ?? (isCurrencyCode(sign) ? sign : codeBySign.get(lastSign));

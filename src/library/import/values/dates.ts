@@ -25,13 +25,13 @@ interface ParsedDate {
   timeOfDayMs: number;
 }
 
-const minTime = Date.UTC(2000, 0, 1);
-const maxTime = Date.UTC(2100, 0, 1);
+const minTimeMs = Date.UTC(2000, 0, 1);
+const maxTimeMs = Date.UTC(2100, 0, 1);
 /**
  * The minimum time that is accepted as a Unix time. Social networks showed no ads before 2005, so smaller numbers are
  * probably ids or counts.
  */
-const minUnixTime = Date.UTC(2005, 0, 1);
+const minUnixTimeMs = Date.UTC(2005, 0, 1);
 
 /**
  * Returns the start of a day in Unix milliseconds. Returns undefined if the day does not exist or is not between 2000
@@ -40,7 +40,7 @@ const minUnixTime = Date.UTC(2005, 0, 1);
 function computeDayStart(year: number, month: number, day: number): number | undefined {
   const date = new Date(Date.UTC(year, month - 1, day));
   const isExistingDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
-  return isExistingDay && date.getTime() >= minTime && date.getTime() < maxTime ? date.getTime() : undefined;
+  return isExistingDay && date.getTime() >= minTimeMs && date.getTime() < maxTimeMs ? date.getTime() : undefined;
 }
 
 const clockPattern =
@@ -168,7 +168,7 @@ function parseUnixTime(text: string): ParsedDate | undefined {
   if (!/^\d{10,16}(?:\.\d{1,9})?$/.test(text)) return undefined;
   for (const msPerUnit of [1000, 1, 0.001]) {
     const unixTimeMs = Math.floor(Number(text) * msPerUnit);
-    if (unixTimeMs >= minUnixTime && unixTimeMs < maxTime)
+    if (unixTimeMs >= minUnixTimeMs && unixTimeMs < maxTimeMs)
       return { notation: '', dayStartByOrder: new Map([['ymd', unixTimeMs]]), timeOfDayMs: 0 };
   }
   return undefined;
@@ -195,12 +195,12 @@ function parseDateText(value: unknown, now: number): ParsedDate | undefined {
 /** What the first pass of an import has found out about all dates of a column that have the same notation. */
 interface NotationObservations {
   /** The orders of day, month and year that are valid for every date so far. */
-  orders: DateOrder[];
+  possibleOrders: DateOrder[];
   /**
    * A date to quote in error messages: the last date that excluded an order, or the first date if none did. For
    * example, `31/12/2025` excludes the orders in which the month comes first.
    */
-  example: string;
+  exampleDate: string;
   /** The first date that means different days, depending on the order. */
   ambiguousDate?: string;
   /** The first date that is invalid in all orders that the earlier dates allow. */
@@ -229,13 +229,15 @@ export class DateColumnParser {
     const { notation, dayStartByOrder } = date;
     const text = String(sourceValue).trim();
     const earlierObservations = this.#observationsByNotation.get(notation);
-    const orders = [...dayStartByOrder.keys()].filter((order) => earlierObservations?.orders.includes(order) ?? true);
-    const observations = earlierObservations ?? { orders, example: text };
-    if (orders.length === 0) observations.contradictoryDate ??= text;
+    const possibleOrders = [...dayStartByOrder.keys()].filter(
+      (order) => earlierObservations?.possibleOrders.includes(order) ?? true,
+    );
+    const observations = earlierObservations ?? { possibleOrders, exampleDate: text };
+    if (possibleOrders.length === 0) observations.contradictoryDate ??= text;
     else {
       // This date excludes an order, so error messages should quote it instead of an earlier date.
-      if (orders.length < observations.orders.length) observations.example = text;
-      observations.orders = orders;
+      if (possibleOrders.length < observations.possibleOrders.length) observations.exampleDate = text;
+      observations.possibleOrders = possibleOrders;
     }
     if (new Set(dayStartByOrder.values()).size > 1) observations.ambiguousDate ??= text;
     this.#observationsByNotation.set(notation, observations);
@@ -246,15 +248,20 @@ export class DateColumnParser {
    * @throws Error that lists the possible days if the dates of the column do not determine the order
    */
   decideNotation(): void {
-    for (const { orders, example, ambiguousDate, contradictoryDate } of this.#observationsByNotation.values()) {
+    for (const {
+      possibleOrders,
+      exampleDate,
+      ambiguousDate,
+      contradictoryDate,
+    } of this.#observationsByNotation.values()) {
       const messageStart = `the column ${quoteValue(this.#columnName)} has days such as`;
       if (contradictoryDate !== undefined)
         throw new Error(
-          `${messageStart} ${example} and ${contradictoryDate}, which are not written in the same order; write them as 2026-01-31 and import the file again`,
+          `${messageStart} ${exampleDate} and ${contradictoryDate}, which are not written in the same order; write them as 2026-01-31 and import the file again`,
         );
-      if (orders.length < 2 || ambiguousDate === undefined) continue;
+      if (possibleOrders.length < 2 || ambiguousDate === undefined) continue;
       const dayStartByOrder = parseDateText(ambiguousDate, this.#now)?.dayStartByOrder;
-      const possibleDays = orders.flatMap((order) => dayStartByOrder?.get(order) ?? []).map(formatLongDay);
+      const possibleDays = possibleOrders.flatMap((order) => dayStartByOrder?.get(order) ?? []).map(formatLongDay);
       throw new Error(
         `${messageStart} ${ambiguousDate}, which may be ${[...new Set(possibleDays)].join(' or ')}; write them as 2026-01-31 and import the file again`,
       );
@@ -268,7 +275,8 @@ export class DateColumnParser {
   parseValue(sourceValue: unknown, label = this.#columnName): string {
     const date = parseDateText(sourceValue, this.#now);
     const dateOrder =
-      date && (this.#observationsByNotation.get(date.notation)?.orders[0] ?? date.dayStartByOrder.keys().next().value);
+      date &&
+      (this.#observationsByNotation.get(date.notation)?.possibleOrders[0] ?? date.dayStartByOrder.keys().next().value);
     const dayStart = dateOrder && date?.dayStartByOrder.get(dateOrder);
     if (date && dayStart !== undefined) return new Date(dayStart + date.timeOfDayMs).toISOString();
     throw new Error(

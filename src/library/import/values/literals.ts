@@ -23,7 +23,7 @@ const maxNestingDepth = 70;
 export function parseLiteral(text: string, { allowsBareWords = false }: LiteralOptions = {}): unknown {
   const parser = new LiteralParser(text, allowsBareWords);
   try {
-    return parser.parse();
+    return parser.parseWholeText();
   } catch (error) {
     if (error instanceof InvalidLiteralError) return undefined;
     throw error;
@@ -99,7 +99,7 @@ class LiteralParser {
    * Parses the whole text as one value.
    * @throws InvalidLiteralError if the text is not a single value
    */
-  parse(): unknown {
+  parseWholeText(): unknown {
     const parsedValue = this.#parseValue(0);
     this.#skipWhitespace();
     if (this.#position < this.#text.length) throw new InvalidLiteralError();
@@ -110,7 +110,7 @@ class LiteralParser {
    * Matches a pattern at the current position, and moves the position to the end of the match. The pattern must have
    * the sticky flag `y`.
    */
-  #match(pattern: RegExp): RegExpExecArray | null {
+  #matchPattern(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.#position;
     const match = pattern.exec(this.#text);
     if (match) this.#position = pattern.lastIndex;
@@ -118,7 +118,7 @@ class LiteralParser {
   }
 
   #skipWhitespace(): void {
-    this.#match(spacePattern);
+    this.#matchPattern(spacePattern);
   }
 
   /** Skips whitespace, and then skips `character` if it comes next. Returns true if `character` was skipped. */
@@ -134,20 +134,20 @@ class LiteralParser {
     if (this.#skipCharacter('[')) return this.#parseItems(']', depth);
     if (this.#skipCharacter('(')) return this.#parseItems(')', depth);
     if (this.#skipCharacter('{')) return this.#parseObjectOrSet(depth);
-    const quote = this.#match(openingQuotePattern)?.[1];
+    const quote = this.#matchPattern(openingQuotePattern)?.[1];
     if (quote !== undefined) return this.#parseString(quote);
-    const [numberText] = this.#match(numberPattern) ?? [];
+    const [numberText] = this.#matchPattern(numberPattern) ?? [];
     // If a JavaScript number cannot represent an integer exactly, e.g. a long id, keep the integer as text.
     if (numberText !== undefined) {
       const number = Number(numberText.replaceAll('_', ''));
       return /^-?\d+$/.test(numberText) && !Number.isSafeInteger(number) ? numberText : number;
     }
-    if (this.#match(negativeInfinityPattern)) return null;
-    const [identifier] = this.#match(namePattern) ?? [];
+    if (this.#matchPattern(negativeInfinityPattern)) return null;
+    const [identifier] = this.#matchPattern(namePattern) ?? [];
     if (identifier !== undefined && this.#skipCharacter('(')) return this.#parseCall(identifier, depth);
     if (identifier !== undefined && constantByWord.has(identifier)) return constantByWord.get(identifier);
     if (!this.#allowsBareWords) throw new InvalidLiteralError();
-    const [wordEnd = ''] = this.#match(bareWordPattern) ?? [];
+    const [wordEnd = ''] = this.#matchPattern(bareWordPattern) ?? [];
     const word = `${identifier ?? ''}${wordEnd}`.trim();
     if (word === '') throw new InvalidLiteralError();
     return word;
@@ -161,16 +161,16 @@ class LiteralParser {
     while (!this.#skipCharacter(closingBracket)) {
       // A name before `=` is a named argument of a function call, e.g. `dtype=object`. Skip its value, because it is
       // not an item.
-      if (this.#match(argumentNamePattern)) {
-        if (!this.#match(argumentWordPattern)) this.#parseValue(depth + 1);
+      if (this.#matchPattern(argumentNamePattern)) {
+        if (!this.#matchPattern(argumentWordPattern)) this.#parseValue(depth + 1);
         this.#skipCharacter(',');
         continue;
       }
       items.push(this.#parseValue(depth + 1));
       if (this.#skipCharacter(',') || this.#text[this.#position] === closingBracket) continue;
       // NumPy writes no commas between the objects of a list, so a missing comma is valid before an opening bracket.
-      const startsObject = openingBrackets.includes(this.#text[this.#position] ?? ' ');
-      if (!this.#allowsBareWords && !startsObject) throw new InvalidLiteralError();
+      const isBeforeOpeningBracket = openingBrackets.includes(this.#text[this.#position] ?? ' ');
+      if (!this.#allowsBareWords && !isBeforeOpeningBracket) throw new InvalidLiteralError();
     }
     return items;
   }
@@ -178,7 +178,7 @@ class LiteralParser {
   #parseObjectOrSet(depth: number): unknown {
     const entries: [string, unknown][] = [];
     while (!this.#skipCharacter('}')) {
-      const name = this.#match(keyNamePattern)?.[1];
+      const name = this.#matchPattern(keyNamePattern)?.[1];
       const key = name ?? this.#parseValue(depth + 1);
       if (!this.#skipCharacter(':')) {
         if (entries.length > 0) throw new InvalidLiteralError();
@@ -216,7 +216,7 @@ class LiteralParser {
     const unescapedPattern = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
     const stringParts: string[] = [];
     for (;;) {
-      stringParts.push(this.#match(unescapedPattern)?.[0] ?? '');
+      stringParts.push(this.#matchPattern(unescapedPattern)?.[0] ?? '');
       const character = this.#text[this.#position++];
       if (character === quote) return stringParts.join('');
       if (character !== '\\') throw new InvalidLiteralError();
@@ -225,7 +225,7 @@ class LiteralParser {
   }
 
   #parseEscape(): string {
-    const [, twoDigits, fourDigits, eightDigits] = this.#match(codePointPattern) ?? [];
+    const [, twoDigits, fourDigits, eightDigits] = this.#matchPattern(codePointPattern) ?? [];
     const codePoint = Number.parseInt(twoDigits ?? fourDigits ?? eightDigits ?? '', 16);
     if (codePoint <= 0x10ffff) return String.fromCodePoint(codePoint);
     const character = this.#text[this.#position++];

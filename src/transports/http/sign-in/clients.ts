@@ -29,8 +29,8 @@ export interface Client {
   redirectUris: readonly string[];
 }
 
-/** The client that was found, or a problem to show on the sign-in page. `retryAfter` is in seconds. */
-type ClientLookup = Client | { problem: string; retryAfter?: number };
+/** The client that was found, or a problem to show on the sign-in page. */
+type ClientLookup = Client | { problem: string; retryAfterSeconds?: number };
 
 /** The options of `createClientRegistry`, which registers and finds OAuth clients. */
 export interface ClientsOptions {
@@ -57,11 +57,17 @@ const maxUriLength = 500;
 const maxTotalUriLength = 2000;
 
 /**
- * Limits for fetching the metadata documents of clients. `bytes` is the maximum size of a document. `timeoutMs` is the
- * time that a fetch may take, and `waitMs` the time that a fetch may wait for other fetches. `perMinute` and
- * `perMinutePerAddress` limit the number of fetches, in total and per IP address.
+ * Limits for fetching the metadata documents of clients. `maxBytes` is the maximum size of a document. `timeoutMs` is
+ * the time that a fetch may take, and `maxWaitMs` the time that a fetch may wait for other fetches.
+ * `maxFetchesPerMinute` and `maxFetchesPerMinutePerAddress` limit the number of fetches, in total and per IP address.
  */
-const documentLimits = { bytes: 5 * 1024, timeoutMs: 5000, waitMs: 15_000, perMinute: 240, perMinutePerAddress: 20 };
+const documentLimits = {
+  maxBytes: 5 * 1024,
+  timeoutMs: 5000,
+  maxWaitMs: 15_000,
+  maxFetchesPerMinute: 240,
+  maxFetchesPerMinutePerAddress: 20,
+};
 /**
  * The maximum number of metadata documents that are fetched at the same time, in total and per IP address of a caller.
  */
@@ -105,12 +111,12 @@ export function createClientRegistry(options: ClientsOptions) {
   const pendingLookups = new Map<string, Promise<ClientLookup>>();
   const fetchCounter = createMinuteCounter(now);
   const fetchSlots = new Semaphore({
-    maxRunning: maxConcurrentFetches,
-    maxRunningPerKey: maxConcurrentFetchesPerIp,
+    maxRunningCalls: maxConcurrentFetches,
+    maxRunningCallsPerKey: maxConcurrentFetchesPerIp,
     workName: 'apps',
   });
   const { openAgent = openPublicAgent } = options;
-  let agent: Promise<GuardedAgent> | undefined;
+  let agentPromise: Promise<GuardedAgent> | undefined;
 
   const decryptRegistration = (id: string): Client | undefined => {
     const text = encryption.decrypt('client', decodeToken(id));
@@ -120,12 +126,12 @@ export function createClientRegistry(options: ClientsOptions) {
     return { id, name, host: undefined, redirectUris };
   };
 
-  const fetchClient = async (url: URL, address: string): Promise<ClientLookup> => {
-    agent ??= openAgent();
+  const fetchClient = async (url: URL, ipAddress: string): Promise<ClientLookup> => {
+    agentPromise ??= openAgent();
     try {
-      const openedAgent = await agent;
+      const openedAgent = await agentPromise;
       const request = () => fetchDocument(url, openedAgent, options.userAgent);
-      const text = await fetchSlots.run(address, AbortSignal.timeout(documentLimits.waitMs), request);
+      const text = await fetchSlots.runInSlot(ipAddress, AbortSignal.timeout(documentLimits.maxWaitMs), request);
       const client = parseClient(text, url);
       if (!('problem' in client)) documentCache.set(url.href, client);
       return client;
@@ -193,11 +199,14 @@ export function createClientRegistry(options: ClientsOptions) {
       const knownClient = documentCache.get(documentUrl.href) ?? pendingLookups.get(documentUrl.href);
       if (knownClient) return knownClient;
       const remainingMs =
-        countDocumentFetch(`of ${ipAddress}`, documentLimits.perMinutePerAddress) ??
-        countDocumentFetch('in all', documentLimits.perMinute);
+        countDocumentFetch(`of ${ipAddress}`, documentLimits.maxFetchesPerMinutePerAddress) ??
+        countDocumentFetch('in all', documentLimits.maxFetchesPerMinute);
       if (remainingMs !== undefined) {
-        const retryAfter = Math.max(1, Math.ceil(remainingMs / 1000));
-        return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
+        const retryAfterSeconds = Math.max(1, Math.ceil(remainingMs / 1000));
+        return {
+          problem: 'Too many new apps have asked in the last minute. Try again later.',
+          retryAfterSeconds,
+        };
       }
       const lookup = fetchClient(documentUrl, ipAddress).finally(() => pendingLookups.delete(documentUrl.href));
       pendingLookups.set(documentUrl.href, lookup);
@@ -209,7 +218,7 @@ export function createClientRegistry(options: ClientsOptions) {
      */
     canBeClientId: (clientId: string) =>
       parseDocumentUrl(clientId) !== undefined || decryptRegistration(clientId) !== undefined,
-    close: async () => void (await agent)?.destroy(),
+    close: async () => void (await agentPromise)?.destroy(),
   };
 }
 
@@ -219,7 +228,7 @@ export function createClientRegistry(options: ClientsOptions) {
  */
 const openPublicAgent = () =>
   createGuardedAgent({
-    hosts: { public: true, listed: [] },
+    hosts: { allowsPublicHosts: true, listedHosts: [] },
     resolveHost: resolveInDns,
     dnsTimeoutMs: nonPublicHostDelayMs * 0.9,
   });
@@ -261,7 +270,7 @@ function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promis
       answer.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
     }
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readBody(answer, documentLimits.bytes));
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readBody(answer, documentLimits.maxBytes));
   });
 }
 

@@ -10,7 +10,7 @@ import { hasKeyInUrl, isApiKey } from '../authentication.ts';
 import { readBody } from '../body-limit.ts';
 import type { GetClientAddress } from '../client-addresses.ts';
 import { allowAnyOrigin } from '../cors.ts';
-import type { KeyAttempts } from '../key-attempts.ts';
+import type { KeyAttemptLimiter } from '../key-attempts.ts';
 import { type ClientsOptions, canRedirectTo, createClientRegistry } from './clients.ts';
 import { createMetadata } from './metadata.ts';
 import {
@@ -38,7 +38,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
   monotonicNow: () => number;
   /** Limits how many unknown API keys an IP address may try. A key is unknown until the service has accepted it. */
-  keyAttempts: KeyAttempts;
+  keyAttempts: KeyAttemptLimiter;
   getClientAddress: GetClientAddress;
   log: Log;
   onCall: OnCall;
@@ -71,8 +71,8 @@ export function createSignIn(options: SignInOptions) {
   const tokens = createTokenIssuer({ ...options, resource });
   const clients = createClientRegistry({ ...options, now: monotonicNow });
   const checkSlots = new Semaphore({
-    maxRunning: maxConcurrentChecks,
-    maxRunningPerKey: maxConcurrentChecksPerIp,
+    maxRunningCalls: maxConcurrentChecks,
+    maxRunningCallsPerKey: maxConcurrentChecksPerIp,
     workName: 'keys',
   });
   const routes = new Hono();
@@ -106,7 +106,7 @@ export function createSignIn(options: SignInOptions) {
     const { origin = publicUrl, 'sec-fetch-site': fetchSite = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || fetchSite !== 'same-origin')
       return respondWithProblem(context, { text: 'This form was sent from another page.', status: 403 });
-    const formBody = await readBody(context, { type: formType, maxBytes: maxBodyBytes });
+    const formBody = await readBody(context, { requiredMediaType: formType, maxBytes: maxBodyBytes });
     if ('status' in formBody)
       return respondWithProblem(context, { text: `Send ${formType} of at most ${maxBodyBytes} bytes.`, ...formBody });
     const form = new URLSearchParams(formBody.text);
@@ -121,12 +121,12 @@ export function createSignIn(options: SignInOptions) {
     if (form.has('cancel')) return redirectBack({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
     const budget = (form.get('budget') ?? '').trim();
-    const challenge = fields.code_challenge ?? '';
+    const codeChallenge = fields.code_challenge ?? '';
     const grant = { apiKey, budget: budget === '' ? undefined : Number(budget), clientId: client.id, redirectUri };
     const codeOrProblem =
       findInputProblem(apiKey, budget) ??
       (await checkKey(context, apiKey)) ??
-      (await tokens.openConnection({ ...grant, challenge }).catch(createStateProblem));
+      (await tokens.openConnection({ ...grant, codeChallenge }).catch(createStateProblem));
     if (typeof codeOrProblem === 'string') return redirectBack({ code: codeOrProblem });
     const { status = 400, retryAfter, ...formProblem } = codeOrProblem;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
@@ -215,14 +215,14 @@ export function createSignIn(options: SignInOptions) {
     const { client_id: id = '', redirect_uri: redirectUri = '', state = '' } = fields;
     const client = await clients.findClient(id, ipAddress);
     if ('problem' in client) {
-      const { problem: text, retryAfter } = client;
-      return { text, ...(retryAfter && { retryAfter, status: 429 as const }) };
+      const { problem: text, retryAfterSeconds } = client;
+      return { text, ...(retryAfterSeconds && { retryAfter: retryAfterSeconds, status: 429 as const }) };
     }
     if (!canRedirectTo(client, redirectUri))
       return { text: 'The app asks for an answer at an address that it did not register.' };
     const createClientProblem = (error: string, text: string) => ({
       text,
-      back: {
+      returnLink: {
         href: addResponseParameters(redirectUri, { error, ...pickStateParameter(fields) }),
         host: describeRedirectHost(redirectUri),
       },
@@ -254,10 +254,10 @@ export function createSignIn(options: SignInOptions) {
    */
   async function checkKey(context: Context, apiKey: string): Promise<SubmissionProblem | undefined> {
     const tenantId = options.getTenantId(apiKey);
-    const address = getClientAddress(context);
+    const ipAddress = getClientAddress(context);
     // The prefix gives the sign-in page a separate limit. Keys that the same IP address sends in headers do not count
     // toward this limit.
-    const retryAfterSeconds = await keyAttempts.admit(tenantId, `sign-in ${address}`);
+    const retryAfterSeconds = await keyAttempts.admit(tenantId, `sign-in ${ipAddress}`);
     const createFormProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
       ({ field: 'form', text, status, retryAfter }) as const;
     if (retryAfterSeconds !== undefined) {
@@ -269,7 +269,7 @@ export function createSignIn(options: SignInOptions) {
       options.onCall({ tool: signInToolName, tenantId, ms: monotonicNow() - startedAt, ...outcome });
     try {
       const deadline = { signals: [context.req.raw.signal], timeoutMs: keyCheckTimeoutMs };
-      const releaseSlot = await withDeadline(deadline, (signal) => checkSlots.acquire(address, signal));
+      const releaseSlot = await withDeadline(deadline, (signal) => checkSlots.acquire(ipAddress, signal));
       await withDeadline(deadline, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(releaseSlot);
       reportCall({ cached: false });
       return undefined;
@@ -311,20 +311,20 @@ const forwardedParameterNames =
 const pickStateParameter = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
 /**
- * The reason why the server rejects an authorization request. `back` is the link with which the user returns to the
- * client. The URL of the link reports the error to the client.
+ * The reason why the server rejects an authorization request. `returnLink` is the link with which the user returns to
+ * the client. The URL of the link reports the error to the client.
  */
 interface RequestProblem {
   text: string;
   status?: 400 | 403 | 413 | 415 | 429;
   /** The value of the `Retry-After` header, in seconds. */
   retryAfter?: number;
-  back?: { href: string; host: string };
+  returnLink?: { href: string; host: string };
 }
 
-function respondWithProblem(context: Context, { text, status = 400, retryAfter, back }: RequestProblem) {
+function respondWithProblem(context: Context, { text, status = 400, retryAfter, returnLink }: RequestProblem) {
   if (retryAfter) context.header('Retry-After', String(retryAfter));
-  return context.body(renderProblemPage(text, back), status, signInPageHeaders);
+  return context.body(renderProblemPage(text, returnLink), status, signInPageHeaders);
 }
 
 /** The reason why the sign-in page shows a submitted form again, e.g. because the API key is invalid. */
@@ -376,7 +376,7 @@ const formType = 'application/x-www-form-urlencoded';
  * @throws HTTPException if the body is too large or has a media type other than `mediaType`
  */
 async function readBodyText(context: Context, mediaType: string): Promise<string> {
-  const bodyResult = await readBody(context, { type: mediaType, maxBytes: maxBodyBytes });
+  const bodyResult = await readBody(context, { requiredMediaType: mediaType, maxBytes: maxBodyBytes });
   if ('text' in bodyResult) return bodyResult.text;
   const { status } = bodyResult;
   return rejectRequest(

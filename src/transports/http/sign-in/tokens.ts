@@ -6,11 +6,11 @@ import { parseJson } from '../../../api/json.ts';
 import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
 
 /**
- * The open sign-in connections of one API key, by connection id. `renewed` is the number of token renewals, and `at` is
- * the time of the last renewal. A connection without an entry has ended. If this record is lost, all connections of the
- * API key end.
+ * The open sign-in connections of one API key, by connection id. `renewalCount` is the number of token renewals, and
+ * `renewedAt` is the time of the last renewal. A connection without an entry has ended. If this record is lost, all
+ * connections of the API key end.
  */
-type OpenConnections = Record<string, { renewed: number; at: number }>;
+type OpenConnections = Record<string, { renewalCount: number; renewedAt: number }>;
 
 /** The options for `createTokenIssuer`, which issues and checks tokens. */
 export interface TokensOptions {
@@ -33,7 +33,7 @@ export interface TokensOptions {
    * Called before the tokens of a sign-in connection are renewed, so that the server stores the spending of the
    * connection for as long as the tokens are valid.
    */
-  onRenewed?(connection: Connection): Promise<void>;
+  beforeRenewal?(connection: Connection): Promise<void>;
 }
 
 /**
@@ -46,7 +46,7 @@ interface Grant {
   clientId: string;
   redirectUri: string;
   /** The PKCE challenge: the SHA-256 hash of the verifier that the client must send with the code (RFC 7636). */
-  challenge: string;
+  codeChallenge: string;
 }
 
 const minuteMs = 60_000;
@@ -108,7 +108,7 @@ export function createTokenIssuer(options: TokensOptions) {
   const extractCredentials = ({ k, b, f }: TokenContent) => ({
     apiKey: k,
     tenantId: getTenantId(k),
-    connection: { id: f, budget: b },
+    connection: { id: f, creditBudget: b },
   });
 
   const removeConnection = (tenantId: string, id: string) =>
@@ -125,13 +125,16 @@ export function createTokenIssuer(options: TokensOptions) {
   const renewConnection = async (tokenContent: TokenContent) => {
     const renewedAt = now();
     const { tenantId, connection } = extractCredentials(tokenContent);
-    await options.onRenewed?.(connection);
+    await options.beforeRenewal?.(connection);
     const isRenewed = await connections.update(tenantId, (storedConnections = {}) => {
       const { [tokenContent.f]: storedConnection, ...others } = storedConnections;
       if (storedConnection === undefined) return { result: false };
-      if (storedConnection.renewed !== tokenContent.n) return { next: others, result: false };
+      if (storedConnection.renewalCount !== tokenContent.n) return { next: others, result: false };
       if (tokenContent.e <= renewedAt) return { result: false };
-      return { next: { ...others, [tokenContent.f]: { renewed: tokenContent.n + 1, at: renewedAt } }, result: true };
+      return {
+        next: { ...others, [tokenContent.f]: { renewalCount: tokenContent.n + 1, renewedAt } },
+        result: true,
+      };
     });
     if (!isRenewed) return undefined;
     const { k, b, f, c } = tokenContent;
@@ -146,23 +149,26 @@ export function createTokenIssuer(options: TokensOptions) {
 
   return {
     /** Opens a sign-in connection and returns an authorization code, which the client can exchange for tokens once. */
-    openConnection: async ({ apiKey, budget, clientId, redirectUri, challenge }: Grant) => {
+    openConnection: async ({ apiKey, budget, clientId, redirectUri, codeChallenge }: Grant) => {
       const openedAt = now();
       const connectionId = randomBytes(12).toString('base64url');
       await connections.update(getTenantId(apiKey), (storedConnections = {}) => {
         const unexpiredConnections = Object.entries(storedConnections)
-          .filter(([, { renewed, at: renewedAt }]) => {
-            const lifetimeMs = renewed === 0 ? lifetimesMs.code : lifetimesMs.refresh;
+          .filter(([, { renewalCount, renewedAt }]) => {
+            const lifetimeMs = renewalCount === 0 ? lifetimesMs.code : lifetimesMs.refresh;
             return renewedAt + lifetimeMs > openedAt;
           })
-          .sort(([, left], [, right]) => right.at - left.at)
+          .sort(([, left], [, right]) => right.renewedAt - left.renewedAt)
           .slice(0, maxConnections - 1);
         return {
-          next: { ...Object.fromEntries(unexpiredConnections), [connectionId]: { renewed: 0, at: openedAt } },
+          next: {
+            ...Object.fromEntries(unexpiredConnections),
+            [connectionId]: { renewalCount: 0, renewedAt: openedAt },
+          },
           result: undefined,
         };
       });
-      const binding = { c: hashText(clientId), r: redirectUri, h: challenge };
+      const binding = { c: hashText(clientId), r: redirectUri, h: codeChallenge };
       return encryptToken('code', { k: apiKey, b: budget, f: connectionId, n: 0, ...binding }, openedAt);
     },
     /**
@@ -173,39 +179,39 @@ export function createTokenIssuer(options: TokensOptions) {
       code: string,
       { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
     ) => {
-      const content = decryptToken('code', code);
-      if (content === undefined || content.c !== hashText(clientId) || content.h !== hashText(verifier))
+      const tokenContent = decryptToken('code', code);
+      if (tokenContent === undefined || tokenContent.c !== hashText(clientId) || tokenContent.h !== hashText(verifier))
         return undefined;
-      return redirectUri === content.r ? renewConnection(content) : undefined;
+      return redirectUri === tokenContent.r ? renewConnection(tokenContent) : undefined;
     },
     /**
      * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. A refresh
      * token that is used twice ends the sign-in connection.
      */
     refreshTokens: async (refreshToken: string, clientId: string) => {
-      const content = decryptToken('refresh', refreshToken);
-      return content?.c === hashText(clientId) ? renewConnection(content) : undefined;
+      const tokenContent = decryptToken('refresh', refreshToken);
+      return tokenContent?.c === hashText(clientId) ? renewConnection(tokenContent) : undefined;
     },
     /**
      * Returns the credentials that an access token contains. Returns undefined if the token has expired or its sign-in
      * connection has ended.
      */
     findCredentials: async (accessToken: string): Promise<Credentials | undefined> => {
-      const content = decryptToken('access', accessToken);
-      if (content === undefined || content.e <= now()) return undefined;
-      const credentials = extractCredentials(content);
+      const tokenContent = decryptToken('access', accessToken);
+      if (tokenContent === undefined || tokenContent.e <= now()) return undefined;
+      const credentials = extractCredentials(tokenContent);
       const storedConnections = await connections.read(credentials.tenantId);
-      return storedConnections?.[content.f] && credentials;
+      return storedConnections?.[tokenContent.f] && credentials;
     },
     /**
      * Ends the sign-in connection of a token. Returns false if the token belongs to another client. Returns true if the
      * text is not a token, because RFC 7009 (section 2.2) treats invalid tokens as revoked.
      */
     revokeToken: async (token: string, clientId: string) => {
-      const content = decryptToken('refresh', token) ?? decryptToken('access', token);
-      if (content === undefined) return true;
-      if (content.c !== hashText(clientId)) return false;
-      await removeConnection(getTenantId(content.k), content.f);
+      const tokenContent = decryptToken('refresh', token) ?? decryptToken('access', token);
+      if (tokenContent === undefined) return true;
+      if (tokenContent.c !== hashText(clientId)) return false;
+      await removeConnection(getTenantId(tokenContent.k), tokenContent.f);
       return true;
     },
     /** Ends a sign-in connection, which makes all its tokens invalid. */

@@ -125,7 +125,7 @@ test.for(clientKinds)(
       requests.push(`${request.headers.host}${request.url}`);
       response.end(JSON.stringify(document));
     });
-    const server = await startSignInServer({ baseUrl, mediaHosts: { public: false, listed: [] } }, web);
+    const server = await startSignInServer({ baseUrl, mediaHosts: { allowsPublicHosts: false, listedHosts: [] } }, web);
     const host = createHost(id);
     const first = clients[kind](server, host);
     await expect(first.open()).rejects.toThrow();

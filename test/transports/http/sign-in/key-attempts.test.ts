@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { createKeyAttempts } from '../../../../src/transports/http/key-attempts.ts';
+import { createKeyAttemptLimiter } from '../../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../../support/deadline.ts';
 import { openConnection, toolCall, validHeaders } from '../../../support/http.ts';
 import {
@@ -67,7 +67,7 @@ test('behind a trusted proxy, a tried API key is counted for the IP address that
 });
 
 test('checks of the same API key at the same time count as one attempt', async () => {
-  const keys = createKeyAttempts({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
+  const keys = createKeyAttemptLimiter({ maxKeysPerMinute: 1, now: () => 1_000_000, isKnown: async () => false });
   expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
   expect(await keys.admit('other', 'page')).toBe(60);
   keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'busy' });

@@ -363,7 +363,7 @@ test('the server never fetches a client metadata document from a host in an inte
   const hosts = ['127.0.0.1', '[::1]', '169.254.169.254', 'no-such-host.invalid'];
   const server = await startSignInServer({
     baseUrl,
-    mediaHosts: { public: true, listed: hosts.map((host) => ({ host })) },
+    mediaHosts: { allowsPublicHosts: true, listedHosts: hosts.map((host) => ({ host })) },
   });
   const requestMetadata = async (host: string) => {
     const started = performance.now();
