@@ -8,7 +8,7 @@ import { createUuid } from './support/library-server.ts';
 const nestArrays = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
 test.for<[name: string, fields: object, query?: string]>([
-  ['a text of 200,000 letters without spaces', { body: `${'세럼'.repeat(100_000)}끝` }, '럼끝'],
+  ['a text of 50,000 letters without spaces', { body: `${'세럼'.repeat(25_000)}끝` }, '럼끝'],
   ['a domain of 100,000 labels', { displayUrl: 'a.'.repeat(100_000) }],
   // Normalizing all marks at once would take quadratic time, and exceed the time limit of the test.
   [
@@ -46,47 +46,44 @@ function measureMemory(): number {
   return heapUsed + external;
 }
 
-test('the command `library import` does not load a line of 128 MB into memory as a whole', async ({
-  libraryServer,
-}) => {
+test('the command `library import` does not load a line of 32 MB into memory as a whole', async ({ libraryServer }) => {
   const megabyte = Buffer.alloc(2 ** 20, 'x');
   let [bytesBefore, bytesAfter] = [0, 0];
   async function* source() {
     yield Buffer.from(`{"id":"${createUuid(2)}"}\n`);
     bytesBefore = measureMemory();
-    for (let count = 0; count < 128; count++) yield megabyte;
+    for (let count = 0; count < 32; count++) yield megabyte;
     bytesAfter = measureMemory();
     yield Buffer.from(`\n{"id":"${createUuid(1)}"}\n`);
   }
   expect(await libraryServer.library.import(source())).toMatchObject({ ads: 2, skipped: 1, problems: [{ line: 2 }] });
-  expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
+  expect(bytesAfter - bytesBefore).toBeLessThan(16 * 2 ** 20);
 });
 
-test('the command `library import` needs less than 64 MB of memory for a compressed file of 40 MB', async ({
+test('the command `library import` needs less than 32 MB of memory for a compressed file of 20 MB', async ({
   libraryServer,
 }) => {
-  const emptyObjectCount = 40_000;
+  const emptyObjectCount = 20_000;
   const emptyObjects = JSON.stringify(Array.from({ length: emptyObjectCount }, () => ({}))).slice(1, -1);
   let bytesAfter = 0;
   const bytesBefore = measureMemory();
   async function* source() {
     yield gzipSync(`{"data":[{"id":"${createUuid(1)}"},${emptyObjects}`);
-    for (let chunkIndex = 0; chunkIndex < 400; chunkIndex++) {
+    for (let chunkIndex = 0; chunkIndex < 200; chunkIndex++) {
       yield gzipSync(`,"${'x'.repeat(100_000)}"`);
-      if (chunkIndex === 390) bytesAfter = measureMemory();
+      if (chunkIndex === 190) bytesAfter = measureMemory();
     }
     yield gzipSync(`,{"id":"${createUuid(2)}"}]}`);
   }
-  expect(await libraryServer.library.import(source())).toMatchObject({ ads: 2, skipped: emptyObjectCount + 400 });
-  expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
+  expect(await libraryServer.library.import(source())).toMatchObject({ ads: 2, skipped: emptyObjectCount + 200 });
+  expect(bytesAfter - bytesBefore).toBeLessThan(32 * 2 ** 20);
 });
 
 test('the command `library import` stops after 100,000 records that it cannot use', async ({ libraryServer }) => {
-  // The reader looks for the end of the list in the first megabytes. Long records keep the number of its tokens small.
-  const unusableRecords = gzipSync(`{"x":"${'x'.repeat(100)}"},`.repeat(1000));
+  const unusableRecords = gzipSync('{}\n'.repeat(1000));
   let chunkCount = 0;
   async function* source() {
-    yield gzipSync(`[{"id":"${createUuid(1)}"},`);
+    yield gzipSync(`{"id":"${createUuid(1)}"}\n`);
     for (; chunkCount < 1000; chunkCount++) yield unusableRecords;
   }
   const report = await libraryServer.library.import(source());
@@ -98,14 +95,14 @@ test('the command `library import` stops after 100,000 records that it cannot us
 });
 
 test('the command `library import` rejects a table that has 40,001 columns', async ({ libraryServer }) => {
-  const tableOf = (columns: number) => `headline${',date'.repeat(columns)}\n${'5\n'.repeat(20_000)}`;
+  const tableOf = (columns: number) => `headline${',date'.repeat(columns)}\n${'5\n'.repeat(5000)}`;
   expect(await libraryServer.importRecords(tableOf(40_000))).toMatchObject({
     skipped: 1,
     problems: [{ problem: 'a table of 40001 columns; an import reads at most 5000 columns' }],
   });
   const start = process.cpuUsage();
-  expect(await libraryServer.importRecords(tableOf(4_000))).toMatchObject({ ads: 0, skipped: 20_000 });
-  expect(process.cpuUsage(start).user / 1000).toBeLessThan(10_000);
+  expect(await libraryServer.importRecords(tableOf(4_000))).toMatchObject({ ads: 0, skipped: 5000 });
+  expect(process.cpuUsage(start).user / 1000).toBeLessThan(2500);
 });
 
 const makeWords = (firstNumber: number) =>
@@ -114,12 +111,12 @@ const makeWords = (firstNumber: number) =>
 test.for<[name: string, records: () => unknown[]]>([
   [
     'many records on one line',
-    () => [Array.from({ length: 6000 }, (_, index) => ({ id: createUuid(index), headline: 'Ad' }))],
+    () => [Array.from({ length: 1500 }, (_, index) => ({ id: createUuid(index), headline: 'Ad' }))],
   ],
-  ['many invalid records on one line', () => [Array(90_000).fill(1)]],
+  ['many invalid records on one line', () => [Array(30_000).fill(1)]],
   [
     'ads with long texts',
-    () => Array.from({ length: 25 }, (_, index) => ({ id: createUuid(index), body: makeWords(index * 50_000) })),
+    () => Array.from({ length: 10 }, (_, index) => ({ id: createUuid(index), body: makeWords(index * 50_000) })),
   ],
 ])('the local library stays responsive while it imports %s', async ([_, records], { libraryServer }) => {
   const events: string[] = [];

@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { startServer } from '../support/server.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { runLibraryCommand as run, serveDatabase } from './support/command.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 
@@ -18,6 +19,18 @@ async function writeDownload(folder: string, name: string, titleById: Record<str
 }
 
 const question = ['--question', 'socks', '--complete'];
+
+const preparedFolder = createTemporaryFolder({ inMemory: true });
+/** Databases with the results of a saved search. Tests copy them, because each import takes longer than a copy. */
+const databaseWithTwoAds = join(preparedFolder, 'two-ads.db');
+const databaseWithOneAd = join(preparedFolder, 'one-ad.db');
+
+beforeAll(async () => {
+  const twoAds = await writeDownload(preparedFolder, 'two-ads.json', { 1: 'Warm', 2: 'Thin' });
+  await run(['import', twoAds, ...question, '--database', databaseWithTwoAds]);
+  const oneAd = await writeDownload(preparedFolder, 'one-ad.json', { 99: 'Warm' });
+  await run(['import', oneAd, ...question, '--database', databaseWithOneAd]);
+});
 
 test('check_watches finds new, changed and gone ads after a saved search was imported in two weeks', async ({
   folder,
@@ -65,9 +78,8 @@ test.for([
   'an import of a saved search %s does not mark any ad as gone (no longer listed)',
   async ([_, options, extraAds], { folder, database }) => {
     const databaseFlag = ['--database', database];
-    const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
     const partial = await writeDownload(folder, 'partial.json', { 2: 'Thin', ...extraAds });
-    await run(['import', complete, ...question, ...databaseFlag]);
+    await copyFile(databaseWithTwoAds, database);
     await run(['import', partial, ...options, ...databaseFlag]);
     // An import without --complete marks no ad as gone. The complete import at the end then marks both ads.
     const { err } = await run(['import', partial, '--question', 'socks', ...databaseFlag]);
@@ -114,7 +126,7 @@ test('the command `library import` rejects the option --complete without the opt
 
 const firstAd = { id: '1', page_id: '7', ad_creative_link_titles: ['Warm'], ad_delivery_start_time: '2026-01-05' };
 const nextLink = 'https://graph.facebook.com/v23.0/ads_archive?after=c2';
-const paddedAds = Array.from({ length: 3000 }, () => ({ ...firstAd, ad_creative_bodies: ['x'.repeat(400)] }));
+const paddedAds = Array.from({ length: 30 }, () => ({ ...firstAd, ad_creative_bodies: ['x'.repeat(40_000)] }));
 
 test.for([
   ['is empty', '', /second\.json was not read completely/],
@@ -145,8 +157,7 @@ test.for([
   'an import of a saved search with a file that %s does not mark any ad as gone (no longer listed)',
   async ([_, text, reason], { folder, database }) => {
     const databaseFlag = ['--database', database];
-    const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
-    await run(['import', complete, ...question, ...databaseFlag]);
+    await copyFile(databaseWithTwoAds, database);
     const [first, second] = [join(folder, 'first.json'), join(folder, 'second.json')];
     await writeFile(first, JSON.stringify([firstAd]));
     await writeFile(second, text);
@@ -166,8 +177,7 @@ test.for([
   'an import of several result pages counts as complete if its last page (%s) announces no further page',
   async ([_, text, line], { folder, database }) => {
     const databaseFlag = ['--database', database];
-    const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
-    await run(['import', complete, ...question, ...databaseFlag]);
+    await copyFile(databaseWithTwoAds, database);
     const [first, last] = [join(folder, 'page-1.json'), join(folder, 'page-2.json')];
     await writeFile(first, JSON.stringify({ data: [firstAd], paging: { next: nextLink } }));
     await writeFile(last, text);
@@ -413,8 +423,6 @@ const writeFiles = (folder: string, files: Record<string, unknown>) =>
     }),
   );
 
-const goneAd = buildMetaPage([99]);
-
 for (const [outcome, cases] of [
   ['does not mark any ad as gone', incompleteFiles],
   ['marks the other ads as gone', completeFiles],
@@ -423,7 +431,7 @@ for (const [outcome, cases] of [
     `an import with --complete ${outcome} (files of the import: %s)`,
     async ([_, files], { folder, database }) => {
       const databaseFlag = ['--database', database];
-      await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
+      await copyFile(databaseWithOneAd, database);
       const { code, err } = await run(['import', ...(await writeFiles(folder, files)), ...question, ...databaseFlag]);
       if (cases === completeFiles) expect(err).toMatch(/question socks: \d+ ads? listed, 1 gone\n$/);
       else expect(err).toMatch(/question socks: no ad was marked as gone, because .* (?:missing|results|read);/);
@@ -446,7 +454,7 @@ test('an import of numbered tables does not mark any ad as gone if a table befor
   database,
 }) => {
   const databaseFlag = ['--database', database];
-  await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
+  await copyFile(databaseWithOneAd, database);
   const series = fc.record({
     length: fc.integer({ min: 3, max: 12 }),
     removedIndex: fc.nat(20),
@@ -475,7 +483,7 @@ test('an import of a chain of result pages does not mark any ad as gone if a pag
   database,
 }) => {
   const databaseFlag = ['--database', database];
-  await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
+  await copyFile(databaseWithOneAd, database);
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 2, max: 12 }).chain((length) => fc.tuple(fc.constant(length), fc.nat({ max: length - 1 }))),
@@ -511,7 +519,7 @@ test.for([
   'a complete response without ads (%s) marks all ads of its saved search as gone (no longer listed)',
   async ([_, response], { folder, database }) => {
     const databaseFlag = ['--database', database];
-    await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
+    await copyFile(databaseWithTwoAds, database);
     const paths = await writeFiles(folder, { 'empty.json': response });
     expect((await run(['import', ...paths, ...databaseFlag])).err).not.toContain('gone');
     const { code, err } = await run(['import', ...paths, ...question, ...databaseFlag]);
@@ -539,7 +547,7 @@ test.for([
   'an import that contains only %s does not mark any ad as gone (no longer listed)',
   async ([_, content], { folder, database }) => {
     const databaseFlag = ['--database', database];
-    await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
+    await copyFile(databaseWithTwoAds, database);
     const { code, err } = await run([
       'import',
       ...(await writeFiles(folder, { 'e.json': content })),

@@ -219,6 +219,15 @@ const words = ['understanding ', 'слово ', 'предложение ', 'व�
 const limitedHosts = hosts.flatMap(({ names: [name], prefixes: [prefix] = [], maxResultBytes }) =>
   maxResultBytes === undefined ? [] : [{ name: name ?? `${prefix}ads`, maxResultBytes }],
 );
+/** Defines tests with one client for each host with a byte limit. The tests share the clients and their API keys. */
+const limitedHostTest = test.extend('limitedClients', { scope: 'file' }, ({ server, service }) =>
+  Promise.all(
+    limitedHosts.map(async ({ name, maxResultBytes }) => {
+      const { call } = await server.connectAs(service.createKey({ credits: 1000 }), name, {});
+      return { name, maxResultBytes, call };
+    }),
+  ),
+);
 const countBytes = (texts: readonly string[]) => Buffer.byteLength(texts.join(''));
 const readTexts = ({ content }: Called) => content.map(({ text = '' }) => text);
 
@@ -258,11 +267,10 @@ const longCalls: [tool: string, args: Record<string, unknown>][] = [
   ]),
 ];
 
-test.for(longCalls)(
+limitedHostTest.for(longCalls)(
   'a long result of %s fits the size limit of each MCP host (case %$)',
-  async ([tool, args], { server, service }) => {
-    for (const { name, maxResultBytes } of limitedHosts) {
-      const { call } = await server.connectAs(service.createKey({ credits: 1000 }), name, {});
+  async ([tool, args], { limitedClients }) => {
+    for (const { name, maxResultBytes, call } of limitedClients) {
       const { raw, text } = await call(tool, args);
       expect(countBytes(readTexts(raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
       if (name === '@cline/core') expect(JSON.stringify(raw).length).toBeLessThanOrEqual(maxClineJsonChars);
@@ -296,11 +304,10 @@ upstreamTest(
   },
 );
 
-test.for(words)(
+limitedHostTest.for(words)(
   'an SQL result full of the word "%s" fits the byte limit of each MCP host and says what is missing',
-  async (word, { server, service }) => {
-    for (const { name, maxResultBytes } of limitedHosts) {
-      const { call } = await server.connectAs(service.createKey(), name, {});
+  async (word, { limitedClients }) => {
+    for (const { name, maxResultBytes, call } of limitedClients) {
       const sql = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) SELECT i, replace(hex(zeroblob(12)), '00', '${word}') AS a FROM n`;
       const { raw, text } = await call('query_ads', { sql, limit: 900, cell: 240 });
       expect(countBytes(readTexts(raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
@@ -396,8 +403,9 @@ test('pictures are left out for an MCP host that drops them or passes them to th
   service,
 }) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
+  const key = service.createKey();
   const readChart = async (name: string) => {
-    const { call } = await server.connectAs(service.createKey(), name, {});
+    const { call } = await server.connectAs(key, name, {});
     const { raw, text } = await call('query_ads', chart);
     return { types: raw.content.map(({ type }) => type), text };
   };
@@ -454,8 +462,9 @@ test('only MCP clients that the server recognizes get resource links to exported
   server,
   service,
 }) => {
+  const key = service.createKey();
   const exportAds = async (name: string) => {
-    const { call } = await server.connectAs(service.createKey(), name);
+    const { call } = await server.connectAs(key, name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
     expect(text.match(/ad-library:\/\//g)).toHaveLength(2);
     return raw.content.flatMap((block) => (block.type === 'resource_link' ? [block.uri] : []));

@@ -51,14 +51,14 @@ const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
 
 test('a process that is killed during a write loses no ad whose storage it has confirmed', async () => {
   const ownProcess = openInThisProcess();
-  for (let at = 0; at < 60; at++) await addAds(await ownProcess.open(), at, { id: `here-${at}` });
+  for (let at = 0; at < 30; at++) await addAds(await ownProcess.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
     ['first', 'second', 'third'].map(async (name, index) => {
       const { lines, kill } = startChild(name);
       const ids: string[] = [];
       for await (const line of lines) {
         ids.push(JSON.parse(line).id);
-        if (ids.length > 40 + 17 * index) break;
+        if (ids.length > 20 + 9 * index) break;
       }
       await kill();
       return ids;
@@ -68,7 +68,7 @@ test('a process that is killed during a write loses no ad whose storage it has c
   for (const one of [ownProcess, openInThisProcess()]) {
     const ids = await readIds(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
-    expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(60);
+    expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(30);
     expect(new Set(ids).size).toBe(ids.length);
     expect([...(await (await one.open()).userRecords.read('label')).keys()]).toEqual(
       expect.arrayContaining(answered.flat()),

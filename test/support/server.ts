@@ -17,6 +17,9 @@ import { outputValidator } from './output-validator.ts';
 /** A server in this process with a connected client. */
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
+/** A client of a test server, which may share the server with clients that have other API keys. */
+export type TestClient = Awaited<ReturnType<TestServer['connectAs']>>;
+
 /** The fields of an ad, an advertiser page or a collection that tests read. */
 export interface ResultItem {
   id: string;

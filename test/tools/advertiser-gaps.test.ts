@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { createAd, type ServedAd, serveAds } from '../support/ad-service.ts';
-import { freshUpstreamTest } from '../support/fixtures.ts';
-import type { Result, TestServer } from '../support/server.ts';
+import { tenantUpstreamTest } from '../support/fixtures.ts';
+import type { Result, TestClient } from '../support/server.ts';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
-const test = freshUpstreamTest({ now: () => now });
+const test = tenantUpstreamTest({ now: () => now });
 
 const readNotes = ({ data }: Result) => (data.coverage as { notes?: string[] }).notes ?? [];
-const queryNotes = async (server: TestServer, sql: string) => readNotes(await server.call('query_ads', { sql }));
-const queryGaps = async (server: TestServer, sql: string) =>
-  (await queryNotes(server, sql)).filter((note) => note.startsWith('Known'));
+const queryNotes = async (client: TestClient, sql: string) => readNotes(await client.call('query_ads', { sql }));
+const queryGaps = async (client: TestClient, sql: string) =>
+  (await queryNotes(client, sql)).filter((note) => note.startsWith('Known'));
 
 interface Owner {
   name: string;
@@ -37,7 +37,8 @@ const [complete, partial, empty]: Owner[] = [
 const countries = 'country, count(*) FROM ads LEFT JOIN ad_countries USING (id)';
 
 describe('Notes on ads of an advertiser that lack a field', () => {
-  test.beforeEach(async ({ upstream, server }) => {
+  // The tests of this group only read the dataset of the server, so gather its ads once.
+  test.beforeAll(async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = createOwnedAds([complete, partial, empty].filter((one) => one !== undefined));
     await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 5000, maxCredits: 1000 });
   });
@@ -108,42 +109,41 @@ describe('Notes on ads of an advertiser that lack a field', () => {
 
 test('query_ads names an advertiser whose ads often lack a field, although few ads of other advertisers lack it', async ({
   upstream,
-  server,
+  tenant,
 }) => {
   serveAds(upstream, 0).ads = createOwnedAds([
     { name: 'Complete', ads: 900, withCountry: 900 },
     { name: 'Partial', ads: 30, withCountry: 10 },
     { name: 'Small', ads: 5, withCountry: 0 },
   ]);
-  await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 5000, maxCredits: 1000 });
-  expect(await queryGaps(server, `SELECT pageName, ${countries} GROUP BY 1, 2`)).toEqual([
+  await tenant.call('gather_ads', { filters: { some: 'ads' }, maxAds: 5000, maxCredits: 1000 });
+  expect(await queryGaps(tenant, `SELECT pageName, ${countries} GROUP BY 1, 2`)).toEqual([
     'Known for some of the 935 ads only: country (910; 10 of 30 of "Partial").',
   ]);
-  expect(await queryGaps(server, `SELECT ${countries} GROUP BY 1`)).toEqual([]);
+  expect(await queryGaps(tenant, `SELECT ${countries} GROUP BY 1`)).toEqual([]);
 });
 
 test("the note on missing data shows the correct number of an advertiser's ads that have the field", async ({
   upstream,
-  start,
+  connect,
 }) => {
   const service = serveAds(upstream, 0);
   const owner = fc.record({ ads: fc.integer({ min: 1, max: 30 }), shared: fc.double({ min: 0, max: 1, noNaN: true }) });
-  let round = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(owner, { minLength: 1, maxLength: 4 }), async (list) => {
-      // Use a new API key in each run, so that the dataset is empty.
-      const server = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
+      // Connect with a new API key in each run, so that the dataset is empty.
+      const tenant = await connect();
       const owners = list.map(({ ads, shared }, index) => ({
         name: `Owner ${index}`,
         ads,
         withCountry: Math.round(shared * ads),
       }));
       service.ads = createOwnedAds(owners);
-      await server.call('gather_ads', { filters: { round }, maxCredits: 100 });
+      await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
       for (const { name, ads, withCountry } of owners) {
         const noun = ads === 1 ? '1 ad' : `${ads} ads`;
         const expected = `Known for some of the ${noun} of "${name}" only: country (${withCountry}).`;
-        expect(await queryGaps(server, `SELECT ${countries} WHERE pageName = '${name}' GROUP BY 1`)).toEqual(
+        expect(await queryGaps(tenant, `SELECT ${countries} WHERE pageName = '${name}' GROUP BY 1`)).toEqual(
           withCountry < 0.95 * ads ? [expected] : [],
         );
       }
@@ -153,20 +153,20 @@ test("the note on missing data shows the correct number of an advertiser's ads t
 });
 
 describe('Advertisers whose ads were all last seen on one day', () => {
-  test.beforeEach(async ({ upstream, server }) => {
+  test.beforeEach(async ({ upstream, tenant }) => {
     serveAds(upstream, 0).ads = [
       ...createOwnedAds([{ name: 'Once', ads: 20, withCountry: 20 }], { lastSeenAt: '2026-08-01T00:00:00Z' }),
       ...createOwnedAds([{ name: 'Daily', ads: 20, withCountry: 20 }], { lastSeenAt: '2026-11-20T00:00:00Z' }).map(
         (ad, index) => ({ ...ad, id: createAd(5000 + index).id, pageId: 'daily' }),
       ),
     ];
-    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 1000 });
+    await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 1000 });
   });
-  const queryDays = async (server: TestServer, sql: string) =>
-    (await queryNotes(server, sql)).filter((note) => note.startsWith('Last seen on one day: 20 of 20 ads of "Once"'));
+  const queryDays = async (client: TestClient, sql: string) =>
+    (await queryNotes(client, sql)).filter((note) => note.startsWith('Last seen on one day: 20 of 20 ads of "Once"'));
 
   test('the note on ads last seen on one day appears although the SQL changes advertiser names or returns no rows', async ({
-    server,
+    tenant,
   }) => {
     for (const sql of [
       'SELECT upper(pageName) AS pageName, max(lastSeenAt) FROM ads GROUP BY 1',
@@ -175,76 +175,76 @@ describe('Advertisers whose ads were all last seen on one day', () => {
       "SELECT max(json_extract(json, '$.lastSeenAt')) FROM ads",
       "SELECT max(json ->> 'lastSeenAt') FROM current_ads",
     ])
-      expect(await queryDays(server, sql)).toHaveLength(1);
+      expect(await queryDays(tenant, sql)).toHaveLength(1);
   });
 
   test('the note on ads last seen on one day does not appear if the SQL is about another advertiser', async ({
-    server,
+    tenant,
   }) => {
     for (const sql of [
       "SELECT max(lastSeenAt) FROM ads WHERE pageName = 'Daily'",
       "SELECT upper(pageName) AS pageName, max(lastSeenAt) FROM ads WHERE pageId = 'daily' GROUP BY 1",
     ])
-      expect(await queryDays(server, sql)).toEqual([]);
+      expect(await queryDays(tenant, sql)).toEqual([]);
   });
 });
 
 test('a note on missing data also covers an ad field that the SQL reads through a JSON path', async ({
   upstream,
-  server,
+  tenant,
 }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }], { ctaType: null });
-  await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+  await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
   for (const sql of [
     "SELECT json_extract(json, '$.ctaType', '$.countries[0]') FROM ads",
     "SELECT json ->> '$.ctaType', json -> 'countries' FROM current_ads",
     `SELECT json_extract(json, '$."ctaType"') FROM ads WHERE json_extract(json, '$.countries') IS NOT NULL`,
   ])
-    expect(await queryGaps(server, sql)).toEqual(['Known for some of the 40 ads only: ctaType (0) and country (10).']);
-  expect(await queryGaps(server, "SELECT json_extract(json, '$.headline', '$.unknown') FROM ads")).toEqual([]);
-  expect(await queryGaps(server, "SELECT '$.ctaType' FROM ads")).toEqual([]);
+    expect(await queryGaps(tenant, sql)).toEqual(['Known for some of the 40 ads only: ctaType (0) and country (10).']);
+  expect(await queryGaps(tenant, "SELECT json_extract(json, '$.headline', '$.unknown') FROM ads")).toEqual([]);
+  expect(await queryGaps(tenant, "SELECT '$.ctaType' FROM ads")).toEqual([]);
 });
 
-test('an SQL result that contains no data about ads has no note on missing ads', async ({ upstream, server }) => {
+test('an SQL result that contains no data about ads has no note on missing ads', async ({ upstream, tenant }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
-  await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
+  await tenant.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   for (const sql of ['SELECT 1', 'SELECT id FROM gatherings WHERE complete = 1', 'SELECT count(*) FROM months']) {
-    const { data, text } = await server.call('query_ads', { sql });
+    const { data, text } = await tenant.call('query_ads', { sql });
     expect(data.coverage).toEqual({ ads: 20, gatherings: 1 });
     expect(text).not.toMatch(/Coverage|Read 20/);
-    expect((await server.call('export_ads', { sql })).text).not.toMatch(/Coverage|Read 20/);
+    expect((await tenant.call('export_ads', { sql })).text).not.toMatch(/Coverage|Read 20/);
   }
   for (const sql of ['SELECT count(*) FROM gathered', 'SELECT count(*) FROM gatherings, ads'])
-    expect((await server.call('query_ads', { sql })).text).toContain('Coverage: 20 ads');
+    expect((await tenant.call('query_ads', { sql })).text).toContain('Coverage: 20 ads');
 });
 
-test('an empty result says only once that a search was not read completely', async ({ upstream, server }) => {
+test('an empty result says only once that a search was not read completely', async ({ upstream, tenant }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
-  await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
+  await tenant.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   const sql = "SELECT id FROM ads WHERE pageName = 'Nobody'";
   const sections = [{ heading: 'Nobody', sql }];
   for (const { text } of [
-    await server.call('query_ads', { sql }),
-    await server.call('export_ads', { sql }),
-    await server.call('write_report', { title: 'Nobody', sections }),
+    await tenant.call('query_ads', { sql }),
+    await tenant.call('export_ads', { sql }),
+    await tenant.call('write_report', { title: 'Nobody', sections }),
   ])
     expect(text.match(/Read 20 of 40 ads/g)).toHaveLength(1);
-  const viewed = await server.call('view_ads', { sql });
+  const viewed = await tenant.call('view_ads', { sql });
   expect(viewed.isError).toBe(true);
   expect(viewed.text).toMatch(/Read 20 of 40 ads, .* The SELECT gives no id of an ad in the dataset\./);
 });
 
 test('an SQL statement that defines its own current_ads (the name of a built-in view) can read the JSON of ads', async ({
   upstream,
-  server,
+  tenant,
 }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 4, withCountry: 4 }]);
-  await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+  await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
   for (const sql of [
     'WITH current_ads AS (SELECT json FROM ads) SELECT count(json) FROM current_ads',
     "WITH current_ads AS (SELECT json_extract(json, '$.id') AS x FROM ads) SELECT count(x) FROM current_ads",
     'SELECT count(json) FROM current_ads',
     'SELECT count(x) FROM (SELECT json AS x FROM current_ads)',
   ])
-    expect((await server.call('query_ads', { sql })).data.rows).toEqual([[4]]);
+    expect((await tenant.call('query_ads', { sql })).data.rows).toEqual([[4]]);
 });

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { createAd, type ServedAd, serveAds } from '../support/ad-service.ts';
-import { freshUpstreamTest } from '../support/fixtures.ts';
+import { tenantUpstreamTest } from '../support/fixtures.ts';
 import type { Result } from '../support/server.ts';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
-const test = freshUpstreamTest({ now: () => now });
+const test = tenantUpstreamTest({ now: () => now });
 
 const toDay = (daysAgo: number) => new Date(now - daysAgo * 86_400_000).toISOString().slice(0, 10);
 
@@ -56,25 +56,25 @@ describe('Notes on searches that gather_ads read only in part', () => {
 
   test.for(orders)(
     'a result about a search that was read only in part says which ads are missing (order of the list: %s)',
-    async ([, sort, sentence], { upstream, server }) => {
+    async ([, sort, sentence], { upstream, tenant }) => {
       const service = serveAds(upstream, 0);
       service.ads = sort(createAds(200));
-      const gathered = await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
+      const gathered = await tenant.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
       const [firstLine = ''] = gathered.text.split('\n');
       expect(firstLine).toMatch(/^Gathering g\w+ is not complete, stopped: maxAds\. Read 40 of 200 ads/);
       expect(gathered.data.incomplete).toMatch(sentence);
-      const { data, text } = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+      const { data, text } = await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
       const [note = ''] = (data.coverage as Coverage).partial?.map(({ note }) => note) ?? [];
       expect(note).toMatch(sentence);
       expect(text).toContain(note);
       expect(firstLine).toContain(note);
-      const reported = await server.call('write_report', {
+      const reported = await tenant.call('write_report', {
         title: 'Ads',
         sections: [{ heading: 'All', sql: 'SELECT count(*) FROM ads' }],
       });
       expect(readCoverage(reported).partial?.[0]?.note).toBe(note);
-      expect((await server.readResource(String(reported.data.uri))).text).toContain(note);
-      expect(readCoverage(await server.call('export_ads', {})).partial?.[0]?.note).toBe(note);
+      expect((await tenant.readResource(String(reported.data.uri))).text).toContain(note);
+      expect(readCoverage(await tenant.call('export_ads', {})).partial?.[0]?.note).toBe(note);
     },
   );
 
@@ -103,7 +103,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
 
   test.for(requestedOrders)(
     'a result about a partly read search with the sort field %s shows the sort order and which ads are missing',
-    async ([sort, fields, sentence], { upstream, server }) => {
+    async ([sort, fields, sentence], { upstream, tenant }) => {
       const service = serveAds(upstream, 0);
       const ads = createAds(200);
       // Shuffle the start dates, so that only the requested sort order explains the order of the ads.
@@ -112,20 +112,20 @@ describe('Notes on searches that gather_ads read only in part', () => {
         startedAt: ads[(index * 37) % ads.length]?.startedAt,
         ...fields(index),
       }));
-      await server.call('gather_ads', { filters: { sort, order: 'desc' }, maxAds: 40, maxCredits: 100 });
-      const { data } = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+      await tenant.call('gather_ads', { filters: { sort, order: 'desc' }, maxAds: 40, maxCredits: 100 });
+      const { data } = await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
       expect((data.coverage as Coverage).partial?.[0]?.note).toMatch(sentence);
     },
   );
 
   test('gather_ads says that it stopped because of maxCredits and what reading the remaining ads costs', async ({
     upstream,
-    server,
+    tenant,
   }) => {
     const service = serveAds(upstream, 0);
     service.ads = createAds(300).toReversed();
-    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 0 });
-    const { text, data } = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 25 });
+    await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 0 });
+    const { text, data } = await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 25 });
     expect(data.stopped).toBe('maxCredits');
     const [firstLine = ''] = text.split('\n');
     expect(firstLine).toMatch(
@@ -138,35 +138,35 @@ describe('Notes on searches that gather_ads read only in part', () => {
 
   test('an empty SQL result about an incomplete gathering first says how many ads are missing', async ({
     upstream,
-    server,
+    tenant,
   }) => {
     serveAds(upstream, 0).ads = createAds(200).toReversed();
-    await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
+    await tenant.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
     for (const sql of [
       "SELECT id FROM ads WHERE pageName = 'Other'",
       "SELECT count(*), max(body) FROM ads WHERE pageName = 'Other'",
     ])
-      expect((await server.call('query_ads', { sql })).text).toMatch(/^Read 40 of 200 ads, newest first: /);
-    expect((await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' })).text).toMatch(/^1 row:/);
-    const exported = await server.call('export_ads', { sql: 'SELECT id FROM ads WHERE 0' });
+      expect((await tenant.call('query_ads', { sql })).text).toMatch(/^Read 40 of 200 ads, newest first: /);
+    expect((await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' })).text).toMatch(/^1 row:/);
+    const exported = await tenant.call('export_ads', { sql: 'SELECT id FROM ads WHERE 0' });
     expect(exported.text).toMatch(/^Read 40 of 200 ads/);
-    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
-    const complete = await server.call('query_ads', { sql: "SELECT id FROM ads WHERE pageName = 'Other'" });
+    await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    const complete = await tenant.call('query_ads', { sql: "SELECT id FROM ads WHERE pageName = 'Other'" });
     expect(complete.text).toMatch(/^0 rows:/);
     expect(complete.text).not.toContain('missing');
   });
 
   test('the note on missing ads names the parts of a split search that were not read completely', async ({
     upstream,
-    server,
+    tenant,
   }) => {
     const service = serveAds(upstream, 0);
     const ads = createAds(90).toReversed();
     service.selectAds = ({ country }) =>
       ads.filter((_, index) => index % 3 === ['DE', 'FR', 'IT'].indexOf(String(country)));
     const split = ['DE', 'FR', 'IT'].map((country) => ({ country }));
-    await server.call('gather_ads', { split, maxAds: 40, maxCredits: 100 });
-    const result = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+    await tenant.call('gather_ads', { split, maxAds: 40, maxCredits: 100 });
+    const result = await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
     expect(readCoverage(result).partial?.[0]?.note).toMatch(
       /^Read 40 of 60 found in 2 of 3 parts\. Not complete: "\{'country':'FR'\}" 10 of 30 ads; "\{'country':'IT'\}" not begun\./,
     );
@@ -265,22 +265,22 @@ describe('Notes on the days when ads were last seen', () => {
 
   test('reports and exports about dates name an advertiser whose ads were all last seen on the same day', async ({
     upstream,
-    server,
+    tenant,
   }) => {
     serveAds(upstream, 0).ads = createAds(30, () => ({ lastSeenAt: toDay(60) }));
     const sentence = `Last seen on one day: 30 of 30 ads of "Acme" on ${toDay(60)}. Their days running are their age on that day. Ads that ended earlier may be missing, so counts by start count survivors.`;
-    const { text } = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    const { text } = await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
     expect(text).toContain(sentence);
     const sql = 'SELECT startedMonth, count(*) FROM ads GROUP BY 1';
-    const report = await server.call('write_report', {
+    const report = await tenant.call('write_report', {
       title: 'Ads',
       sections: [{ heading: 'Starts', sql, chart: 'bar' }],
     });
     expect(report.text).toContain(sentence);
-    const { text: html } = await server.readResource(String(report.data.uri));
+    const { text: html } = await tenant.readResource(String(report.data.uri));
     expect(html).toContain('Nearly all ads of 1 advertiser were last seen on');
-    expect((await server.call('export_ads', { sql })).text).toContain(sentence);
-    expect((await server.call('export_ads', { sql: 'SELECT id FROM ads' })).text).not.toContain('Last seen');
+    expect((await tenant.call('export_ads', { sql })).text).toContain(sentence);
+    expect((await tenant.call('export_ads', { sql: 'SELECT id FROM ads' })).text).not.toContain('Last seen');
   });
 });
 
@@ -327,25 +327,27 @@ describe('Notes on fields that some ads lack', () => {
     ];
   }
 
-  test('an SQL result says how many ads have each field that the SQL statement reads', async ({ upstream, start }) => {
+  test('an SQL result says how many ads have each field that the SQL statement reads', async ({
+    upstream,
+    connect,
+  }) => {
     const service = serveAds(upstream, 0);
     const presence = fc.array(fc.array(fc.constantFrom(...fields)), { minLength: 1, maxLength: 30 });
-    let round = 0;
     await fc.assert(
       fc.asyncProperty(presence, fc.subarray([...fields]), async (adFields, readFields) => {
-        // Use a new API key for each run, so that the dataset is empty.
-        const emptyServer = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
+        // Connect with a new API key in each run, so that the dataset is empty.
+        const tenant = await connect();
         service.ads = adFields.map((present, index) =>
           createAd(index, Object.assign({ headline: null }, ...present.map((field) => values[field]))),
         );
-        await emptyServer.call('gather_ads', { filters: { round }, maxCredits: 100 });
+        await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
         const expected = expectSentence(service.ads, readFields);
         for (const sql of listStatements(readFields)) {
-          const result = await emptyServer.call('query_ads', { sql });
+          const result = await tenant.call('query_ads', { sql });
           expect(readNotes(result).filter((note) => note.startsWith('Known'))).toEqual(expected ? [expected] : []);
           if (expected) expect(result.text).toContain(expected);
         }
-        expect(readNotes(await emptyServer.call('query_ads', { sql: 'SELECT count(*) FROM ads' }))).toEqual([]);
+        expect(readNotes(await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' }))).toEqual([]);
       }),
       { numRuns: 15 },
     );
@@ -353,14 +355,14 @@ describe('Notes on fields that some ads lack', () => {
 
   test('a note on missing fields counts only the ads of the view current_ads if the SQL reads this view', async ({
     upstream,
-    server,
+    tenant,
   }) => {
     const service = serveAds(upstream, 0);
     service.ads = createAds(20, (index) => ({ ctaType: index < 15 ? 'SHOP_NOW' : null }));
-    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
     service.ads = Array.from({ length: 20 }, (_, index) => createAd(100 + index));
-    await server.call('search_ads', {});
-    const readOne = async (sql: string) => readNotes(await server.call('query_ads', { sql }));
+    await tenant.call('search_ads', {});
+    const readOne = async (sql: string) => readNotes(await tenant.call('query_ads', { sql }));
     expect(await readOne('SELECT ctaType FROM current_ads')).toEqual([
       'Known for some of the 20 ads only: ctaType (15).',
     ]);
@@ -378,16 +380,16 @@ describe('Notes on fields that some ads lack', () => {
     expect(await readOne('SELECT filters FROM gatherings')).toEqual([]);
   });
 
-  test('a result has no note on missing data if all searches and fields are complete', async ({ upstream, server }) => {
+  test('a result has no note on missing data if all searches and fields are complete', async ({ upstream, tenant }) => {
     serveAds(upstream, 0).ads = createAds(40);
-    const gathered = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    const gathered = await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
     expect(gathered.data.incomplete).toBeUndefined();
     const sql =
       'SELECT pageName, startedMonth, country, count(*) AS ads, max(daysRunning) FROM ads JOIN ad_countries USING (id) GROUP BY 1, 2, 3';
     for (const result of [
-      await server.call('query_ads', { sql }),
-      await server.call('export_ads', { sql }),
-      await server.call('write_report', { title: 'Ads', sections: [{ heading: 'All', sql }] }),
+      await tenant.call('query_ads', { sql }),
+      await tenant.call('export_ads', { sql }),
+      await tenant.call('write_report', { title: 'Ads', sections: [{ heading: 'All', sql }] }),
     ]) {
       expect(readCoverage(result)).toEqual({
         ads: 40,
