@@ -68,8 +68,8 @@ const getIdentitySchema = createSchemaLazily(() => {
 const getCollectionSchema = createSchemaLazily(() => createLenientSchema(Collection, ['id']));
 
 /**
- * Creates the schemas of the paging fields of a list. If the response lacks `hasMore`, `addHasMore` adds this field. Its
- * value is then true if the response has a cursor.
+ * Creates the schemas of the paging fields of a list. If the response lacks `hasMore`, `addHasMore` adds this field.
+ * Its value is then true if the response has a cursor.
  */
 const createPagingFields = () => ({
   cursor: z.string().min(1).nullable().catch(null),

@@ -8,7 +8,8 @@ export type ItemType = z.infer<typeof ItemType>;
  * The resources, envelopes and bodies of the API, with the same fields as in the API document.
  *
  * Every object is loose. The API document allows extra keys on Ad, Page and MediaAsset, and a key that the service adds
- * later must not turn a paid response into an error. Parsing responses is even more tolerant: see `createLenientSchema`.
+ * later must not turn a paid response into an error. Parsing responses is even more tolerant: see
+ * `createLenientSchema`.
  */
 
 const optionalText = z.string().nullish();

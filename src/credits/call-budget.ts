@@ -55,8 +55,8 @@ interface CallBudgetOptions {
 }
 
 /**
- * Creates the credit limit of one tool call. The limits of the connection and of the server, which are in `callerLimits`,
- * apply as well.
+ * Creates the credit limit of one tool call. The limits of the connection and of the server, which are in
+ * `callerLimits`, apply as well.
  */
 export function createCallBudget({
   callLimit,

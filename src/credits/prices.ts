@@ -51,8 +51,8 @@ interface PriceRule {
 const maxStoredPageSizes = 32;
 
 /**
- * The parts of a response from which the server learns a price. `validatedBody` is the parsed body, which contains the items.
- * `unusableCount` counts items without an id, which the service charges for as well.
+ * The parts of a response from which the server learns a price. `validatedBody` is the parsed body, which contains the
+ * items. `unusableCount` counts items without an id, which the service charges for as well.
  */
 export interface PricedResponse extends Pick<ServiceResponse, 'validatedBody'> {
   receipt?: Pick<Receipt, 'unusableCount'>;

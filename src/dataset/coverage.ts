@@ -268,7 +268,8 @@ export function listCaptionNotes(input: CoverageInput): string[] {
  *
  * - `missingAdsNote`: set if not all ads were read.
  * - `oneDayNote`: set if nearly all ads of some advertisers were last seen on the same day.
- * - `fieldGapsNote`: set if many ads lack a field that the board (the interactive view of ads) shows in charts and filters.
+ * - `fieldGapsNote`: set if many ads lack a field that the board (the interactive view of ads) shows in charts and
+ * filters.
  */
 export function describeGathering(gathering: Gathering, input: CoverageInput) {
   const { isComplete, adIds } = gathering;

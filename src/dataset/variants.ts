@@ -66,8 +66,8 @@ export class VariantIndex {
  */
 const minSimilarity = 0.6;
 /**
- * The number of MinHash bands, each of which combines `hashesPerBand` hashes. Two texts that share 60 % of their shingles
- * have a common band with a probability of 98 %. For two texts that share 30 %, the probability is 35 %.
+ * The number of MinHash bands, each of which combines `hashesPerBand` hashes. Two texts that share 60 % of their
+ * shingles have a common band with a probability of 98 %. For two texts that share 30 %, the probability is 35 %.
  */
 const bandCount = 16;
 const hashesPerBand = 3;

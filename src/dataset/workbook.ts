@@ -4,7 +4,8 @@ import { createInvalidRequestError } from '../api/errors.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
 /**
- * A sheet of an Excel workbook (ECMA-376). `rowBatches` yields the rows in batches. Excel never treats a text cell as a formula.
+ * A sheet of an Excel workbook (ECMA-376). `rowBatches` yields the rows in batches. Excel never treats a text cell as a
+ * formula.
  */
 export interface Sheet {
   name: string;

@@ -281,7 +281,8 @@ function* resampleRows(
 
 /**
  * Computes how to resample a row or column of pixels to another number of pixels. For each new pixel, returns the index
- * of the first original pixel (`firstSourceIndex`) and the weights of the original pixels, which are highest near the center.
+ * of the first original pixel (`firstSourceIndex`) and the weights of the original pixels, which are highest near the
+ * center.
  */
 function computeResampleWeights(sourcePixelCount: number, targetPixelCount: number) {
   const scale = sourcePixelCount / targetPixelCount;

@@ -98,7 +98,7 @@ export interface DatasetContents extends ContentRecords {
 
 /**
  * The search and the progress of a gathering. A gathering is the stored list of all ads that match a search, which the
- * tool `gather_ads` reads page by page. Gatherings are stored in this format, so the field names must not change.
+ * tool `gather_ads` reads page by page. Gatherings are stored in this format.
  */
 export interface GatheringState {
   id: string;

@@ -319,8 +319,8 @@ export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 const maxValuesWithOneAd = 8;
 
 /**
- * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `matchingAdCount` is the
- * number of ads that have the value and match the chosen values of all other facets.
+ * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `matchingAdCount` is
+ * the number of ads that have the value and match the chosen values of all other facets.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);

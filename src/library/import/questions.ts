@@ -47,9 +47,9 @@ interface QuestionDependencies {
 }
 
 /**
- * Marks ads as gone if an earlier import of the same saved search (`questionName`) contained them, and the import run `runNumber`
- * did not. Call this function only after the import of a complete download. After a partial download, it would mark ads
- * as gone that are still running.
+ * Marks ads as gone if an earlier import of the same saved search (`questionName`) contained them, and the import run
+ * `runNumber` did not. Call this function only after the import of a complete download. After a partial download, it
+ * would mark ads as gone that are still running.
  *
  * The end date of a gone ad is the day when it was last seen. If that day is unknown, it is the day of the last import
  * that contained the ad.
@@ -92,8 +92,8 @@ const readRunStart = (database: Database, runNumber: number | null): number | un
   database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [runNumber])?.startedAt;
 
 /**
- * Removes the name of a saved search (`questionName`) from an ad that the search no longer finds. If no other saved search
- * finds the ad, also marks the ad as gone and sets its end date.
+ * Removes the name of a saved search (`questionName`) from an ad that the search no longer finds. If no other saved
+ * search finds the ad, also marks the ad as gone and sets its end date.
  */
 function removeQuestionName(
   ad: JsonObject,

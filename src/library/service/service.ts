@@ -101,9 +101,9 @@ export async function openLibrary(options: LibraryOptions) {
     /** Starts an import run, which may include several files. Returns the number of the run. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
     /**
-     * Marks the ads that a saved search no longer finds as gone. `questionName` is the name of the search, and `runNumber` is the
-     * number of an import run that has imported all current results of the search. An ad is gone if an earlier import
-     * of the search contained the ad, but this run did not.
+     * Marks the ads that a saved search no longer finds as gone. `questionName` is the name of the search, and
+     * `runNumber` is the number of an import run that has imported all current results of the search. An ad is gone if
+     * an earlier import of the search contained the ad, but this run did not.
      */
     completeQuestion: async (completion: { runNumber: number; questionName: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),

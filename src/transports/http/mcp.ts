@@ -102,8 +102,8 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     if (error) return createErrorResponse(message, error);
     const { cancellation, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
-    // An event stream is returned before the call has ended. For an event stream, this wrapper therefore stops listening
-    // for cancellation when the call ends.
+    // An event stream is returned before the call has ended. For an event stream, this wrapper therefore stops
+    // listening for cancellation when the call ends.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
       waitUntilSent: () => responseSent,

@@ -35,7 +35,8 @@ export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
 /**
  * Generates all advertisers with their ads.
- * @param nowMs the current time in Unix milliseconds; the dates of the ads depend on the day, but not on the time of day
+ * @param nowMs the current time in Unix milliseconds; the dates of the ads depend on the day, but not on the time of
+ * day
  */
 export function* makeMarket(random: SeededRandom, nowMs: number): Generator<DemoAdvertiser> {
   for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, nowMs);
@@ -125,8 +126,8 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
 }
 
 /**
- * A period in which an ad ran. Times are in Unix milliseconds. `endedAtMs` is null while the ad is running. `performance`
- * is a number from 0 to 1.
+ * A period in which an ad ran. Times are in Unix milliseconds. `endedAtMs` is null while the ad is running.
+ * `performance` is a number from 0 to 1.
  */
 type AdRun = { startedAtMs: number; endedAtMs: number | null; durationDays: number; performance: number };
 

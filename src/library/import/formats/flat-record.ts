@@ -5,8 +5,8 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Flattens the nested objects of a record that are listed in `containerPaths`, e.g. `{"ad": {"id": 1}}` to `{"ad.id": 1}`.
- * `ad.id` is then normalized to `adid`, as is the column `ad_id` of a table, so that one rule reads both.
+ * Flattens the nested objects of a record that are listed in `containerPaths`, e.g. `{"ad": {"id": 1}}` to `{"ad.id":
+ * 1}`. `ad.id` is then normalized to `adid`, as is the column `ad_id` of a table, so that one rule reads both.
  * @param containerPaths the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
  */
 function flattenRecord(
