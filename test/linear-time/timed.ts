@@ -90,7 +90,10 @@ function namedIn({ source }: RegExp): string[] {
 
 const root = fileURLToPath(new URL('../../src', import.meta.url));
 
-/** Returns for each source file: its pattern literals, the number of `RegExp` calls, and short strings with special characters. */
+/**
+ * Parses the source files. Returns the pattern literals of each file, its number of `RegExp` calls, and its short strings
+ * with special characters.
+ */
 const parseSources = (isIncluded: (file: string) => boolean) =>
   readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file) && isIncluded(file))
