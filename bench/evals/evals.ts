@@ -8,7 +8,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AnsweredQuestion, answerQuestions } from './answer-questions.ts';
 import { openDemo, readRawDemo } from './demo.ts';
-import { findLimits, type LimitResult } from './find-limits.ts';
+import { type DataLimitResult, findLimits } from './find-limits.ts';
 import { maxShownTools, type RankedQuestion, rankQuestions } from './rank-tools.ts';
 import { type ProgramResult, runPrograms } from './run-programs.ts';
 
@@ -34,7 +34,7 @@ const programs = await runPrograms(demo.client, raw);
 await demo.close();
 const answers = await answerQuestions();
 const limitResults = await findLimits();
-const isStated = ({ limitSentence }: LimitResult) => limitSentence !== undefined;
+const isStated = ({ limitSentence }: DataLimitResult) => limitSentence !== undefined;
 
 const [tuningQuestions, heldOutQuestions] = [
   rankedQuestions.filter((question) => question.tuning),

@@ -4,7 +4,7 @@ import { type Demo, openDemo } from './demo.ts';
  * The result for a question that the data cannot answer completely, e.g. because most ads have no country. A correct
  * answer must mention this limit of the data.
  */
-export interface LimitResult {
+export interface DataLimitResult {
   question: string;
   /** The answer from the query results alone. It does not mention that the data is incomplete. */
   answerWithoutLimit: string;
@@ -131,9 +131,9 @@ const questions: readonly LimitedQuestion[] = [
  * Answers all questions in one session. For each question, finds the sentence in the results that says how the data is
  * incomplete.
  */
-export async function findLimits(): Promise<LimitResult[]> {
+export async function findLimits(): Promise<DataLimitResult[]> {
   const demo = await openDemo();
-  const answers: LimitResult[] = [];
+  const answers: DataLimitResult[] = [];
   for (const { question, limitPattern, ask } of questions) {
     const [toolNames, sentences]: [string[], string[]] = [[], []];
     const call: CallTool = async (tool, args) => {

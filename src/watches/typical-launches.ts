@@ -130,8 +130,8 @@ export function formatTypicalLaunches(
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 /**
- * Returns true if the name or the described type of any filter indicates that the filter selects ads by running state
- * or by date.
+ * Returns true if a search selects ads by running state or by date. Decides this from the names and the described types
+ * of its filters.
  */
 function selectsAdsByTime(
   { filters = {}, split = [] }: GatheringQuestion,

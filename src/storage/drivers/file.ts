@@ -7,7 +7,7 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { parseJson } from '../../api/json.ts';
 import { LockHeldError, withLock } from '../../lock.ts';
 import type { Store } from '../storage.ts';
-import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreRecord } from './memory.ts';
+import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreChange } from './memory.ts';
 
 interface FileStoreOptions {
   path: string;
@@ -66,7 +66,7 @@ interface StoreJob {
 export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
-  #changes: StoreRecord[] = [];
+  #changes: StoreChange[] = [];
   /** The id of the file that was read last, and the position after its last complete line, in bytes. */
   #fileId = '';
   #endPosition = 0;
@@ -99,7 +99,7 @@ export class FileStore implements Store {
 
   #createEmptyMemory(): MemoryStore {
     const { now, maxBytes } = this.#options;
-    const onChange = (record: StoreRecord) => void this.#changes.push(record);
+    const onChange = (record: StoreChange) => void this.#changes.push(record);
     return new MemoryStore(now, { onChange, ...(maxBytes !== undefined && { maxBytes }) });
   }
 
@@ -353,7 +353,7 @@ async function* readLines(file: FileHandle, startPosition: number, endPosition: 
  * Serializes a record as one line: a checksum, metadata as JSON, a tab, and all bodies in base64. The metadata of a
  * collection contains the length of each body. An infinite `expiresAt` becomes null.
  */
-function serializeRecord(record: StoreRecord): string {
+function serializeRecord(record: StoreChange): string {
   const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
   const metadata = 'key' in record ? getDocumentMetadata(record) : getCollectionMetadata(record);
   const lineText = `${JSON.stringify(metadata)}\t${Buffer.concat(bodies).toString('base64')}`;
@@ -380,7 +380,7 @@ const computeChecksum = (text: string | Buffer): string => crc32(text).toString(
 /**
  * Parses a line that `serializeRecord` wrote. Returns undefined if the line is damaged, i.e. if its checksum is wrong.
  */
-function parseRecord(line: Buffer): StoreRecord | undefined {
+function parseRecord(line: Buffer): StoreChange | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
   const tabIndex = line.indexOf(9);
   const metadata = JSON.parse(line.toString('utf8', 9, tabIndex));

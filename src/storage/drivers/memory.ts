@@ -6,7 +6,7 @@ import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } 
  * A change to a document or a collection of a store. A copy of a store can be built by applying all its changes, in
  * order, to an empty store.
  */
-export type StoreRecord = DocumentRecord | CollectionRecord;
+export type StoreChange = DocumentRecord | CollectionRecord;
 
 /** A document after a change, with its new version, expiry time and content. */
 export interface DocumentRecord {
@@ -48,7 +48,7 @@ export interface MemoryStoreOptions {
    */
   maxLastingBytes?: number;
   /** Called after each change to the store, e.g. to write the change to a file. */
-  onChange?: (record: StoreRecord) => void;
+  onChange?: (record: StoreChange) => void;
 }
 
 /** The estimated memory, in bytes, that a document or a collection needs in addition to its content. */
@@ -181,7 +181,7 @@ export class MemoryStore implements Store {
    * Applies a change that this or another store has reported. For example, `FileStore` applies the changes that it
    * reads from a file.
    */
-  applyRecord(record: StoreRecord): void {
+  applyRecord(record: StoreChange): void {
     if ('key' in record) this.#setEntry(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
       const entryName = `collection ${record.name}`;
@@ -198,7 +198,7 @@ export class MemoryStore implements Store {
   }
 
   /** Yields records from which `applyRecord` can rebuild this store. Splits a large collection into several records. */
-  *listRecords(): Generator<StoreRecord> {
+  *listRecords(): Generator<StoreChange> {
     for (const { record } of this.#entries.values()) {
       if (record.expiresAt <= this.now()) continue;
       if ('key' in record) yield record;
@@ -219,7 +219,7 @@ export class MemoryStore implements Store {
     throw new AdLibraryError({ kind: 'busy', problem, storage: 'full' });
   }
 
-  #applyAndReport(record: StoreRecord): void {
+  #applyAndReport(record: StoreChange): void {
     this.applyRecord(record);
     this.#options.onChange(record);
   }

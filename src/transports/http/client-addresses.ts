@@ -64,8 +64,8 @@ function getSubscriberNetwork(ipAddress: string): string {
 }
 
 /**
- * Returns an IP address without its port, its brackets and the prefix of an IPv4-mapped IPv6 address. Returns an empty
- * string if the text is not an IP address.
+ * Returns only the IP address of a text. Removes the port, square brackets, and the prefix `::ffff:` that precedes an
+ * IPv4 address in IPv6 notation. Returns an empty string if the text is not an IP address.
  */
 function parseAddress(addressText = ''): string {
   const textWithoutPort = addressText.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');

@@ -128,9 +128,9 @@ function guessEncoding(bytes: Buffer, canBeMacRoman: boolean): GuessedEncoding |
 }
 
 /**
- * Matches letters with accents in words of Mac Roman. In Windows-1252, the same bytes are signs such as `ˆ`, capital
- * letters such as `Ÿ`, or undefined. The byte 0x87 (`á`) only counts between letters, because `‡` in Windows-1252 may
- * follow a word.
+ * Matches the bytes of accented letters in a word, if the text is encoded in Mac Roman. In the encoding Windows-1252,
+ * the same bytes are rare characters such as `ˆ` and `Ÿ`, or undefined. The byte 0x87 is `á` in Mac Roman and `‡` in
+ * Windows-1252. It only counts between letters, because `‡` may follow a word.
  */
 const macLetterPattern = /[a-z][\x81\x88\x8a\x8d-\x90\x9d\x9f]|[a-z]\x87(?=[a-z])/g;
 /**

@@ -9,7 +9,7 @@ export interface JsonToken {
   endIndex: number;
 }
 
-/** The maximum length of a number or constant, in characters. If a word is longer, the text is not JSON. */
+/** The maximum length of a number or constant, in characters. If one of them is longer, the text is not JSON. */
 const maxWordChars = 400;
 
 /**
