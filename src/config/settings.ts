@@ -84,8 +84,8 @@ export const settings = addNames({
   apiKey: {
     title: 'API key',
     parse: makeOptional(parseApiKey),
-    secret: true,
-    inFile: true,
+    isSecret: true,
+    canBeReadFromFile: true,
     help: 'Your API key (stdio only; over HTTP, every request carries its own)',
   },
   baseUrl: {
@@ -172,8 +172,8 @@ export const settings = addNames({
   },
   signInSecret: {
     parse: makeOptional(parseSecret),
-    secret: true,
-    inFile: true,
+    isSecret: true,
+    canBeReadFromFile: true,
     help: 'Secret that encrypts the tokens of sign-in; the same for all replicas; at least 32 characters; requires a public URL',
   },
   creditBudget: {
@@ -254,15 +254,15 @@ export const settings = addNames({
   },
   stateUrl: {
     onlyFor: 'http',
-    inFile: true,
+    canBeReadFromFile: true,
     parse: makeOptional(parseStoreUrl),
     valueName: 'url',
     help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL 15 or later at postgres:// or postgresql:// (http only; default: the state is in the memory of the process)',
   },
   stateSecret: {
     parse: makeOptional(parseSecret),
-    secret: true,
-    inFile: true,
+    isSecret: true,
+    canBeReadFromFile: true,
     help: 'Secret that encrypts the shared state; the same for all replicas; at least 32 characters; required with a state address',
   },
   searchFilters: {

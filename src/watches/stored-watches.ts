@@ -98,7 +98,7 @@ export function saveChecks(
       const [newestCheck] = record.completeChecks;
       const { isComplete } = gathering;
       const isNew = isComplete && (newestCheck === undefined || check.sequenceNumber > newestCheck.sequenceNumber);
-      const last = { at: checkedAt, ads: gathering.adIds.size, completeChecks: isComplete };
+      const last = { at: checkedAt, ads: gathering.adIds.size, complete: isComplete };
       return [
         [
           name,

@@ -109,10 +109,10 @@ const anyTable = fc
 
 describe('A chart', () => {
   test('every chart type is drawn exactly as in the snapshot file drawings.html', async () => {
-    const readAt = Date.UTC(2026, 10, 20);
+    const readAtMs = Date.UTC(2026, 10, 20);
     const drawnCharts = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
       const table = { columns, rows, ...(sql !== undefined && { sql }) };
-      const [wide, phoneChart] = [{ readAt }, { readAt, isNarrow: true, isDemo: true }].map((options) =>
+      const [wide, phoneChart] = [{ readAtMs }, { readAtMs, isNarrow: true, isDemo: true }].map((options) =>
         drawChart(kind, table, options),
       ) as [Chart, Chart];
       return `<h2>${label}</h2>${renderToString(ChartSvg({ label, wide, narrow: phoneChart }))}`;
