@@ -256,9 +256,9 @@ function listCardTexts(card: UntypedFields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisibleText(text[1]));
 }
 
-/** The number of tokens that the texts of all carousel cards of an ad share. */
+/** The maximum number of tokens for the texts of all carousel cards of an ad together. */
 const sharedTextTokens = 600;
-/** The number of tokens that each text may use even if the share of the text is smaller. */
+/** The number of tokens that each of these texts may use, even if its part of `sharedTextTokens` is smaller. */
 const minTextTokens = 14;
 const maxCtaTokens = 12;
 

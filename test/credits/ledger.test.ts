@@ -191,7 +191,7 @@ describe('Expected prices', () => {
     expect((await createItems('b')).text).toContain('this call is expected to cost 5.');
   });
 
-  test('every further page of a search without a limit reserves as many credits as its first page cost', async ({
+  test('for every further page of a search without a limit, the server reserves the credits that the first page cost', async ({
     upstream,
     start,
   }) => {

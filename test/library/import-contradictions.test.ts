@@ -79,7 +79,7 @@ test.for([
   ['>€1M', 'GBP'],
   ['€5 USD', ''],
 ] as const)(
-  'an own table whose amount %s contradicts the currency %s is refused with its row',
+  'the import refuses a table of your own in which the amount %s contradicts the currency %s, and names the row',
   async ([amount, currency], { libraryServer }) => {
     const report = await libraryServer.importRecords(ownTable('Tea,One,5,EUR', `Tea,Two,${amount},${currency}`));
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -125,7 +125,9 @@ test.for([
   },
 );
 
-test('an own table is refused with the row of an ad that ends before it starts', async ({ libraryServer }) => {
+test('the import refuses a table of your own in which an ad ends before it starts, and names the row', async ({
+  libraryServer,
+}) => {
   const report = await libraryServer.importRecords(
     'headline,start,end\nOne,2026-01-05,2025-01-01\nTwo,2026-01-05,2026-01-05\n',
   );
@@ -166,7 +168,7 @@ test('a second column with the same name is stored under a name of its own', asy
   );
 });
 
-test('no cell of an own table with repeated column names is lost', async ({ libraryServer }) => {
+test('the import of a table of your own loses no cell if column names are repeated', async ({ libraryServer }) => {
   const names = fc.array(fc.constantFrom('Note', 'note', 'Note (2)', 'Memo', '__proto__'), {
     minLength: 1,
     maxLength: 8,
@@ -198,7 +200,9 @@ test('the import report lists each kind of problem with a column on a line of it
   ]);
 });
 
-test('the URL of an ad of Google is neither the id nor the name of its advertiser', async ({ libraryServer }) => {
+test('the import does not store the URL of a Google ad as the id or the name of its advertiser', async ({
+  libraryServer,
+}) => {
   const url = 'https://adstransparency.google.com/?region=DE';
   await libraryServer.importRecords(
     `advertiser_id,creative_id,creative_page_url,ad_format_type,advertiser\n,CR3,${url},VIDEO,${url}\n`,

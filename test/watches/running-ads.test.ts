@@ -146,7 +146,7 @@ test.for(otherSearches)(
   },
 );
 
-test('the SQL view current_ads also contains the ads of a narrower search that was read after a broader search', async ({
+test('the SQL view current_ads also contains the ads of a narrower search if it was read after the broader search', async ({
   upstream,
   start,
 }) => {

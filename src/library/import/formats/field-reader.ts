@@ -92,8 +92,8 @@ export class FieldReader {
   }
 
   /**
-   * Marks the other keys with the same value as used. Keys with a different value stay unused, so that the import
-   * stores their values under their own names.
+   * Marks other keys as used if they have the same value as the key that was read. Keys with a different value stay
+   * unused, so that the import stores their values under their own names.
    */
   #markEqualValues(paths: readonly string[], parseField: FieldParser, usedValue: unknown): void {
     // The first pass of an import only learns how each column writes dates and numbers. The additional keys must not
