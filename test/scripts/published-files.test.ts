@@ -91,7 +91,7 @@ describe('The manifest of the desktop bundle', () => {
     for (const name of names) {
       const setting = settings[toSettingName(name)];
       expect([form[name].sensitive === true, form[name].title]).toEqual([
-        'secret' in setting,
+        'isSecret' in setting,
         (setting as { title?: string }).title,
       ]);
     }
