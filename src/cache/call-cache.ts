@@ -47,6 +47,7 @@ interface SharedCall extends InFlightCall {
   isChargeShown: boolean;
 }
 
+/** The step that returns cached responses, and sends all other calls to the meter. */
 export type CallCache = ReturnType<typeof openCallCache>;
 
 /**

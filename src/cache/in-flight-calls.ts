@@ -2,6 +2,7 @@ import { createAbortError, createTimeoutError, raceAbort } from '../api/abort.ts
 import type { ApiCall, CallProgress, SendCall, ServiceResponse } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 
+/** The limits of the calls in progress, and the function to call when a response is lost. */
 export interface InFlightOptions {
   /**
    * The maximum number of calls in progress per tenant (API key), including calls for which no caller is waiting any

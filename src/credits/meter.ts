@@ -43,6 +43,7 @@ interface StartedCall {
   reservations: readonly Reservation[];
 }
 
+/** The step that reserves credits before a call and records the charge after the call. */
 export type Meter = ReturnType<typeof createMeter>;
 
 /**

@@ -40,6 +40,7 @@ export const buildLabelRecordId = (adId: string, labelName: string): string => `
  * Schema of a stored label. `labelledAt` is the time at which the label was set, in milliseconds since the Unix epoch.
  */
 const StoredLabel = z.object({ value: z.string().nullable(), labelledAt: z.number().min(0).max(8.64e15) });
+/** Builds the stored form of a label: its value, and the time at which the ad was labelled. */
 export const buildStoredLabel = (value: string | null, labelledAt: number): z.output<typeof StoredLabel> => ({
   value,
   labelledAt,

@@ -39,6 +39,7 @@ function createFilteredLog(minLevel: LogLevel, writeLine: (line: string) => void
 
 /** The formats of log lines: `text` for people, and `json` for programs that collect logs. */
 export const logFormats = ['text', 'json'] as const;
+/** The format of the log: text for people, or JSON for programs. */
 export type LogFormat = (typeof logFormats)[number];
 
 /** Formats a log event for people, e.g. `ad-library-mcp: warn: message field="value"`. Leaves out undefined fields. */

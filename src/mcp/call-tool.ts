@@ -22,6 +22,7 @@ import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './ho
 import { getToolName, loadTool } from './load-tool.ts';
 import { type CallCost, Receipts, receiptBytes, receiptTokens } from './receipts.ts';
 
+/** The tools, the clocks and the limits of a server, which all calls share. */
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
@@ -53,6 +54,7 @@ export type ToolResult = {
   _meta?: Record<string, unknown>;
 };
 
+/** A call of a tool, with the API key of its caller. */
 export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
@@ -93,6 +95,7 @@ export interface CallingContext extends ServerContext, CallResources {
   getAdFilters(): Promise<readonly SearchFilter[]>;
 }
 
+/** Runs a tool call. Writes the call to the log, and converts thrown errors to error results. */
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
   const startedAt = server.monotonicNow();
   const receipts = new Receipts();
@@ -393,6 +396,7 @@ function buildErrorOutcome(
   };
 }
 
+/** Converts a thrown error to an MCP error result. Returns the result, and the error object that it contains. */
 export function buildErrorResult(
   { notice, tools }: Pick<ServerContext, 'notice' | 'tools'>,
   thrown: unknown,

@@ -15,6 +15,7 @@ import { type CreateError, getPrompt, listPrompts, type PromptRequest, selectPro
 import type { Resource, ResourceRequest } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
+/** The caller and the transport of an MCP session. Over HTTP, every request is a session of its own. */
 export interface Session extends Credentials {
   /** Resolves when the response to the request with this id has been written to the client. */
   waitUntilSent?(requestId: unknown): Promise<void>;
@@ -48,6 +49,7 @@ interface CatalogOptions {
   getSearchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
+/** Creates the catalog, which lists and runs the tools, prompts, resources and skills of the server. */
 export function createCatalog({ server, version, openCallResources, getSearchFilters }: CatalogOptions) {
   const toolNames = describedTools.map(({ name }) => name);
   const prompts = selectPrompts((tool) => server.tools.has(tool), toolNames);

@@ -21,6 +21,7 @@ export type ReceiptView = DataOf<typeof ReceiptView>;
 /** Fields that the server adds to the data of every tool result. */
 const commonResultFields = { receipt: ReceiptView.describe('What the call cost.'), notice: createNoticeSchema() };
 
+/** A JSON Schema of an object. */
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
 /**
@@ -32,6 +33,7 @@ export interface DescribedTool extends ToolDescription {
   outputSchema: ObjectSchema;
 }
 
+/** Converts a tool to its description, with its input and output as JSON Schemas. */
 export function describeTool({
   run: _,
   render: __,
@@ -49,6 +51,7 @@ export function describeTool({
   };
 }
 
+/** Returns the description of a tool, followed by a sentence that says whether the tool costs credits. */
 export const formatDescription = (tool: ToolDescription): string =>
   `${tool.description} ${canCostCredits(tool) ? 'Costs credits.' : 'Free.'}`;
 

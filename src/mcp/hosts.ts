@@ -2,6 +2,7 @@ import hostRows from './hosts.json' with { type: 'json' };
 
 /** The allowed values of the setting `AD_LIBRARY_OUTPUT` and of the query parameter `output`. */
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
+/** A value of the setting `AD_LIBRARY_OUTPUT`. `auto` selects the form that the client can read. */
 export type OutputSetting = (typeof outputSettings)[number];
 
 /** The parts of a result: text and data (`both`), text only, or data with one line of text (`structured`). */

@@ -5,6 +5,7 @@ import { listCountableFilters } from '../tools/filter-values.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import type { DescribedTool, ObjectSchema } from './described-tools.ts';
 
+/** A tool in the response to `tools/list`. */
 export interface ListedTool {
   name: string;
   title: string;
@@ -15,6 +16,7 @@ export interface ListedTool {
   _meta?: Record<string, unknown>;
 }
 
+/** Options that determine what the list of tools contains for a client. */
 export interface ListOptions {
   /** False if results contain no structured data. The tool list then needs no output schemas. */
   includesOutputSchemas: boolean;
@@ -26,6 +28,7 @@ export interface ListOptions {
   filters?: SearchFilters | undefined;
 }
 
+/** Returns the list of tools for a client. */
 export function listTools(
   tools: Iterable<DescribedTool>,
   { includesOutputSchemas, includesBoard = true, filters }: ListOptions,

@@ -110,6 +110,7 @@ export const selectPrompts = (isToolOffered: (tool: string) => boolean, toolName
     return toolNames.every((tool) => !words.has(tool) || isToolOffered(tool));
   });
 
+/** The name of a prompt, and its arguments. */
 export interface PromptRequest {
   name: string;
   arguments?: Record<string, string> | undefined;
@@ -123,8 +124,10 @@ const maxArgumentLength = 500;
  */
 export type CreateError = (problem: string) => Error;
 
+/** Returns the prompts in the form that `prompts/list` returns. */
 export const listPrompts = (prompts: readonly Prompt[]) => prompts.map(({ buildText: _, ...prompt }) => prompt);
 
+/** Returns the messages of a prompt with the given arguments. */
 export function getPrompt(
   prompts: readonly Prompt[],
   { name, arguments: args = {} }: PromptRequest,

@@ -9,17 +9,21 @@ export interface JsonRpcMessage {
   params?: { requestId?: unknown; name?: unknown; _meta?: object };
 }
 
+/** Returns true if a value is a JSON-RPC request or notification. */
 export const isMessage = (value: unknown): value is JsonRpcMessage =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
 /** Returns true for a request id that MCP allows. JSON-RPC 2.0 also allows null, but MCP does not. */
 export const isRequestId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
+/** Returns true if a message cancels a request. */
 export const isCancelNotification = ({ method, id }: JsonRpcMessage): boolean =>
   method === 'notifications/cancelled' && id === undefined;
 
+/** Returns true if a message calls a tool. */
 export const isToolCall = ({ method }: JsonRpcMessage): boolean => method === 'tools/call';
 
+/** Returns true if the response to a message can take long or be large. */
 export const isLongRequest = (message: JsonRpcMessage): boolean =>
   isToolCall(message) || message.method === 'resources/read';
 
@@ -29,6 +33,7 @@ export const isLongRequest = (message: JsonRpcMessage): boolean =>
  */
 export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 
+/** Returns true if a message states protocol revision 2026-07-28 in its `_meta`. */
 export function isLatestRevision(message: unknown): boolean {
   const meta = (message as Partial<JsonRpcMessage> | null)?.params?._meta;
   return typeof meta === 'object' && meta !== null && protocolVersionKey in meta;
@@ -87,6 +92,7 @@ export function removeProgressToken<Value>(message: Value): Value {
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
+/** Returns true if a value is an object, but not an array or null. */
 export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -104,8 +110,10 @@ interface Schema {
   '~standard': { validate(value: unknown): unknown };
 }
 
+/** The schemas of requests, by the name of the method. */
 export type RequestSchemas = Readonly<Record<string, Schema>>;
 
+/** A JSON-RPC error that rejects a request. */
 export interface RequestError {
   code: number;
   message: string;

@@ -16,11 +16,13 @@ export const receiptTokens = 160;
 /** The number of UTF-8 bytes that every result reserves for the line about credits and for the notice. */
 export const receiptBytes = 1000;
 
+/** The cost of a tool call, as data and as the line of text about credits. */
 export interface CallCost {
   receipt: ReceiptView;
   creditsLine: string;
 }
 
+/** Collects the receipts of the API calls that one tool call makes. */
 export class Receipts {
   readonly #receipts: Receipt[] = [];
 

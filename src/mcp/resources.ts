@@ -4,6 +4,7 @@ import type { ExportedFile, TenantExports } from '../storage/exports.ts';
 import { quoteId } from '../views/tokens.ts';
 import { skill } from './skill.ts';
 
+/** A request to read a resource, with the API key of its caller. */
 export interface ResourceRequest extends Credentials {
   uri: string;
   signal: AbortSignal;
@@ -16,12 +17,14 @@ export interface ResourceRequest extends Credentials {
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
+/** A resource that can be read. */
 export interface Resource {
   /** True for a large file. The server limits how many large files are in memory at the same time. */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
 }
 
+/** The contents of a resource, as `resources/read` returns them. */
 export type ResourceContents = {
   contents: ({ uri: string; mimeType: string; _meta?: Record<string, unknown> } & (
     | { text: string }
@@ -29,8 +32,10 @@ export type ResourceContents = {
   ))[];
 };
 
+/** Converts an exported file to the form in which `resources/list` lists the file. */
 export const describeFile = ({ uri, name, mimeType, bytes }: ExportedFile) => ({ uri, name, mimeType, size: bytes });
 
+/** Returns the file of the skill (instructions for models) with the given URI, or undefined. */
 export function findSkillFile(uri: string): Resource | undefined {
   const text = Object.hasOwn(skill.texts, uri) ? skill.texts[uri] : undefined;
   if (text !== undefined)
@@ -44,6 +49,10 @@ export function findSkillFile(uri: string): Resource | undefined {
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
 
+/**
+ * Finds an exported file of the caller.
+ * @throws the error that `notFound` creates if there is no such file, or if the file is too large to send
+ */
 export async function findExport(exports: TenantExports, { uri, errors: { notFound } }: ResourceRequest) {
   const file = await exports.find(uri);
   if (file === undefined) {

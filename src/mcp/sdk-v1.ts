@@ -21,6 +21,7 @@ import type { FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
+/** Creates a server of the SDK for the protocol revisions up to 2025-11-25, which answers requests from the catalog. */
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
   const {

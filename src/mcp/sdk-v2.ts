@@ -22,6 +22,7 @@ import { createProgressReporter, type RequestSchemas, refusedReadCode } from './
 const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listCacheHint, 'prompts/list': listCacheHint, 'server/discover': listCacheHint };
 
+/** Creates a server of the SDK for protocol revision 2026-07-28, which answers requests from the catalog. */
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;

@@ -194,6 +194,7 @@ export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' })
  */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
+/** Returns the sum of numbers. */
 export const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /**

@@ -48,6 +48,7 @@ const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecim
  */
 const createUuidSchema = (idSource: string) => z.string().refine(isUuid, formatUuidRule(idSource)).toLowerCase();
 
+/** Returns true if an id has at most `maxIdLength` characters. */
 export const isShortId = (id: string): boolean => id.length <= maxIdLength;
 export const shortIdRule = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
 

@@ -140,6 +140,7 @@ function parseCursor(cursor: string): PagePosition & { isLong: boolean } {
   };
 }
 
+/** Creates the error for a cursor that does not match the other arguments of the call. */
 export const createCursorMismatchError = () =>
   createInvalidRequestError(
     'This cursor does not match these arguments, or its filters are no longer remembered. Pass it unchanged, to the same tool, with the same filters (or collection and item type); to start over, leave it out.',

@@ -1,6 +1,7 @@
 import { createInvalidRequestError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 
+/** The filters of a search, by their keys. */
 export type Filters = Readonly<Record<string, unknown>>;
 
 const maxKnownValues = 40;
@@ -45,6 +46,7 @@ export function findCountableFilter(
   return filter;
 }
 
+/** Builds the filter that selects the ads with one value of a filter key. */
 export const buildValueFilter = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
   [key]: type === 'strings' ? [value] : value,
 });

@@ -44,6 +44,7 @@ export function selectFirstRows(
   };
 }
 
+/** Formats the first rows of a table as text, with an optional heading. */
 export function formatFirstRows(
   { columns, first = [] }: Partial<z.output<typeof FirstRows>>,
   heading?: string,

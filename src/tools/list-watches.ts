@@ -110,6 +110,7 @@ export function buildWatchViews(watches: readonly Watch[], maxTokens: number): W
   });
 }
 
+/** Formats a watch (a stored search) as one line of text. */
 export function formatWatch(watch: WatchView): string {
   const { name, checkedAt, ads, complete, maxAds, maxCredits, shortened, ...questionFields } = watch;
   const { filters = {}, split, collectionId = null } = questionFields;

@@ -96,6 +96,7 @@ const buildPriceView = (price: PriceBounds): z.infer<ReturnType<typeof getNextPa
 export const createResponseDaySchema = () =>
   z.string().describe('Day of this answer. Days ago are counted from this day.');
 
+/** Creates the schemas of the fields that the results of all lists share, e.g. the cursor of the next page. */
 export const createPagingFields = () => ({
   cursor: z.string().nullable().describe('Cursor of the next page. null at the end.'),
   hasMore: z.boolean().describe('true if there is a next page.'),
@@ -235,6 +236,7 @@ interface SharedFacts {
   appUrlPattern?: string;
 }
 
+/** The functions that convert the items of a list to views, and the views to text. */
 export interface ItemViews<View> {
   /** Shortens an item for display. Accepts fields of unexpected types, because the service may send such fields. */
   buildItemView(item: object): View;
@@ -249,6 +251,7 @@ export interface ItemViews<View> {
 
 type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens' | 'resultBytes'>;
 
+/** Creates the functions that show a list of ads. */
 export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptions): ItemViews<AdView> {
   const maxItemTokens = getMaxItemTokens(limits);
   const asOf = formatDay(now);
@@ -268,6 +271,7 @@ export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptio
  */
 const smallAdTokens = 120;
 
+/** Creates the functions that show a list of advertiser pages. */
 export function createPageViews(detail: DetailLevel, limits: ViewOptions): ItemViews<PageView> {
   const maxItemTokens = getMaxItemTokens(limits);
   return {

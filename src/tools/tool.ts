@@ -21,6 +21,7 @@ export const readOnlyAnnotations: Annotations = {
   openWorldHint: true,
 };
 
+/** The description of a tool for hosts and models, without its schemas and code. */
 export interface ToolDescription {
   name: string;
   title: string;
@@ -109,12 +110,14 @@ export interface ToolOutput<Data extends object = object> {
   nextPagePrice?: PriceBounds | undefined;
 }
 
+/** A picture in an MCP result. `data` is encoded in base64. */
 export interface ImageContent {
   type: 'image';
   data: string;
   mimeType: string;
 }
 
+/** Creates the content of an MCP result from a JPEG picture. */
 export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
   type: 'image',
   data: Buffer.from(jpeg).toString('base64'),
@@ -134,6 +137,7 @@ const resultMarginMs = 1000;
 export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
   deadline - clock() - resultMarginMs;
 
+/** A link to an exported file in an MCP result. `size` is in bytes. */
 export interface ResourceLink {
   type: 'resource_link';
   uri: string;
@@ -142,6 +146,7 @@ export interface ResourceLink {
   size: number;
 }
 
+/** Creates the link to an exported file. */
 export const createResourceLink = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLink => ({
   type: 'resource_link',
   uri,
@@ -150,12 +155,14 @@ export const createResourceLink = ({ uri, name, mimeType, bytes }: ExportedFile)
   size: bytes,
 });
 
+/** Builds the result fields that say where a file is: its URI, its path and its download link. */
 export const buildFileAddressFields = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
   uri,
   ...(path !== undefined && { file: path }),
   ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),
 });
 
+/** Formats a sentence that says where an exported file is, and how long it can be read. */
 export function formatFileLocation(file: ExportedFile, context: ToolContext, companionFile?: ExportedFile) {
   const { path, lifetimeText, problem, ttlMs } = file;
   const { uri, link } = buildFileAddressFields(file, context);
@@ -176,6 +183,7 @@ export function formatFileLocation(file: ExportedFile, context: ToolContext, com
  */
 export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
+/** The dependencies of a tool call that belong to one caller, e.g. the dataset and the exported files. */
 export interface CallerContext
   extends Pick<
     GatherContext,

@@ -16,17 +16,26 @@ export function decodeText<Text extends string | undefined>(text: Text): Text {
   return text === undefined ? text : (decodeCharacterReferences(text) as Text);
 }
 
+/** Parses a text, and decodes HTML entities in the text. */
 export const parseText: FieldParser = (value, _, parser) => decodeText(parser.parseText(value));
+/** Parses a list of texts, and returns the first text. */
 export const parseFirstText: FieldParser = (value, _, parser) => decodeText(parser.parseTexts(value)?.[0]) || undefined;
+/** Parses a list of names, e.g. of platforms. */
 export const parseNames: FieldParser = (value, keyName, parser) => parser.parseNames(keyName, value);
+/** Parses a list of names, and converts the names to upper case. */
 export const parseUpperCaseNames: FieldParser = (value, keyName, parser) =>
   parser.parseNames(keyName, value)?.map((item) => item.toUpperCase());
+/** Parses a text, and converts the text to upper case. */
 export const parseUpperCaseText: FieldParser = (value, keyName, parser) =>
   String(parseText(value, keyName, parser) ?? '').toUpperCase() || undefined;
+/** Parses a date in the notation of its column. */
 export const parseDate: FieldParser = (value, keyName, parser) => parser.parseDate(keyName, value);
+/** Parses a whole number in the notation of its column. */
 export const parseCount: FieldParser = (value, keyName, parser) =>
   parser.parseNumber(keyName, value, { isCount: true });
+/** Parses a value that means true or false. */
 export const parseBoolean: FieldParser = (value, keyName, parser) => parser.parseBoolean(keyName, value);
+/** Parses the name of an advertiser. Returns the name in the form of the API's field `page`. */
 export const parsePageName: FieldParser = (value, keyName, parser) => {
   const pageName = parseText(value, keyName, parser);
   return pageName === undefined ? undefined : { pageName };

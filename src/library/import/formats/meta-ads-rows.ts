@@ -60,6 +60,7 @@ const actionColumnPattern =
 /** Matches names of columns with rates, averages, amounts or counts of people. Their values cannot be added up. */
 const nonSummableColumnPattern =
   /\b(?:accounts|average|avg|bid|budget|cost|cpc|cpm|cpp|ctr|frequency|people|per|ranking|rate|roas|score|time|unique|value)\b/i;
+/** Returns true if a column counts the actions of users, and the counts of several rows can be added up. */
 export const isActionColumn = (columnName: string): boolean =>
   actionColumnPattern.test(columnName) && !nonSummableColumnPattern.test(columnName);
 /** Matches names of columns with settings. A setting belongs to the whole ad if all rows have the same value. */

@@ -44,6 +44,7 @@ export interface ResultPage {
   errorMessage?: string;
 }
 
+/** Creates the description of a result page of which nothing has been read yet. */
 export const createResultPage = (): ResultPage => ({
   ...{
     hasRecordList: false,
