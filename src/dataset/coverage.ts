@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { toCanonicalJson } from '../api/json.ts';
-import { type DatasetContents, type Gathering, normalizeAdId, sumNumbers } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { groupBy } from '../views/group-by.ts';
-import { formatCount, formatNumber } from '../views/numbers.ts';
+import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { quote } from '../views/safe-text.ts';
 import { sanitizeId, truncateLine } from '../views/tokens.ts';
 import { type AdFacts, chartedFields } from './ad-rows.ts';
@@ -347,31 +347,25 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
   for (const order of otherListingOrders) {
     if (order?.field !== field || order.isDescending !== isDescending) return undefined;
     const { minValue, maxValue } = combinedOrder;
+    const { lastValue, hasListedAllValues } = selectEarlierEnd(combinedOrder, order);
     combinedOrder = {
       ...combinedOrder,
       minValue: order.minValue < minValue ? order.minValue : minValue,
       maxValue: order.maxValue > maxValue ? order.maxValue : maxValue,
-      ...selectEarlierEnd(combinedOrder, order),
+      lastValue,
+      hasListedAllValues,
     };
   }
   return combinedOrder;
 }
 
 /**
- * Returns the end of the list that ended first. A list that contains all ads with a value ends after every other list.
+ * Returns the order of the list that ended first. A list that contains all ads with a value ends after every other list.
  */
-function selectEarlierEnd(
-  left: ListingOrder,
-  right: ListingOrder,
-): Pick<ListingOrder, 'lastValue' | 'hasListedAllValues'> {
-  const isLeftEarlier =
-    left.hasListedAllValues === right.hasListedAllValues
-      ? left.isDescending
-        ? left.lastValue > right.lastValue
-        : left.lastValue < right.lastValue
-      : right.hasListedAllValues;
-  const { lastValue, hasListedAllValues } = isLeftEarlier ? left : right;
-  return { lastValue, hasListedAllValues };
+function selectEarlierEnd(left: ListingOrder, right: ListingOrder): ListingOrder {
+  if (left.hasListedAllValues !== right.hasListedAllValues) return left.hasListedAllValues ? right : left;
+  const isLeftEarlier = left.isDescending ? left.lastValue > right.lastValue : left.lastValue < right.lastValue;
+  return isLeftEarlier ? left : right;
 }
 
 const maxMissingParts = 3;

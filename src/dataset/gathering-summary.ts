@@ -1,7 +1,7 @@
-import { type DatasetContents, type Gathering, sumNumbers } from '../storage/dataset.ts';
+import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { formatLastSeenDays, formatMinute, summarizeLastSeenDays } from '../views/dates.ts';
 import { groupBy } from '../views/group-by.ts';
-import { computePercentile, formatCount, formatNumber } from '../views/numbers.ts';
+import { computePercentile, formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessConstant, quoteUnlessWord } from '../views/safe-text.ts';
 import { estimateTokens, sanitizeId, truncateLine } from '../views/tokens.ts';
 import type { AdRowReader } from './ad-rows.ts';

@@ -1,5 +1,5 @@
-import { type DatasetContents, type Gathering, sumNumbers } from '../storage/dataset.ts';
-import { formatCount } from '../views/numbers.ts';
+import type { DatasetContents, Gathering } from '../storage/dataset.ts';
+import { formatCount, sumNumbers } from '../views/numbers.ts';
 import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
 import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } from './gatherings.ts';

@@ -3,6 +3,7 @@ import type { CallOwner } from '../api/call.ts';
 import { isDeeperThan } from '../api/json.ts';
 import type { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
+import { sumNumbers } from '../views/numbers.ts';
 import {
   addVersion,
   createItem,
@@ -193,9 +194,6 @@ export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' })
  * page ids, which are case-sensitive.
  */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
-
-/** Returns the sum of numbers. */
-export const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /**
  * Returns the ads with the given ids, in a map from id to ad. Both `ids` and the keys of the map are in lower case (see

@@ -17,9 +17,9 @@ import {
   writeExport,
 } from '../dataset/export.ts';
 import { buildMethodNote, buildMethodNoteRows, renderMethodNoteMarkdown } from '../dataset/methods-note.ts';
-import { normalizeAdId, sumNumbers } from '../storage/dataset.ts';
+import { normalizeAdId } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
-import { formatCount, formatNumber } from '../views/numbers.ts';
+import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
 import { checkSelectionArguments, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';

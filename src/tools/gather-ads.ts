@@ -23,10 +23,10 @@ import {
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
-import { type DatasetContents, type Gathering, sumNumbers } from '../storage/dataset.ts';
+import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
-import { formatCount } from '../views/numbers.ts';
+import { formatCount, sumNumbers } from '../views/numbers.ts';
 import { adFilters, checkSelectionArguments, collectionId, fresh, split } from './arguments.ts';
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 

@@ -35,3 +35,6 @@ export function computePercentile(values: readonly number[], percentage: number)
   const [lower = 0, upper = lower] = [sortedValues[Math.floor(position)], sortedValues[Math.ceil(position)]];
   return lower + (upper - lower) * (position - Math.floor(position));
 }
+
+/** Returns the sum of numbers. */
+export const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);

@@ -1,5 +1,5 @@
 import { groupBy } from '../../views/group-by.ts';
-import { formatCount } from '../../views/numbers.ts';
+import { formatCount, sumNumbers } from '../../views/numbers.ts';
 import type { ImportReport } from '../import/report.ts';
 import type { ResultPage } from '../import/sources/result-pages.ts';
 import {
@@ -76,8 +76,6 @@ export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
       ? [describeUnreadResults(pageWithTotal.file, totalResults, recordCount)]
       : [];
   });
-
-const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 const describeUnreadResults = ({ name }: ImportedFile, totalResults: number, recordCount: number): string =>
   `${name} states ${formatCount(totalResults, 'result')}, but only ${recordCount.toLocaleString('en-US')} were read`;
