@@ -170,9 +170,11 @@ test('files outside src/library import only the public interface of src/library'
   const staticImports = [
     ...(publicInterface?.text ?? '').matchAll(/^(?:import|export) (?!type )[^'"]*?from ['"]([^'"]+)['"]/gm),
   ];
-  expect(new Set(staticImports.map(([, name]) => name))).toEqual(
-    new Set(['./demo/demo-key.ts', './search/filters.ts']),
-  );
+  const importedNames = staticImports.map(([, name]) => name);
+  expect(importedNames.filter((name) => !name?.startsWith('node:'))).toEqual([
+    './demo/demo-key.ts',
+    './search/filters.ts',
+  ]);
 });
 
 test('no source file imports the Redis or PostgreSQL driver statically', () => {

@@ -7,8 +7,9 @@ import { listFiles, openFile, readFileLazily } from '../import/sources/open-file
 import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
 import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { ApiKeyMetadata, KeyOptions } from '../service/accounts.ts';
+import type { LibraryOptions } from '../service/context.ts';
 import { isSameSecret } from '../service/request.ts';
-import type { Library, LibraryOptions } from '../service/service.ts';
+import type { Library } from '../service/service.ts';
 import { findMissingPart, findUnreadResults, type ImportedFile } from './find-missing-part.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';

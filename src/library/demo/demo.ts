@@ -2,16 +2,26 @@ import { mkdtemp, readFile, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
+import type { Ad } from '../../api/schemas.ts';
 import { dayMs } from '../../views/durations.ts';
+import { sumNumbers } from '../../views/numbers.ts';
 import type { ExternalRecords } from '../database/records.ts';
 import type { Picture } from '../import/stored-pictures.ts';
+import type { LibraryOptions } from '../service/context.ts';
 import { computeUuidFromName } from '../service/request.ts';
-import { type Library, type LibraryOptions, openLibrary } from '../service/service.ts';
+import { type Library, openLibrary } from '../service/service.ts';
 import { readDemoData } from './demo-data.ts';
 import { demoKey } from './demo-key.ts';
 import { createDeterministicRandom } from './deterministic-random.ts';
-import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } from './market/market.ts';
-import type { DemoData } from './packed-demo-data.ts';
+import {
+  advertisers,
+  type CampaignStart,
+  createSeededRandom,
+  makeAdvertiser,
+  makeCampaignAds,
+  planCampaigns,
+} from './market/market.ts';
+import type { PackedAdvertiser } from './packed-demo-data.ts';
 
 /**
  * The options of a demo library. `now` returns the current time, and the dates of the demo ads are relative to the
@@ -20,11 +30,15 @@ import type { DemoData } from './packed-demo-data.ts';
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's very large main loop
- * after a few dozen iterations, which takes up to half a second of CPU time in another thread. With this flag, the demo
+ * V8 flags with which SQLite, a very large WebAssembly module, opens faster.
+ *
+ * - `--wasm-tiering-budget` postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's main loop after
+ * a few dozen iterations, which takes up to half a second of CPU time in another thread. With this flag, the demo
  * library can answer its first calls before V8 starts to optimize.
+ * - `--wasm-lazy-validation` validates each function of the module when it is first called, instead of all functions
+ * when the module is loaded.
  */
-const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
+const sqliteFlags = ['--wasm-tiering-budget=2147483647', '--wasm-lazy-validation'];
 
 /**
  * Opens a library with fictional data, and returns the library and its API key. The key is always the same, and the
@@ -32,11 +46,11 @@ const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
  * @throws Error if there is no writable folder for temporary files
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { database, advertisers: advertiserSeeds } = await readDemoData();
+  const { database, advertisers: packedAdvertisers } = await readDemoData();
   const todayStartMs = options.now() - (options.now() % dayMs);
-  const externalRecords = createDemoRecords(advertiserSeeds, todayStartMs);
+  const externalRecords = createDemoRecords(packedAdvertisers, todayStartMs);
   const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
-  setFlagsFromString(tieringBudgetFlag);
+  for (const flag of sqliteFlags) setFlagsFromString(flag);
   const databaseFile = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
   // Delete the file as soon as SQLite has opened it, because SQLite no longer needs its name. Windows cannot delete an
@@ -61,26 +75,32 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 
 /**
  * Creates a source that generates the JSON of demo ads and pages, because the database does not contain it. Reading an
- * ad generates all ads of its advertiser.
+ * ad generates only the ads of its campaign. Reading a page generates all ads of the advertiser, because the page
+ * contains sums over them.
  * @param todayStartMs the start of the day in Unix milliseconds
  */
-function createDemoRecords(advertiserSeeds: DemoData['advertisers'], todayStartMs: number): ExternalRecords {
-  const advertiserCache = new Map<number, DemoAdvertiser>();
-  function getAdvertiser(index: number): DemoAdvertiser | undefined {
-    const [advertiser, advertiserSeed] = [advertisers[index], advertiserSeeds[index]];
-    if (advertiser === undefined || advertiserSeed === undefined) return undefined;
-    const demoAdvertiser =
-      advertiserCache.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(advertiserSeed.seed), todayStartMs);
-    advertiserCache.set(index, demoAdvertiser);
-    return demoAdvertiser;
-  }
+function createDemoRecords(packedAdvertisers: PackedAdvertiser[], todayStartMs: number): ExternalRecords {
+  const openAdvertiser = createOnce((index: number) => {
+    const [advertiser, packedAdvertiser] = [advertisers[index], packedAdvertisers[index]];
+    if (advertiser === undefined || packedAdvertiser === undefined) return undefined;
+    const { seed, firstAdRowNumber, adCount, campaignStarts } = packedAdvertiser;
+    const plan = planCampaigns(advertiser, createSeededRandom(seed), todayStartMs);
+    const getCampaignAds = createOnce((start: CampaignStart) => makeCampaignAds(plan, start, adCount));
+    return {
+      makePage: () => makeAdvertiser(advertiser, createSeededRandom(seed), todayStartMs).page,
+      getAd(rowNumber: number): Ad | undefined {
+        const adIndex = rowNumber - firstAdRowNumber;
+        const start = campaignStarts.findLast(({ firstAdIndex }) => firstAdIndex <= adIndex);
+        return start && getCampaignAds(start)[adIndex - start.firstAdIndex];
+      },
+    };
+  });
+  const getPage = createOnce((advertiserIndex: number) => openAdvertiser(advertiserIndex)?.makePage());
+  let rowNumberById: Map<string, number> | undefined;
   function createRowNumbers(): Map<string, number> {
-    const lastIndex = advertiserSeeds.length - 1;
-    const lastAds = getAdvertiser(lastIndex)?.ads ?? [];
-    const adCount = (advertiserSeeds[lastIndex]?.firstAdRowNumber ?? 1) - 1 + lastAds.length;
+    const adCount = sumNumbers(packedAdvertisers.map((advertiser) => advertiser.adCount));
     return new Map(Array.from({ length: adCount }, (_, index) => [createDemoAdId(index + 1), index + 1]));
   }
-  let rowNumberById: Map<string, number> | undefined;
   return {
     findRowNumber(itemType, id) {
       if (itemType === 'pages') return undefined;
@@ -88,11 +108,21 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], todayStartM
       return rowNumberById.get(id);
     },
     readJson(itemType, rowNumber) {
-      if (itemType === 'pages') return JSON.stringify(getAdvertiser(rowNumber - 1)?.page);
-      const index = advertiserSeeds.findLastIndex(({ firstAdRowNumber }) => firstAdRowNumber <= rowNumber);
-      const ad = getAdvertiser(index)?.ads[rowNumber - (advertiserSeeds[index]?.firstAdRowNumber ?? 0)];
+      if (itemType === 'pages') return JSON.stringify(getPage(rowNumber - 1));
+      const index = packedAdvertisers.findLastIndex(({ firstAdRowNumber }) => firstAdRowNumber <= rowNumber);
+      const ad = openAdvertiser(index)?.getAd(rowNumber);
       return ad && JSON.stringify(ad).replaceAll(ad.id, createDemoAdId(rowNumber));
     },
+  };
+}
+
+/** Returns a function that calls `create` once for each key, and returns the same value for later calls. */
+function createOnce<Key, Value>(create: (key: Key) => Value): (key: Key) => Value {
+  const values = new Map<Key, Value>();
+  return (key) => {
+    const value = values.get(key) ?? create(key);
+    values.set(key, value);
+    return value;
   };
 }
 

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import type { ItemType } from '../../api/schemas.ts';
 import { findPage } from '../search/search.ts';
 import { recordTypes } from '../search/searchable-records.ts';
-import { openLibrary, type ServiceContext } from '../service/service.ts';
+import type { ServiceContext } from '../service/context.ts';
+import { openLibrary } from '../service/service.ts';
 import { demoKey } from './demo-key.ts';
 import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, makeAdvertiser } from './market/market.ts';
-import type { DemoData } from './packed-demo-data.ts';
+import type { DemoData, PackedAdvertiser } from './packed-demo-data.ts';
 
 /**
  * Generates the demo data from the JSON tables in the folder `market`. All dates are relative to 1 January 1970. The
@@ -18,14 +19,14 @@ export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
   try {
     const path = join(folder, 'demo.db');
-    const advertiserSeeds = await writeDatabase(path);
-    return { database: await readFile(path), advertisers: advertiserSeeds };
+    const packedAdvertisers = await writeDatabase(path);
+    return { database: await readFile(path), advertisers: packedAdvertisers };
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
+async function writeDatabase(path: string): Promise<PackedAdvertiser[]> {
   const { context, keys, close } = await openLibrary({
     database: path,
     now: () => 0,
@@ -33,12 +34,13 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   });
   const { database, recordStore } = context;
   const random = createSeededRandom(1);
-  const advertiserSeeds: DemoData['advertisers'] = [];
+  const packedAdvertisers: PackedAdvertiser[] = [];
   let firstAdRowNumber = 1;
   database.transaction(() => {
     for (const advertiser of advertisers) {
-      advertiserSeeds.push({ seed: random.getSeed(), firstAdRowNumber });
-      const { page, ads } = makeAdvertiser(advertiser, random, 0);
+      const seed = random.getSeed();
+      const { page, ads, campaignStarts } = makeAdvertiser(advertiser, random, 0);
+      packedAdvertisers.push({ seed, firstAdRowNumber, adCount: ads.length, campaignStarts });
       recordStore.putPage(page);
       for (const ad of ads) recordStore.putAd(ad);
       firstAdRowNumber += ads.length;
@@ -56,7 +58,7 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   });
   database.runScript('VACUUM; PRAGMA journal_mode = DELETE');
   close();
-  return advertiserSeeds;
+  return packedAdvertisers;
 }
 
 /** Creates the collections of the demo user and of a colleague. Both users can see all collections. */

@@ -30,8 +30,17 @@ type Campaign = {
 /** The context of the generator: a source of random numbers, and the start of the current day in Unix milliseconds. */
 type MarketContext = { random: SeededRandom; todayStartMs: number };
 
-/** A fictional advertiser page with all its ads. */
-export type DemoAdvertiser = { page: Page; ads: Ad[] };
+/** A fictional advertiser page with all its ads. The ads are in the order of their campaigns. */
+export type DemoAdvertiser = { page: Page; ads: Ad[]; campaignStarts: CampaignStart[] };
+
+/**
+ * The start of a campaign in the list of an advertiser's ads. `seed` is the state of the random numbers before the
+ * first ad of the campaign, and `firstAdIndex` is the index of this ad.
+ */
+export type CampaignStart = { campaignIndex: number; seed: number; firstAdIndex: number };
+
+/** The campaigns of an advertiser, without their ads. */
+export type CampaignPlan = { advertiser: Advertiser; pageId: string; campaigns: Campaign[]; todayStartMs: number };
 
 /**
  * Generates all advertisers with their ads.
@@ -47,17 +56,45 @@ export function* makeMarket(random: SeededRandom, nowMs: number): Generator<Demo
  * day.
  */
 export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, nowMs: number): DemoAdvertiser {
+  const plan = planCampaigns(advertiser, random, nowMs);
+  const ads: Ad[] = [];
+  const campaignStarts: CampaignStart[] = [];
+  for (const [campaignIndex, campaign] of plan.campaigns.entries()) {
+    campaignStarts.push({ campaignIndex, seed: random.getSeed(), firstAdIndex: ads.length });
+    ads.push(...makeAds(plan, campaign, random, ads.length));
+  }
+  addPage(ads, advertiser, ads.length);
+  return { page: makePage({ ...plan, random }, ads), ads, campaignStarts };
+}
+
+/** Decides which campaigns an advertiser runs. */
+export function planCampaigns(advertiser: Advertiser, random: SeededRandom, nowMs: number): CampaignPlan {
   const market = { random, todayStartMs: Math.floor(nowMs / dayMs) * dayMs };
   const pageId = random.uuid();
   const products = advertiser.products.map((product) => makeProduct(market, product));
   const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
-  const ads = campaigns
-    .flatMap((campaign) => makeAds(market, campaign, pageId))
-    .map((ad, index) =>
-      advertiser.gap ? { ...ad, ...gapSimulators[advertiser.gap](ad, index, market.todayStartMs) } : ad,
-    );
-  for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
-  return { page: makePage(market, advertiser, pageId, ads), ads };
+  return { advertiser, pageId, campaigns, todayStartMs: market.todayStartMs };
+}
+
+/**
+ * Generates the ads of one campaign. They are equal to the ads that `makeAdvertiser` generates for this campaign.
+ * @param adCount the number of all ads of the advertiser
+ */
+export function makeCampaignAds(
+  plan: CampaignPlan,
+  { campaignIndex, seed, firstAdIndex }: CampaignStart,
+  adCount: number,
+): Ad[] {
+  const campaign = plan.campaigns[campaignIndex];
+  if (campaign === undefined) throw new Error(`${plan.advertiser.name} has no campaign ${campaignIndex}.`);
+  const ads = makeAds(plan, campaign, createSeededRandom(seed), firstAdIndex);
+  addPage(ads, plan.advertiser, adCount);
+  return ads;
+}
+
+/** Adds the advertiser page to ads. `adCount` is the number of all ads of the page. */
+function addPage(ads: Ad[], { name }: Advertiser, adCount: number): void {
+  for (const ad of ads) ad.page = { pageName: name, adsAmount: adCount };
 }
 
 /**
@@ -104,10 +141,16 @@ function makeCampaign({ random, todayStartMs }: MarketContext, advertiser: Adver
   };
 }
 
-function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[] {
-  const { random, todayStartMs } = market;
+/** Generates the ads of a campaign. `firstAdIndex` is the number of ads in earlier campaigns of the advertiser. */
+function makeAds(
+  { advertiser, pageId, todayStartMs }: CampaignPlan,
+  campaign: Campaign,
+  random: SeededRandom,
+  firstAdIndex: number,
+): Ad[] {
+  const market = { random, todayStartMs };
   const variantCount = random.between(2, 6);
-  return Array.from({ length: variantCount }, (_, variantIndex) => {
+  const ads = Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
     // The variants of a campaign start at different times, over several weeks. The `filter` call below removes variants
     // that start in the future.
@@ -123,6 +166,9 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
       .filter((run) => run.startedAtMs <= todayStartMs)
       .map((run) => makeAd(market, campaign, pageId, creative, run));
   }).flat();
+  const { gap } = advertiser;
+  if (gap === undefined) return ads;
+  return ads.map((ad, index) => ({ ...ad, ...gapSimulators[gap](ad, firstAdIndex + index, todayStartMs) }));
 }
 
 /**
@@ -297,7 +343,7 @@ function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campai
 
 const findStillUrl = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
 
-function makePage({ random, todayStartMs }: MarketContext, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
+function makePage({ advertiser, pageId, random, todayStartMs }: CampaignPlan & MarketContext, ads: Ad[]): Page {
   const totalDuplicates = ads.reduce((sum, ad) => sum + (ad.duplicates ?? 0), 0);
   const computeAverage = (key: 'trendPublic' | 'performancePublic') =>
     roundEstimate(ads.reduce((sum, ad) => sum + (ad[key] ?? 0), 0) / ads.length);
