@@ -133,7 +133,7 @@ for (const { titleSuffix, env, revision, limitText, isWithinLimit } of startCase
 library.process.kill();
 
 const maxAddedMs = 300;
-const { firstCallMs, laterCallMs } = await measureFirstCall(Math.ceil(roundCount / 4), { PATH, HOME });
+const { firstCallMs, laterCallMs } = await measureFirstCall(Math.ceil(roundCount / 2), { PATH, HOME });
 addRow({
   measurement: 'first call, demo: processor time from the list to the answer',
   measuredText: `${firstCallMs.toFixed(0)} ms`,

@@ -180,8 +180,7 @@ const sqliteEngines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite
 const companionFiles = [...sqliteEngines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
 const demoFolder = new URL('src/library/demo/', root);
-for (const [file, bytes] of Object.entries(packDemoData(await makeDemoData())))
-  writeFileSync(new URL(file, chunkFolder), bytes);
+await packDemoData(await makeDemoData(), chunkFolder);
 cpSync(new URL('pictures/', demoFolder), new URL('pictures/', chunkFolder), { recursive: true });
 const bundledInputs = [commandBuild, workerBuild].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/${file}`)];

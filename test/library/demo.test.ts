@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Ad, Page } from '../../src/api/schemas.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
@@ -97,11 +97,15 @@ describe('The demo ads', () => {
 
 test('the demo ads are exactly the same each time they are generated', async () => {
   const demoData = await makeDemoData();
-  for (const [file, bytes] of Object.entries(packDemoData(demoData)))
-    writeFileSync(new URL(file, packedDataFolder), bytes);
-  const hashDatabase = ({ database, ...rest }: DemoData) => ({ ...rest, database: hash('sha256', database) });
-  expect(hashDatabase(await makeDemoData())).toEqual(hashDatabase(demoData));
-  expect(hashDatabase(await readDemoData(packedDataFolder))).toEqual(hashDatabase(demoData));
+  await packDemoData(demoData, packedDataFolder);
+  const hashDatabase = async ({ writeDatabase, advertisers: packedAdvertisers }: DemoData) => {
+    const path = fileURLToPath(new URL('copy.db', packedDataFolder));
+    await writeDatabase(path);
+    return { advertisers: packedAdvertisers, database: hash('sha256', readFileSync(path)) };
+  };
+  const expectedHash = await hashDatabase(demoData);
+  expect(await hashDatabase(await makeDemoData())).toEqual(expectedHash);
+  expect(await hashDatabase(await readDemoData(packedDataFolder))).toEqual(expectedHash);
 });
 
 describe('The demo library', () => {

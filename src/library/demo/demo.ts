@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rmdir, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rmdir, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -46,12 +46,12 @@ const sqliteFlags = ['--wasm-tiering-budget=2147483647', '--wasm-lazy-validation
  * @throws Error if there is no writable folder for temporary files
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { database, advertisers: packedAdvertisers } = await readDemoData();
+  const { writeDatabase, advertisers: packedAdvertisers } = await readDemoData();
   const todayStartMs = options.now() - (options.now() % dayMs);
   const externalRecords = createDemoRecords(packedAdvertisers, todayStartMs);
   const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
   for (const flag of sqliteFlags) setFlagsFromString(flag);
-  const databaseFile = await writeTemporaryFile(database);
+  const databaseFile = await createTemporaryFile(writeDatabase);
   const random = createDeterministicRandom('opened library');
   // Delete the file as soon as SQLite has opened it, because SQLite no longer needs its name. Windows cannot delete an
   // open file, so `close` tries again.
@@ -128,11 +128,14 @@ function createOnce<Key, Value>(create: (key: Key) => Value): (key: Key) => Valu
 
 const createDemoAdId = (rowNumber: number): string => computeUuidFromName(`ads ${rowNumber - 1}`);
 
-/** Writes a database file into a new temporary folder. The returned `removeFile` deletes the file and the folder. */
-async function writeTemporaryFile(fileContent: Uint8Array) {
+/**
+ * Creates a database file in a new temporary folder. The returned `removeFile` deletes the file and the folder.
+ * @param writeDatabase writes the database to a path
+ */
+async function createTemporaryFile(writeDatabase: (path: string) => Promise<void>) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
-  await writeFile(path, fileContent);
+  await writeDatabase(path);
   // Delete the file and the folders one by one. `rm` could delete the folder with its contents, but the first call of
   // `rm` loads another module, which takes time.
   const removeFile = async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ItemType } from '../../api/schemas.ts';
@@ -19,14 +19,15 @@ export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
   try {
     const path = join(folder, 'demo.db');
-    const packedAdvertisers = await writeDatabase(path);
-    return { database: await readFile(path), advertisers: packedAdvertisers };
+    const packedAdvertisers = await generateDatabase(path);
+    const database = await readFile(path);
+    return { writeDatabase: (copyPath) => writeFile(copyPath, database), advertisers: packedAdvertisers };
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-async function writeDatabase(path: string): Promise<PackedAdvertiser[]> {
+async function generateDatabase(path: string): Promise<PackedAdvertiser[]> {
   const { context, keys, close } = await openLibrary({
     database: path,
     now: () => 0,
