@@ -70,7 +70,10 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   ): Promise<Result> {
     const arrivedAt = now();
     const deadline = { signals: [signal], timeoutMs: catalog.timeoutMs };
-    const releaseSlot = await withDeadline(deadline, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal));
+    signal.throwIfAborted();
+    const releaseSlot =
+      slots.acquireNow(tenantId) ??
+      (await withDeadline(deadline, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal)));
     try {
       return await runWork(now() - arrivedAt);
     } finally {

@@ -39,6 +39,7 @@ interface WaitingCall {
  */
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
+  #runningCount = 0;
   readonly #runningCounts = new Map<string, number>();
   readonly #waitersByKey = new Map<string, WaitingCall[]>();
   /**
@@ -64,7 +65,7 @@ export class Semaphore {
 
   /** The number of slots that all keys together are using. */
   get runningCount(): number {
-    return [...this.#runningCounts.values()].reduce((sum, slotCount) => sum + slotCount, 0);
+    return this.#runningCount;
   }
 
   /** The number of calls that are waiting for a slot, for all keys together. */
@@ -79,20 +80,17 @@ export class Semaphore {
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    if (this.#canRun(key)) this.#occupySlot(key);
-    else await this.#waitForSlot(key, signal);
-    const { now } = this.#options;
-    const acquiredAt = now();
-    let isReleased = false;
-    return () => {
-      if (isReleased) return;
-      isReleased = true;
-      this.#typicalSlotMs += (now() - acquiredAt - this.#typicalSlotMs) / 16;
-      const remainingCount = this.#countRunning(key) - 1;
-      if (remainingCount > 0) this.#runningCounts.set(key, remainingCount);
-      else this.#runningCounts.delete(key);
-      this.#startNextCalls();
-    };
+    const release = this.acquireNow(key);
+    if (release) return release;
+    await this.#waitForSlot(key, signal);
+    return this.#createRelease(key);
+  }
+
+  /** Takes a free slot. Returns a function that releases the slot, or undefined if no slot is free. */
+  acquireNow(key: string): (() => void) | undefined {
+    if (!this.#canRun(key)) return undefined;
+    this.#occupySlot(key);
+    return this.#createRelease(key);
   }
 
   /**
@@ -117,13 +115,32 @@ export class Semaphore {
 
   #canRun(key: string): boolean {
     return (
-      this.runningCount < this.#options.maxRunningCalls && this.#countRunning(key) < this.#options.maxRunningCallsPerKey
+      this.#runningCount < this.#options.maxRunningCalls &&
+      this.#countRunning(key) < this.#options.maxRunningCallsPerKey
     );
   }
 
   #occupySlot(key: string): void {
+    this.#runningCount++;
     this.#runningCounts.set(key, this.#countRunning(key) + 1);
     this.#lastSlotNumbers.set(key, ++this.#grantedSlotCount);
+  }
+
+  /** Creates the function that releases a slot. Only its first call has an effect. */
+  #createRelease(key: string): () => void {
+    const { now } = this.#options;
+    const acquiredAt = now();
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#typicalSlotMs += (now() - acquiredAt - this.#typicalSlotMs) / 16;
+      this.#runningCount--;
+      const remainingCount = this.#countRunning(key) - 1;
+      if (remainingCount > 0) this.#runningCounts.set(key, remainingCount);
+      else this.#runningCounts.delete(key);
+      this.#startNextCalls();
+    };
   }
 
   #waitForSlot(key: string, signal: AbortSignal | undefined): Promise<void> {
