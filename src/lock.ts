@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AdLibraryError } from './api/errors.ts';
 import { parseJson } from './api/json.ts';
 
@@ -92,7 +92,7 @@ export async function acquireLock(lockPath: string, signal = AbortSignal.timeout
     const holder = removeAbandonedLock(lockPath);
     if (holder === undefined) continue;
     if (signal.aborted || holder.content?.address) throw new LockHeldError(holder.path, holder.content);
-    await wait(pollIntervalMs, undefined, { signal }).catch(() => {});
+    await delay(pollIntervalMs, undefined, { signal }).catch(() => {});
   }
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
 import { createAbortError, toAdLibraryError } from './abort.ts';
@@ -78,7 +78,7 @@ export function createHttpService(options: ServiceOptions): SendCall {
         // Use a random delay that doubles (exponential backoff with full jitter), so that calls that failed together do
         // not retry together.
         const waitMs = options.random() * maxFirstDelayMs * 2 ** (attempt - 1);
-        await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
+        await delay(waitMs, undefined, { signal: call.signal }).catch(() => {
           throw error;
         });
       }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { allToolNames, openApp, monotonicNow as processMonotonicNow, version } from '../app.ts';
 import { isLoopbackHost } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
@@ -153,10 +153,10 @@ export async function serveHttp(
       const remainingMs = () => Math.max(0, deadline - performance.now());
       if (sharedState) {
         httpApp.announceStop();
-        await sleep(Math.min(failingProbeMs, deadlineMs / 3), undefined, { ref: false });
+        await delay(Math.min(failingProbeMs, deadlineMs / 3), undefined, { ref: false });
       }
       app.drain();
-      await Promise.race([httpApp.drain(), sleep(deadlineMs, undefined, { ref: false })]);
+      await Promise.race([httpApp.drain(), delay(deadlineMs, undefined, { ref: false })]);
       await listener.close(remainingMs());
       await app.close(remainingMs());
       await signIn?.close();

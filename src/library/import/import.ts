@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
 import { formatCount } from '../../views/numbers.ts';
 import type { Database } from '../database/database.ts';
 import type { RecordStore } from '../database/records.ts';
@@ -177,11 +177,11 @@ class SourceImporter {
           await this.#spool.writeLine(formatSpoolLine(entry));
           this.#counts.readRecords++;
           if (performance.now() < nextPauseAt) continue;
-          await nextTurn();
+          await nextEventLoopTurn();
           nextPauseAt = performance.now() + maxTransactionMs;
         }
         this.#onProgress?.({ ...this.#counts });
-        await nextTurn();
+        await nextEventLoopTurn();
       }
     } catch (error) {
       if (!(error instanceof UnreadableSourceError)) throw error;
@@ -225,7 +225,7 @@ class SourceImporter {
       reportProblem: (problem) => this.#parser.addValueError(problem),
     });
     for await (const lines of this.#spool.readLines()) {
-      for (let index = 0; index < lines.length; await nextTurn()) {
+      for (let index = 0; index < lines.length; await nextEventLoopTurn()) {
         this.#onProgress?.({ ...this.#counts, isStoring: true });
         const transactionEndsAt = performance.now() + maxTransactionMs;
         this.#dependencies.database.transaction(() => {

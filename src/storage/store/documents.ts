@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { raceAbort } from '../../api/abort.ts';
 import type { ReadResult, Store } from '../storage.ts';
@@ -84,7 +84,7 @@ export class Documents {
   #requestCount = 0;
 
   constructor(options: DocumentsOptions) {
-    const wait = (delayMs: number) => setTimeout(delayMs, undefined, { ref: false });
+    const wait = (delayMs: number) => delay(delayMs, undefined, { ref: false });
     const getProcessTime = () => Math.round(performance.now());
     this.#options = { getProcessTime, wait, maxCachedBytes: 256 * 1024 * 1024, ...options };
     this.#cachedEntries = new LRUCache({

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AdLibraryError } from '../../api/errors.ts';
 import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts';
 
@@ -82,7 +82,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   async open(maxWaitMs: number): Promise<void> {
     this.#pendingConnection ??= this.#connectRepeatedly();
     const timeoutController = new AbortController();
-    const timeout = wait(maxWaitMs, undefined, { signal: timeoutController.signal }).catch(() => {});
+    const timeout = delay(maxWaitMs, undefined, { signal: timeoutController.signal }).catch(() => {});
     await Promise.race([this.#pendingConnection, timeout]);
     timeoutController.abort();
     if (this.#isUp) return;
@@ -182,7 +182,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
           this.#store?.close().catch(() => {});
           this.#store = undefined;
         }
-        await wait(attemptIntervalMs, undefined, { ref: false });
+        await delay(attemptIntervalMs, undefined, { ref: false });
       }
     }
     this.#pendingConnection = undefined;
