@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import {
   type AdRows,
@@ -51,7 +51,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 async function measureResidentMegabytes(): Promise<number> {
   for (let round = 0; round < 3; round++) {
     globalThis.gc?.();
-    await sleep(200);
+    await delay(200);
   }
   return readResidentMegabytes(process.pid);
 }
@@ -122,7 +122,7 @@ async function buildAllRows(): Promise<AdRows[]> {
   const rows: AdRows[] = [];
   for (let start = 0; start < adCount; start += 100) {
     for (const adJson of adJsons.slice(start, start + 100)) rows.push(buildRowsOfAd(adJson));
-    await nextTurn();
+    await yieldToEventLoop();
   }
   return rows;
 }

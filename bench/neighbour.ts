@@ -6,7 +6,7 @@
  * keys. Run it with `npm run bench:neighbour -- --seconds 60 --neighbours 1,3,5`.
  */
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
 import { toolCall, validHeaders } from '../test/support/http.ts';
@@ -89,7 +89,7 @@ async function floodServer(origin: string, apiKey: string): Promise<void> {
   await once(process, 'message');
   const repeatCall = async (_: unknown, index: number) => {
     for (;;)
-      await sendMessage(origin, apiKey, expensiveCalls[index % expensiveCalls.length] ?? {}).catch(() => sleep(10));
+      await sendMessage(origin, apiKey, expensiveCalls[index % expensiveCalls.length] ?? {}).catch(() => delay(10));
   };
   await Promise.all(Array.from({ length: callsPerKey }, repeatCall));
 }

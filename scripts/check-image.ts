@@ -6,7 +6,7 @@
  * as `--network host`.
  */
 import { spawnSync } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
@@ -82,7 +82,7 @@ async function waitForCheck<Result>(checkName: string, runCheck: () => Promise<R
       return await runCheck();
     } catch (error) {
       if (attempt === 60) throw new Error(`${checkName}: ${(error as Error).message}`);
-      await sleep(500);
+      await delay(500);
     }
   }
 }

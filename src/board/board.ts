@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { type AdFacts, buildAdRows } from '../dataset/ad-rows.ts';
@@ -175,7 +175,7 @@ async function selectFittingAds(
     if (remainingBytes < 0 && ads.length > 0) break;
     ads.push(ad);
     // Let other work run after every 50 ads, so that a long list does not block the calls of other users.
-    if (ads.length % 50 === 0) await nextEventLoopTurn();
+    if (ads.length % 50 === 0) await yieldToEventLoop();
   }
   const earliestReadAt = storedItems.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
   return {

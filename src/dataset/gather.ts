@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { ServiceRequest, ServiceResponse } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
 import type { CachedTotal } from '../api/counts.ts';
@@ -412,7 +412,7 @@ class GatheringReader {
       this.#reportProgress(part.state.matchingCount);
       // Give the event loop a turn between two pages. A local library (a server of imported ads) in this process
       // responds without any I/O, so reading many pages would otherwise block the event loop.
-      await nextEventLoopTurn();
+      await yieldToEventLoop();
       const { state } = part;
       if (state.hasReadLastPage) return { reason: 'end' };
       isTotalPlausible &&= totalAds === undefined || state.listedCount < totalAds;

@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { ServiceRequest } from '../api/call.ts';
 import { type Api, type ApiResponse, type Caller, type Credentials, requireApiKey } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
@@ -104,7 +104,7 @@ export function createCallerContexts(options: CallerContextOptions) {
      * first, so that requests of other callers are not delayed.
      */
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
-      heavyCalls.runInSlot(tenantId, signal, () => nextEventLoopTurn().then(work)),
+      heavyCalls.runInSlot(tenantId, signal, () => yieldToEventLoop().then(work)),
     /**
      * Returns the files that a caller has exported. The caller can read the files only while the service accepts the
      * caller's API key.

@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { renderToString } from '#preact/render-to-string';
 import { createInvalidRequestError } from '../api/errors.ts';
 import type { Chart, ChartColor, Shape } from '../charts/chart.ts';
@@ -124,7 +124,7 @@ export async function writeReportPage(
       writer.replacePart(partIndex, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
     if (!isPicture) missingPictures.push(picture?.reason ?? 'the ad has no picture');
     else if (!isWritten) missingPictures.push(tooLargeReason);
-    await nextEventLoopTurn();
+    await yieldToEventLoop();
   }
   return { html: writer.html(), missingPictures };
 }
@@ -153,7 +153,7 @@ function createPageWriter() {
      */
     async writePart(partElement: VNode): Promise<number> {
       const partIndex = appendHtml(renderToString(partElement));
-      await nextEventLoopTurn();
+      await yieldToEventLoop();
       return partIndex;
     },
     /** Writes the opening tags of an element, then the content of the element, and then its closing tags. */
@@ -161,7 +161,7 @@ function createPageWriter() {
       const html = renderToString(emptyElement);
       const closingIndex = html.search(closingTagsPattern);
       appendHtml(html.slice(0, closingIndex));
-      await nextEventLoopTurn();
+      await yieldToEventLoop();
       await writeContent();
       appendHtml(html.slice(closingIndex));
     },

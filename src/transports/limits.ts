@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { raceAbort, withDeadline } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { OnCall } from '../logging/log.ts';
@@ -109,7 +109,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
       if (!isLarge) return readContents();
       return runInSlot(fileSlots, request, async () => {
         // Let other callers run first, because the conversion of a large file to JSON blocks the event loop.
-        await nextEventLoopTurn();
+        await yieldToEventLoop();
         return readContents();
       });
     };

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { setTimeout as delay, setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
@@ -151,7 +151,7 @@ function createTransports(catalog: Catalog, session: Session, send: SendMessage)
       transport.receive(message);
       // Let the SDK write responses that are already available. The session then knows how much output is unread before
       // it reads the next message.
-      await nextEventLoopTurn();
+      await yieldToEventLoop();
     },
     /** Resolves when the session has responded to every request that it read. */
     waitUntilAnswered: () => Promise.all(listOpenTransports().map((transport) => transport.waitUntilAnswered())),

@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 
 /** How long a computation may block the event loop, in milliseconds. */
 const maxBlockingMs = 5;
@@ -11,7 +11,7 @@ export function createEventLoopYielder(): () => Promise<void> {
   let lastYieldAt = performance.now();
   return async () => {
     if (performance.now() - lastYieldAt < maxBlockingMs) return;
-    await nextEventLoopTurn();
+    await yieldToEventLoop();
     lastYieldAt = performance.now();
   };
 }

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
@@ -62,7 +62,7 @@ test('a running server keeps working while the dist folder is rebuilt', {
     const entries = describeEntries();
     if (entries !== checkedEntries) expect([before, '2.0.0']).toContain(await readVersion());
     checkedEntries = entries;
-    await after(5);
+    await delay(5);
   }
   await building;
   expect(await readVersion()).toBe('2.0.0');

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createItemRecords, MemoryDataset } from '../../src/storage/dataset.ts';
@@ -110,7 +110,7 @@ test('the server parses stored responses only when the dataset is read or when m
   const answer = (at: number) =>
     dataset.addItems({ ...createSource(at), type: 'ads', parseItems, text: `${at}`.padEnd(100_000) });
   for (let at = 0; at < 10; at++) await answer(at);
-  await setImmediate();
+  await yieldToEventLoop();
   expect(taken).toBe(0);
   expect((await dataset.readContents()).ads).toHaveLength(10);
   for (let at = 10; at < 500; at++) await answer(at);

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ExportedFile, ExportStore, TenantExports } from '../../src/storage/exports.ts';
 
@@ -91,7 +91,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
         expect((await file.readContent()).length).toBeGreaterThan(0);
       }
       // Wait, because a clock may count only whole milliseconds.
-      await wait(5);
+      await delay(5);
       const { linkPath = '' } = await exportFile(forTenant('a'), 'x.csv', 'x');
       expect(await links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).not.toBe('ended');
     });

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { openFolderState } from '../../src/storage/folder.ts';
@@ -106,10 +106,10 @@ test('calls of other processes fail as busy while a process is suspended in the 
   const lock = join(folder, 'accounts', `${file}.lock`);
   for (;;) {
     child.kill('SIGSTOP');
-    await wait(50);
+    await delay(50);
     if (existsSync(lock)) break;
     child.kill('SIGCONT');
-    await wait(Math.random() * 20);
+    await delay(Math.random() * 20);
   }
   const ownProcess = openInThisProcess();
   const problem = expect.stringContaining(`${lock} is held by process ${child.pid} of`);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import fc from 'fast-check';
 import { operations } from '../../src/api/operations.ts';
 import type {
@@ -281,7 +281,7 @@ class Simulation {
     await this.#advanceClock(0);
     for (const step of steps) {
       await this.#runStep(step);
-      await nextTurn();
+      await yieldToEventLoop();
     }
     await this.#finishAllCalls();
     this.#compareWithExpectedLedger();
@@ -367,7 +367,7 @@ class Simulation {
       const dueTimers = this.#timers.filter(isDue);
       this.#timers = this.#timers.filter((timer) => !dueTimers.includes(timer));
       for (const { replica, resume } of dueTimers) if (!replica.isDead) resume();
-      await nextTurn();
+      await yieldToEventLoop();
       if (deliversMessages) await this.#deliverAllMessages();
     } while (this.time < endTime);
   }
@@ -391,7 +391,7 @@ class Simulation {
     for (let moves = 0; this.#listMovableMessages().length > 0; moves++) {
       assert.ok(moves < 5000, 'the replicas exchange messages without end');
       await this.#moveMessage(this.#listMovableMessages()[0], 'arrives');
-      await nextTurn();
+      await yieldToEventLoop();
     }
   }
 

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import fc from 'fast-check';
 import { AdLibraryError } from '../../src/api/errors.ts';
 import type { HttpRequest, HttpResponse } from '../../src/api/http.ts';
@@ -251,7 +251,7 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
     if ('begin' in step) begin(step.begin, step.limit);
     else if ('leave' in step) callers[step.leave % Math.max(1, callers.length)]?.abort();
     else service.pending.splice(step.answer % Math.max(1, service.pending.length), 1)[0]?.();
-    await nextTurn();
+    await yieldToEventLoop();
   }
   const allCalls = Promise.all(calls);
   let areCallsFinished = false;
@@ -260,7 +260,7 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
   });
   while (!areCallsFinished || service.pending.length > 0) {
     service.pending.shift()?.();
-    await nextTurn();
+    await yieldToEventLoop();
   }
   const { readSpending } = createContext({
     apiKey: 'svc_live_schedule',

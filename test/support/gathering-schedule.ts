@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import fc from 'fast-check';
@@ -389,7 +389,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
 /** Resolves when all running work waits for the API or for the next call. */
 async function waitForQuietEventLoop(): Promise<void> {
   for (let turns = 0; turns < 6; turns++) {
-    await nextTurn();
+    await yieldToEventLoop();
     if (process.getActiveResourcesInfo().some((name) => /^(FSReq|CloseReq)/.test(name))) turns = 0;
   }
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { formatCount } from '../../views/numbers.ts';
 import type { Database } from '../database/database.ts';
 import type { RecordStore } from '../database/records.ts';
@@ -177,11 +177,11 @@ class SourceImporter {
           await this.#spool.writeLine(formatSpoolLine(entry));
           this.#counts.readRecords++;
           if (performance.now() < nextPauseAt) continue;
-          await nextEventLoopTurn();
+          await yieldToEventLoop();
           nextPauseAt = performance.now() + maxTransactionMs;
         }
         this.#onProgress?.({ ...this.#counts });
-        await nextEventLoopTurn();
+        await yieldToEventLoop();
       }
     } catch (error) {
       if (!(error instanceof UnreadableSourceError)) throw error;
@@ -225,7 +225,7 @@ class SourceImporter {
       reportProblem: (problem) => this.#parser.addValueError(problem),
     });
     for await (const lines of this.#spool.readLines()) {
-      for (let index = 0; index < lines.length; await nextEventLoopTurn()) {
+      for (let index = 0; index < lines.length; await yieldToEventLoop()) {
         this.#onProgress?.({ ...this.#counts, isStoring: true });
         const transactionEndsAt = performance.now() + maxTransactionMs;
         this.#dependencies.database.transaction(() => {

@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Ad } from '../../api/schemas.ts';
 import { parseTime } from '../../views/dates.ts';
 import type { Database } from '../database/database.ts';
@@ -68,7 +68,7 @@ export async function completeQuestion(
     [questionName.toLowerCase()],
   );
   const goneRows = rows.filter((row) => row.run !== runNumber);
-  for (let index = 0; index < goneRows.length; await nextEventLoopTurn()) {
+  for (let index = 0; index < goneRows.length; await yieldToEventLoop()) {
     const transactionEndsAt = performance.now() + maxTransactionMs;
     database.transaction(() => {
       for (; index < goneRows.length && performance.now() < transactionEndsAt; index++) {

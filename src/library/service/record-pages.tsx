@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PictureFrame, pickTitle, RunText } from '../../ui/ad-card.tsx';
 import { CommonValuesChart, FactList, Figure, LaunchesChart, ShareBars } from '../../ui/bars.tsx';
 import {
@@ -114,7 +114,7 @@ export async function renderAdvertiserPage(page: UntypedFields, context: PageCon
   const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
   const { rowNumbers, hasMore } = findPage(context.database, search, cursor ? 0 : maxChartedAds);
   const ads = [];
-  for (let start = 0; start < rowNumbers.length; start += adsPerEventLoopTurn, await nextEventLoopTurn())
+  for (let start = 0; start < rowNumbers.length; start += adsPerEventLoopTurn, await yieldToEventLoop())
     for (const ad of context.readItems('ads', rowNumbers.slice(start, start + adsPerEventLoopTurn)))
       ads.push(toDisplayedAd(ad, context));
   return renderDocument(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import pg from 'pg';
 import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type StoreDriver } from '../storage.ts';
 
@@ -166,7 +166,7 @@ export function openPostgresStore(
   const startBatch = (): ReadBatch => {
     const requests: ReadBatch['requests'] = [];
     const readAll = async () => {
-      await nextEventLoopTurn();
+      await yieldToEventLoop();
       if (batch?.requests === requests) batch = undefined;
       const rows = await query(
         `SELECT ${nowColumn}, version, CASE WHEN version <> known THEN body END AS body

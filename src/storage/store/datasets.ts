@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { dayMs } from '../../views/durations.ts';
@@ -353,7 +353,7 @@ class DatasetCopy {
       this.dataset.evictedCountsInStore = { ads, pages, gatherings };
       this.dataset.shrinkIfTooLarge();
       isLastChunk = chunk.isLastChunk;
-      await nextEventLoopTurn();
+      await yieldToEventLoop();
     }
   }
 

@@ -1,4 +1,4 @@
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
@@ -198,7 +198,7 @@ export function createHttpApp(options: HttpOptions) {
     // Tool calls and resource reads (long requests) have a separate limit in `limitWork`. All other requests wait for
     // one of the few `listSlots`.
     if (isMessage(body) && isLongRequest(body)) return serveRequest();
-    return listSlots.runInSlot(address, undefined, () => nextEventLoopTurn().then(serveRequest));
+    return listSlots.runInSlot(address, undefined, () => yieldToEventLoop().then(serveRequest));
   });
   if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);
   addErrorHandlers(app, log);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisDriver, type RedisConnection } from '../../../src/storage/drivers/redis.ts';
 import { GuardedStore } from '../../../src/storage/store/guarded-store.ts';
@@ -183,7 +183,7 @@ describeWithRedis('The Redis driver', () => {
     const { port, close } = await listenOnLoopback(silentServer);
     const silent = await connectStore(port, { tls: true }, 1);
     const away = await connectStore(await freePort(), {}, 1);
-    await setTimeout(3000);
+    await delay(3000);
     expect([...silent.logged, ...away.logged].join('\n')).not.toContain('AD_LIBRARY_STATE_URL');
     expect(silent.logged.length).toBeGreaterThan(0);
     await Promise.all([silent.store.close(), away.store.close()]);

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
 import { Documents } from '../../../src/storage/store/documents.ts';
@@ -11,7 +11,7 @@ test('a late reply from the shared store does not replace a newer document in th
     const [answer] = await Promise.all([store.readDocument(...args), arrives]);
     return answer;
   };
-  const options = { encryption: noEncryption, getProcessTime: () => performance.now(), wait };
+  const options = { encryption: noEncryption, getProcessTime: () => performance.now(), wait: delay };
   const documents = new Documents({
     ...options,
     store: { readDocument, swapDocument: (...args) => store.swapDocument(...args) },

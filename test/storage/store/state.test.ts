@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dataset } from '../../../src/storage/dataset.ts';
 import { openMemoryStore } from '../../../src/storage/in-memory.ts';
@@ -231,7 +231,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     const claim = await claimCall(one.responseCache, adAnswerName);
     const fresh = { arrivedAfter: Date.now() - 1, onProcessDied: async () => {} };
     const waiting = [other.claim(), other.responseCache.claim(createCall(), adAnswerName, fresh)];
-    await wait(10);
+    await delay(10);
     await claim.cacheResponse({ response: answer, arrivedAt: Date.now() });
     for (const each of await Promise.all(waiting))
       expect(each).toMatchObject({ kind: 'cached', cachedResponse: { response: { rawBody: answer.rawBody } } });
@@ -265,7 +265,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     await one.store({ id: '1', is: 'before' });
     Object.assign(one.network, problem);
     // Wait, because timestamps of responses have a resolution of one millisecond.
-    await wait(20);
+    await delay(20);
     await one.store(raw);
     expect(await one.find()).toBe(raw);
     one.network.state = 'fine';
@@ -273,7 +273,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await one.find()).toBe(raw);
     expect(await other.find()).toEqual({ id: '1', is: 'before' });
     one.network.isNearlyFull = false;
-    await wait(20);
+    await delay(20);
     await other.store({ id: '1', is: 'after' });
     for (const { find } of [one, other]) expect(await find()).toEqual({ id: '1', is: 'after' });
     await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
@@ -28,7 +28,7 @@ describeEveryStore(
         await store.swapDocument(key, '', createDocument('1', 'short', 150));
         ({ isDone } = await store.swapDocument(key, '1', createDocument('2', 'longer', minute)));
       }
-      await wait(200);
+      await delay(200);
       expect((await store.readDocument(key)).document?.version).toBe('2');
       await store.swapDocument(key, '2', createDocument('3', 'short', 20.5));
       await expect.poll(async () => (await store.readDocument(key)).document).toBeUndefined();
@@ -45,7 +45,7 @@ describeEveryStore(
           (await one.readDocument(key)).now,
           (await other.swapDocument(key, '', createDocument(`${round}`))).now,
         );
-        await wait(5);
+        await delay(5);
       }
       expect(times).toEqual(times.toSorted((left, right) => left - right));
       expect(new Set(times).size).toBeGreaterThan(2);
@@ -136,7 +136,7 @@ describeEveryStore(
         await expect.poll(() => store.readItemsSince(name, 0)).toBeUndefined();
         expect(await store.readItems(name, ['a'])).toEqual(new Map());
         expect(await put(last, 1)).toEqual(new Set(['a']));
-        await wait(20);
+        await delay(20);
       }
       expect(epochs.size).toBe(3);
     });

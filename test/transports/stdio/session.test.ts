@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
@@ -150,7 +150,7 @@ test('the server sends large files over stdio only as fast as the client reads t
   stdout.pause();
   send(...Array.from({ length: 12 }, (_, id) => request(id + 10, 'resources/read', { uri })));
   await waitUntil(() => stdout.readableLength > 0);
-  await sleep(200);
+  await delay(200);
   const bufferedBytes = stdout.readableLength + stdout.writableLength;
   stdout.resume();
   await waitUntil(() => lines.length === 12);
@@ -166,7 +166,7 @@ describe('The end of standard input in a stdio session', () => {
     'all requests of a stdio session (protocol revision %s) get a response although standard input closes',
     async ([revision, meta]) => {
       // A tool list waits for the filter description of a local API.
-      const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
+      const slow = () => delay(200, { status: 404, headers: { get: () => null }, text: async () => '' });
       const isModern = revision === '2026-07-28';
       const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
       const calls = ['query_ads', 'view_ads', 'get_credits'].map(
@@ -187,7 +187,7 @@ describe('The end of standard input in a stdio session', () => {
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
     await upstream.waitForRequests(1);
     stdin.end();
-    await sleep(300);
+    await delay(300);
     gate.open();
     await waitFor(ended, 'the session to end');
     expect(lines).toMatchObject([{ id: 1, result: { content: [{ type: 'text' }] } }]);
