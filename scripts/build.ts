@@ -31,7 +31,7 @@ import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { packagedFiles } from '../src/drawing/codecs.ts';
 import { fontFiles } from '../src/drawing/text.ts';
 import { makeDemoData } from '../src/library/demo/make-demo-data.ts';
-import { packDemoData } from '../src/library/demo/packed-demo-data.ts';
+import { writeDemoData } from '../src/library/demo/built-demo-data.ts';
 import { libraryFilters, resultsPerPage } from '../src/library/search/filters.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
@@ -96,7 +96,7 @@ const replaceModulesByValues: Plugin = {
       contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}, resultsPerPage = ${JSON.stringify(resultsPerPage)}`,
     }));
     bundle.onLoad({ filter: /src\/library\/demo\/demo-data\.ts$/ }, ({ path }) => ({
-      contents: `export { readDemoData } from './packed-demo-data.ts'`,
+      contents: `export { readDemoData } from './built-demo-data.ts'`,
       resolveDir: dirname(path),
     }));
   },
@@ -180,7 +180,7 @@ const sqliteEngines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite
 const companionFiles = [...sqliteEngines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
 const demoFolder = new URL('src/library/demo/', root);
-await packDemoData(await makeDemoData(), chunkFolder);
+await writeDemoData(await makeDemoData(), chunkFolder);
 cpSync(new URL('pictures/', demoFolder), new URL('pictures/', chunkFolder), { recursive: true });
 const bundledInputs = [commandBuild, workerBuild].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/${file}`)];

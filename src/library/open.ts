@@ -1,5 +1,5 @@
 /**
- * The public interface of this folder. Other folders open a library here, and then call its `fetch` method. Most other
+ * The public interface of this folder. Other folders open a library here, and then call its `fetch` or `callApi` method. Most other
  * modules of this folder are loaded only when a library is opened.
  */
 import { setFlagsFromString } from 'node:v8';
@@ -17,9 +17,9 @@ export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary>
   (await import('./service/service.ts')).openLibrary(options);
 
 /**
- * A V8 flag that enlarges the memory for new objects in one step when it becomes too small. By default, V8 doubles this
- * memory several times, and collects garbage before each step. In demo mode, this takes a tenth of the CPU time of the
- * first call.
+ * A V8 flag that lets the young generation (the memory for new objects) grow to its maximum in one step. By default, V8
+ * doubles it several times, with a garbage collection before each step. In demo mode, these collections take a tenth of
+ * the CPU time of the first call.
  */
 const heapGrowthFlag = '--semi-space-growth-factor=16';
 

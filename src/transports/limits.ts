@@ -62,6 +62,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
    * Waits for a free slot, then calls `runWork`.
    * @param runWork receives the waiting time in milliseconds, which it subtracts from the time limit of the call
    * @throws AdLibraryError `busy` if the queue is full, or if no slot becomes free within the timeout
+   * @throws the reason of the call's signal, if this signal has aborted
    */
   async function runInSlot<Result>(
     slots: Semaphore,
@@ -71,8 +72,9 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     const arrivedAt = now();
     const deadline = { signals: [signal], timeoutMs: catalog.timeoutMs };
     signal.throwIfAborted();
+    // Take a free slot directly. `withDeadline` creates a timer and an abort signal, which only a waiting call needs.
     const releaseSlot =
-      slots.acquireNow(tenantId) ??
+      slots.tryAcquire(tenantId) ??
       (await withDeadline(deadline, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal)));
     try {
       return await runWork(now() - arrivedAt);

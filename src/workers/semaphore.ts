@@ -40,7 +40,7 @@ interface WaitingCall {
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   #runningCount = 0;
-  readonly #runningCounts = new Map<string, number>();
+  readonly #runningCountsByKey = new Map<string, number>();
   readonly #waitersByKey = new Map<string, WaitingCall[]>();
   /**
    * For each key, the sequence number of the last slot that the key got. The lower the number, the longer ago the key
@@ -80,14 +80,17 @@ export class Semaphore {
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    const release = this.acquireNow(key);
+    const release = this.tryAcquire(key);
     if (release) return release;
     await this.#waitForSlot(key, signal);
     return this.#createRelease(key);
   }
 
-  /** Takes a free slot. Returns a function that releases the slot, or undefined if no slot is free. */
-  acquireNow(key: string): (() => void) | undefined {
+  /**
+   * Takes a slot if one is free, without waiting. Returns the function that releases the slot, or undefined if no slot is
+   * free for this key.
+   */
+  tryAcquire(key: string): (() => void) | undefined {
     if (!this.#canRun(key)) return undefined;
     this.#occupySlot(key);
     return this.#createRelease(key);
@@ -110,7 +113,7 @@ export class Semaphore {
     }
   }
 
-  #countRunning = (key: string): number => this.#runningCounts.get(key) ?? 0;
+  #countRunning = (key: string): number => this.#runningCountsByKey.get(key) ?? 0;
   #countWaiting = (key: string): number => this.#waitersByKey.get(key)?.length ?? 0;
 
   #canRun(key: string): boolean {
@@ -122,7 +125,7 @@ export class Semaphore {
 
   #occupySlot(key: string): void {
     this.#runningCount++;
-    this.#runningCounts.set(key, this.#countRunning(key) + 1);
+    this.#runningCountsByKey.set(key, this.#countRunning(key) + 1);
     this.#lastSlotNumbers.set(key, ++this.#grantedSlotCount);
   }
 
@@ -137,8 +140,8 @@ export class Semaphore {
       this.#typicalSlotMs += (now() - acquiredAt - this.#typicalSlotMs) / 16;
       this.#runningCount--;
       const remainingCount = this.#countRunning(key) - 1;
-      if (remainingCount > 0) this.#runningCounts.set(key, remainingCount);
-      else this.#runningCounts.delete(key);
+      if (remainingCount > 0) this.#runningCountsByKey.set(key, remainingCount);
+      else this.#runningCountsByKey.delete(key);
       this.#startNextCalls();
     };
   }

@@ -4,10 +4,16 @@ import { tmpdir } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Ad, Page } from '../../src/api/schemas.ts';
+import { type DemoData, readDemoData, writeDemoData } from '../../src/library/demo/built-demo-data.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import { makeDemoData } from '../../src/library/demo/make-demo-data.ts';
-import { advertisers } from '../../src/library/demo/market/market.ts';
-import { type DemoData, packDemoData, readDemoData } from '../../src/library/demo/packed-demo-data.ts';
+import {
+  advertisers,
+  createSeededRandom,
+  makeAdvertiser,
+  makeCampaignAds,
+  planCampaigns,
+} from '../../src/library/demo/market/market.ts';
 import { readPictureHeader } from '../../src/pictures/fetch-picture.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startHttp } from '../support/http.ts';
@@ -38,7 +44,7 @@ async function readAll<Item>(source: Demo, kind: 'ads' | 'pages'): Promise<Item[
   return items;
 }
 
-const packedDataFolder = pathToFileURL(`${createTemporaryFolder()}/`);
+const builtDataFolder = pathToFileURL(`${createTemporaryFolder()}/`);
 const demo = await openDemoLibrary({ now: () => testStartTime });
 afterAll(() => demo.library.close());
 const ads = await readAll<Ad>(demo, 'ads');
@@ -95,17 +101,27 @@ describe('The demo ads', () => {
   });
 });
 
+test('generating the campaigns of an advertiser one by one produces the same ads as generating the whole advertiser', () => {
+  for (const [seed, advertiser] of advertisers.entries()) {
+    const { ads: allAds, campaignStarts } = makeAdvertiser(advertiser, createSeededRandom(seed), testStartTime);
+    const plan = planCampaigns(advertiser, createSeededRandom(seed), testStartTime);
+    // Read the campaigns in reverse order, because users open the ads of a campaign in any order.
+    const campaigns = campaignStarts.toReversed().map((start) => makeCampaignAds(plan, start, allAds.length));
+    expect(campaigns.toReversed().flat()).toEqual(allAds);
+  }
+});
+
 test('the demo ads are exactly the same each time they are generated', async () => {
   const demoData = await makeDemoData();
-  await packDemoData(demoData, packedDataFolder);
-  const hashDatabase = async ({ writeDatabase, advertisers: packedAdvertisers }: DemoData) => {
-    const path = fileURLToPath(new URL('copy.db', packedDataFolder));
+  await writeDemoData(demoData, builtDataFolder);
+  const hashDatabase = async ({ writeDatabase, advertisers: advertiserSources }: DemoData) => {
+    const path = fileURLToPath(new URL('copy.db', builtDataFolder));
     await writeDatabase(path);
-    return { advertisers: packedAdvertisers, database: hash('sha256', readFileSync(path)) };
+    return { advertisers: advertiserSources, database: hash('sha256', readFileSync(path)) };
   };
   const expectedHash = await hashDatabase(demoData);
   expect(await hashDatabase(await makeDemoData())).toEqual(expectedHash);
-  expect(await hashDatabase(await readDemoData(packedDataFolder))).toEqual(expectedHash);
+  expect(await hashDatabase(await readDemoData(builtDataFolder))).toEqual(expectedHash);
 });
 
 describe('The demo library', () => {

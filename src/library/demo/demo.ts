@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rmdir, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import type { Ad } from '../../api/schemas.ts';
+import type { Ad, Page } from '../../api/schemas.ts';
 import { dayMs } from '../../views/durations.ts';
 import { sumNumbers } from '../../views/numbers.ts';
 import type { ExternalRecords } from '../database/records.ts';
@@ -10,6 +10,7 @@ import type { Picture } from '../import/stored-pictures.ts';
 import type { LibraryOptions } from '../service/context.ts';
 import { computeUuidFromName } from '../service/request.ts';
 import { type Library, openLibrary } from '../service/service.ts';
+import type { AdvertiserSource } from './built-demo-data.ts';
 import { readDemoData } from './demo-data.ts';
 import { demoKey } from './demo-key.ts';
 import { createDeterministicRandom } from './deterministic-random.ts';
@@ -21,7 +22,6 @@ import {
   makeCampaignAds,
   planCampaigns,
 } from './market/market.ts';
-import type { PackedAdvertiser } from './packed-demo-data.ts';
 
 /**
  * The options of a demo library. `now` returns the current time, and the dates of the demo ads are relative to the
@@ -30,7 +30,8 @@ import type { PackedAdvertiser } from './packed-demo-data.ts';
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * V8 flags with which SQLite, a very large WebAssembly module, opens faster.
+ * V8 flags that reduce the time until SQLite, a very large WebAssembly module, answers its first statements. V8 flags
+ * apply to the whole process, including its other WebAssembly modules.
  *
  * - `--wasm-tiering-budget` postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's main loop after
  * a few dozen iterations, which takes up to half a second of CPU time in another thread. With this flag, the demo
@@ -46,9 +47,9 @@ const sqliteFlags = ['--wasm-tiering-budget=2147483647', '--wasm-lazy-validation
  * @throws Error if there is no writable folder for temporary files
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { writeDatabase, advertisers: packedAdvertisers } = await readDemoData();
+  const { writeDatabase, advertisers: advertiserSources } = await readDemoData();
   const todayStartMs = options.now() - (options.now() % dayMs);
-  const externalRecords = createDemoRecords(packedAdvertisers, todayStartMs);
+  const externalRecords = createDemoRecords(advertiserSources, todayStartMs);
   const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
   for (const flag of sqliteFlags) setFlagsFromString(flag);
   const databaseFile = await createTemporaryFile(writeDatabase);
@@ -60,14 +61,14 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
     database: databaseFile.path,
     demo: demoOptions,
     random,
-  }).finally(() => databaseFile.removeFile().catch(() => {}));
+  }).finally(() => databaseFile.removeFile());
   return {
     apiKey: demoKey,
     library: {
       ...library,
       close() {
         library.close();
-        databaseFile.removeFile().catch(() => {});
+        void databaseFile.removeFile();
       },
     },
   };
@@ -79,26 +80,26 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
  * contains sums over them.
  * @param todayStartMs the start of the day in Unix milliseconds
  */
-function createDemoRecords(packedAdvertisers: PackedAdvertiser[], todayStartMs: number): ExternalRecords {
-  const openAdvertiser = createOnce((index: number) => {
-    const [advertiser, packedAdvertiser] = [advertisers[index], packedAdvertisers[index]];
-    if (advertiser === undefined || packedAdvertiser === undefined) return undefined;
-    const { seed, firstAdRowNumber, adCount, campaignStarts } = packedAdvertiser;
+function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: number): ExternalRecords {
+  const getPage = memoize((index: number): Page | undefined => {
+    const [advertiser, source] = [advertisers[index], advertiserSources[index]];
+    return advertiser && source && makeAdvertiser(advertiser, createSeededRandom(source.seed), todayStartMs).page;
+  });
+  const getAdReader = memoize((index: number) => {
+    const [advertiser, source] = [advertisers[index], advertiserSources[index]];
+    if (advertiser === undefined || source === undefined) return undefined;
+    const { seed, firstAdRowNumber, adCount, campaignStarts } = source;
     const plan = planCampaigns(advertiser, createSeededRandom(seed), todayStartMs);
-    const getCampaignAds = createOnce((start: CampaignStart) => makeCampaignAds(plan, start, adCount));
-    return {
-      makePage: () => makeAdvertiser(advertiser, createSeededRandom(seed), todayStartMs).page,
-      getAd(rowNumber: number): Ad | undefined {
-        const adIndex = rowNumber - firstAdRowNumber;
-        const start = campaignStarts.findLast(({ firstAdIndex }) => firstAdIndex <= adIndex);
-        return start && getCampaignAds(start)[adIndex - start.firstAdIndex];
-      },
+    const getCampaignAds = memoize((start: CampaignStart) => makeCampaignAds(plan, start, adCount));
+    return (rowNumber: number): Ad | undefined => {
+      const adIndex = rowNumber - firstAdRowNumber;
+      const start = campaignStarts.findLast(({ firstAdIndex }) => firstAdIndex <= adIndex);
+      return start && getCampaignAds(start)[adIndex - start.firstAdIndex];
     };
   });
-  const getPage = createOnce((advertiserIndex: number) => openAdvertiser(advertiserIndex)?.makePage());
   let rowNumberById: Map<string, number> | undefined;
   function createRowNumbers(): Map<string, number> {
-    const adCount = sumNumbers(packedAdvertisers.map((advertiser) => advertiser.adCount));
+    const adCount = sumNumbers(advertiserSources.map((advertiser) => advertiser.adCount));
     return new Map(Array.from({ length: adCount }, (_, index) => [createDemoAdId(index + 1), index + 1]));
   }
   return {
@@ -109,15 +110,15 @@ function createDemoRecords(packedAdvertisers: PackedAdvertiser[], todayStartMs: 
     },
     readJson(itemType, rowNumber) {
       if (itemType === 'pages') return JSON.stringify(getPage(rowNumber - 1));
-      const index = packedAdvertisers.findLastIndex(({ firstAdRowNumber }) => firstAdRowNumber <= rowNumber);
-      const ad = openAdvertiser(index)?.getAd(rowNumber);
+      const index = advertiserSources.findLastIndex(({ firstAdRowNumber }) => firstAdRowNumber <= rowNumber);
+      const ad = getAdReader(index)?.(rowNumber);
       return ad && JSON.stringify(ad).replaceAll(ad.id, createDemoAdId(rowNumber));
     },
   };
 }
 
-/** Returns a function that calls `create` once for each key, and returns the same value for later calls. */
-function createOnce<Key, Value>(create: (key: Key) => Value): (key: Key) => Value {
+/** Returns a function that caches the result of `create` for each key. A result of `undefined` is not cached. */
+function memoize<Key, Value>(create: (key: Key) => Value): (key: Key) => Value {
   const values = new Map<Key, Value>();
   return (key) => {
     const value = values.get(key) ?? create(key);
@@ -129,21 +130,27 @@ function createOnce<Key, Value>(create: (key: Key) => Value): (key: Key) => Valu
 const createDemoAdId = (rowNumber: number): string => computeUuidFromName(`ads ${rowNumber - 1}`);
 
 /**
- * Creates a database file in a new temporary folder. The returned `removeFile` deletes the file and the folder.
+ * Creates a database file in a new temporary folder. The returned `removeFile` deletes the file and the folder, as far as
+ * possible.
  * @param writeDatabase writes the database to a path
  */
 async function createTemporaryFile(writeDatabase: (path: string) => Promise<void>) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
-  await writeDatabase(path);
   // Delete the file and the folders one by one. `rm` could delete the folder with its contents, but the first call of
   // `rm` loads another module, which takes time.
   const removeFile = async () => {
-    await unlink(path);
+    await unlink(path).catch(() => {});
     // SQLite creates this folder to lock an open database.
     await rmdir(`${path}.lock`).catch(() => {});
-    await rmdir(folder);
+    await rmdir(folder).catch(() => {});
   };
+  try {
+    await writeDatabase(path);
+  } catch (error) {
+    await removeFile();
+    throw error;
+  }
   return { path, removeFile };
 }
 

@@ -6,10 +6,10 @@ import { findPage } from '../search/search.ts';
 import { recordTypes } from '../search/searchable-records.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { openLibrary } from '../service/service.ts';
+import type { AdvertiserSource, DemoData } from './built-demo-data.ts';
 import { demoKey } from './demo-key.ts';
 import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, makeAdvertiser } from './market/market.ts';
-import type { DemoData, PackedAdvertiser } from './packed-demo-data.ts';
 
 /**
  * Generates the demo data from the JSON tables in the folder `market`. All dates are relative to 1 January 1970. The
@@ -19,15 +19,15 @@ export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
   try {
     const path = join(folder, 'demo.db');
-    const packedAdvertisers = await generateDatabase(path);
+    const advertiserSources = await generateDatabase(path);
     const database = await readFile(path);
-    return { writeDatabase: (copyPath) => writeFile(copyPath, database), advertisers: packedAdvertisers };
+    return { writeDatabase: (copyPath) => writeFile(copyPath, database), advertisers: advertiserSources };
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-async function generateDatabase(path: string): Promise<PackedAdvertiser[]> {
+async function generateDatabase(path: string): Promise<AdvertiserSource[]> {
   const { context, keys, close } = await openLibrary({
     database: path,
     now: () => 0,
@@ -35,13 +35,13 @@ async function generateDatabase(path: string): Promise<PackedAdvertiser[]> {
   });
   const { database, recordStore } = context;
   const random = createSeededRandom(1);
-  const packedAdvertisers: PackedAdvertiser[] = [];
+  const advertiserSources: AdvertiserSource[] = [];
   let firstAdRowNumber = 1;
   database.transaction(() => {
     for (const advertiser of advertisers) {
       const seed = random.getSeed();
       const { page, ads, campaignStarts } = makeAdvertiser(advertiser, random, 0);
-      packedAdvertisers.push({ seed, firstAdRowNumber, adCount: ads.length, campaignStarts });
+      advertiserSources.push({ seed, firstAdRowNumber, adCount: ads.length, campaignStarts });
       recordStore.putPage(page);
       for (const ad of ads) recordStore.putAd(ad);
       firstAdRowNumber += ads.length;
@@ -59,7 +59,7 @@ async function generateDatabase(path: string): Promise<PackedAdvertiser[]> {
   });
   database.runScript('VACUUM; PRAGMA journal_mode = DELETE');
   close();
-  return packedAdvertisers;
+  return advertiserSources;
 }
 
 /** Creates the collections of the demo user and of a colleague. Both users can see all collections. */

@@ -16,7 +16,7 @@ import {
   readJsonBody,
 } from './request.ts';
 
-/** The options and the open stores of a library, which all HTTP routes use. */
+/** The options, the open stores and the keys of a library. Both `callApi` and the web app use them. */
 export type ServiceOptions = LibraryOptions & {
   context: ServiceContext;
   keys: KeyStore;
@@ -32,6 +32,7 @@ const apiPaths = [...new Set(Object.values(operations).map(({ path }) => path))]
   operations: Object.values(operations).filter(({ path }) => path === apiPath),
 }));
 
+/** Creates the error for a path that the library does not serve. */
 export const createNoSuchPathError = (path: string) =>
   new ApiError(404, 'no_such_path', `Nothing is served at ${path.slice(0, 200)}.`);
 
@@ -122,7 +123,7 @@ async function handleOperation(
   const { origin, searchParams } = new URL(request.url);
   const { method, requiresCredits } = operations[operationName];
   const requestBody = method === 'POST' ? await readJsonBody(request) : {};
-  const presenter = createPresenterFor(origin, options);
+  const presenter = createRequestPresenter(origin, options);
   const operationCall = { params, query: searchParams, body: requestBody, caller, presenter };
   const { database, meter } = context;
   return database.transaction(() => {
@@ -140,8 +141,13 @@ async function handleOperation(
   });
 }
 
-export const createPresenterFor = (origin: string, { context, baseUrls, pagesPath = '' }: ServiceOptions): Presenter =>
-  createPresenter(context, baseUrls ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
+/**
+ * Creates the presenter for a request. Its URLs start with `baseUrls`, or with the origin of the request by default.
+ */
+export const createRequestPresenter = (
+  origin: string,
+  { context, baseUrls, pagesPath = '' }: ServiceOptions,
+): Presenter => createPresenter(context, baseUrls ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
 
 /**
  * Creates an error response in the format of the API document. Passes an unexpected error to `onError`, and keeps its

@@ -43,6 +43,7 @@ export type ServiceContext = ReturnType<typeof createContext>;
 
 type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
 
+/** Opens the stores of a library on its database. */
 export const createContext = (database: Database, { now, random, demo }: ContextOptions) => ({
   database,
   recordStore: createRecordStore(database, demo?.externalRecords),

@@ -27,18 +27,19 @@ export async function openLibrary(options: LibraryOptions) {
   const context = createContext(database, { now, random, demo });
   const keys = createKeyStore({ ...context, random });
   const serviceOptions = { ...options, context, keys, createRequestId: random.generateUuid };
-  let webAppPromise: Promise<ReturnType<typeof createWebApp>> | undefined;
-  const openWebApp = () => {
-    webAppPromise ??= import('./web-app.ts').then(({ createWebApp }) => createWebApp(serviceOptions));
-    return webAppPromise;
+  let webApp: ReturnType<typeof createWebApp> | undefined;
+  const getWebApp = async () => {
+    const { createWebApp } = await import('./web-app.ts');
+    webApp ??= createWebApp(serviceOptions);
+    return webApp;
   };
   const countRecordsSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
     /**
-     * Handles a request to the library's HTTP API or to one of its HTML pages. Loads the web framework on the first
-     * call, because the demo uses only `callApi` until a user opens a picture.
+     * Handles a request to the library's HTTP API or to one of its HTML pages. Loads the web framework (Hono) on
+     * the first call, because an MCP server in demo mode calls only `callApi`, unless somebody requests a picture.
      */
-    fetch: async (request: Request): Promise<Response> => (await openWebApp()).fetch(request),
+    fetch: async (request: Request): Promise<Response> => (await getWebApp()).fetch(request),
     /**
      * Handles a request to the HTTP API within this process. Avoids the global classes `Request` and `Response`,
      * because their first use loads Node's HTTP client. In demo mode, loading this client would take a tenth of the

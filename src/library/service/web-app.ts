@@ -4,7 +4,7 @@ import {
   type ApiResponse,
   createErrorResponse,
   createNoSuchPathError,
-  createPresenterFor,
+  createRequestPresenter,
   handleApiRequest,
   type ServiceOptions,
 } from './api-requests.ts';
@@ -53,7 +53,7 @@ async function handlePageRequest(
   const [{ contentSecurityPolicy, renderListPage, renderMissingPage }, { renderAdPage, renderAdvertiserPage }] =
     await Promise.all([import('./pages.tsx'), import('./record-pages.tsx')]);
   const { origin, pathname, searchParams } = new URL(request.url);
-  const { readItems } = createPresenterFor(origin, options);
+  const { readItems } = createRequestPresenter(origin, options);
   const pageContext = { ...context, origin, pagesPath, readItems, isDemo: demo !== undefined };
 
   async function renderPage(): Promise<string | undefined> {

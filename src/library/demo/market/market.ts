@@ -34,8 +34,8 @@ type MarketContext = { random: SeededRandom; todayStartMs: number };
 export type DemoAdvertiser = { page: Page; ads: Ad[]; campaignStarts: CampaignStart[] };
 
 /**
- * The start of a campaign in the list of an advertiser's ads. `seed` is the state of the random numbers before the
- * first ad of the campaign, and `firstAdIndex` is the index of this ad.
+ * The start of a campaign in the list of an advertiser's ads. `firstAdIndex` is the index of the campaign's first ad.
+ * `seed` is the state of the random source (`getSeed`) before this ad is generated.
  */
 export type CampaignStart = { campaignIndex: number; seed: number; firstAdIndex: number };
 
@@ -63,11 +63,14 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
     campaignStarts.push({ campaignIndex, seed: random.getSeed(), firstAdIndex: ads.length });
     ads.push(...makeAds(plan, campaign, random, ads.length));
   }
-  addPage(ads, advertiser, ads.length);
+  setPageField(ads, advertiser, ads.length);
   return { page: makePage({ ...plan, random }, ads), ads, campaignStarts };
 }
 
-/** Decides which campaigns an advertiser runs. */
+/**
+ * Generates the page id and the campaigns of an advertiser, without their ads. Afterwards, `random` is in the state from
+ * which `makeAdvertiser` generates the first ad.
+ */
 export function planCampaigns(advertiser: Advertiser, random: SeededRandom, nowMs: number): CampaignPlan {
   const market = { random, todayStartMs: Math.floor(nowMs / dayMs) * dayMs };
   const pageId = random.uuid();
@@ -78,7 +81,7 @@ export function planCampaigns(advertiser: Advertiser, random: SeededRandom, nowM
 
 /**
  * Generates the ads of one campaign. They are equal to the ads that `makeAdvertiser` generates for this campaign.
- * @param adCount the number of all ads of the advertiser
+ * @param adCount the advertiser's total number of ads, which each ad states in `page.adsAmount`
  */
 export function makeCampaignAds(
   plan: CampaignPlan,
@@ -88,12 +91,12 @@ export function makeCampaignAds(
   const campaign = plan.campaigns[campaignIndex];
   if (campaign === undefined) throw new Error(`${plan.advertiser.name} has no campaign ${campaignIndex}.`);
   const ads = makeAds(plan, campaign, createSeededRandom(seed), firstAdIndex);
-  addPage(ads, plan.advertiser, adCount);
+  setPageField(ads, plan.advertiser, adCount);
   return ads;
 }
 
-/** Adds the advertiser page to ads. `adCount` is the number of all ads of the page. */
-function addPage(ads: Ad[], { name }: Advertiser, adCount: number): void {
+/** Sets the field `page` of each ad to the name of its advertiser page and the number of ads of this page. */
+function setPageField(ads: Ad[], { name }: Advertiser, adCount: number): void {
   for (const ad of ads) ad.page = { pageName: name, adsAmount: adCount };
 }
 

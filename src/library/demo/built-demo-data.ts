@@ -9,11 +9,11 @@ export interface DemoData {
    * of ads and pages. Dates are relative to 1 January 1970, and the id of an ad is its row number.
    */
   writeDatabase(path: string): Promise<void>;
-  advertisers: PackedAdvertiser[];
+  advertisers: AdvertiserSource[];
 }
 
 /** The data from which an advertiser page, or the ads of one of its campaigns, can be generated again. */
-export interface PackedAdvertiser {
+export interface AdvertiserSource {
   /** The seed of the random numbers for the advertiser. */
   seed: number;
   /** The row number of the advertiser's first ad. The row numbers of its other ads follow without gaps. */
@@ -25,7 +25,7 @@ export interface PackedAdvertiser {
 const fileNames = { database: 'demo.db', advertisers: 'demo-advertisers.json' };
 
 /** Writes the demo data to files in a folder. The build calls this function for the folder of the bundled server. */
-export async function packDemoData({ writeDatabase, advertisers }: DemoData, folder: URL): Promise<void> {
+export async function writeDemoData({ writeDatabase, advertisers }: DemoData, folder: URL): Promise<void> {
   await writeDatabase(fileURLToPath(new URL(fileNames.database, folder)));
   await writeFile(new URL(fileNames.advertisers, folder), JSON.stringify(advertisers));
 }
@@ -37,11 +37,11 @@ export async function packDemoData({ writeDatabase, advertisers }: DemoData, fol
 export async function readDemoData(folder = new URL('.', import.meta.url)): Promise<DemoData> {
   return {
     advertisers: JSON.parse(await readFile(new URL(fileNames.advertisers, folder), 'utf8')),
-    // The database is not compressed, because unpacking it would take a twentieth of the time of the first call in demo
+    // Store the database uncompressed. Decompressing it would take a twentieth of the time of the first call in demo
     // mode.
     writeDatabase: async (path) => {
       await copyFile(new URL(fileNames.database, folder), path);
-      // A copy of a read-only file is read-only, too.
+      // `copyFile` keeps the permissions of the installed file. It may be read-only, but SQLite must write to the copy.
       await chmod(path, 0o600);
     },
   };
