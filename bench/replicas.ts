@@ -118,7 +118,7 @@ async function countStoreCalls(): Promise<void> {
     `a paid search with a next page, under a budget: ${later.all} calls of the store, ${later.writes} of them writes; the first of a key ${first.all} and ${first.writes}`,
   );
   addBoundedRow('calls of the store for a paid search under a budget', later.all, 11, 'calls');
-  addBoundedRow('writes among them', later.writes, 6, 'calls');
+  addBoundedRow('writes among them', later.writes, 7, 'calls');
   await app.close();
   replicaState.close();
   await close();
