@@ -15,8 +15,8 @@ const processorTimeFlag = importFlag(
 type Message = { id?: number; result?: { isError?: boolean } };
 
 /**
- * Starts the demo server over stdio, lists its tools, and then calls a tool `callCount` times. Returns the processor
- * time of each call in milliseconds.
+ * Starts the demo server over stdio, lists its tools, and then repeats the same tool call `callCount` times. Returns the
+ * processor time of each call, from before its request to its answer, in milliseconds.
  */
 async function measureCallTimes(callCount: number, env: Record<string, string>): Promise<number[]> {
   const args = [processorTimeFlag, ...commandLine().args];
@@ -45,7 +45,7 @@ async function measureCallTimes(callCount: number, env: Record<string, string>):
   await sendRequest('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
   send({ method: 'notifications/initialized' });
   await sendRequest('tools/list');
-  const times: number[] = [];
+  const callTimesMs: number[] = [];
   for (let call = 0; call < callCount; call++) {
     const processorMsBefore = await readProcessorMs();
     const { result } = await sendRequest('tools/call', {
@@ -53,15 +53,15 @@ async function measureCallTimes(callCount: number, env: Record<string, string>):
       arguments: { filters: { query: 'serum' } },
     });
     if (result === undefined || result.isError) throw new Error('The call failed.');
-    times.push((await readProcessorMs()) - processorMsBefore);
+    callTimesMs.push((await readProcessorMs()) - processorMsBefore);
   }
   child.kill();
-  return times;
+  return callTimesMs;
 }
 
 /**
- * Starts a demo server `roundCount` times. Returns the median processor time of a server's first call and of a later
- * call, in milliseconds.
+ * Starts a demo server `roundCount` times. Returns the median processor time of a server's first call and of a later,
+ * cached call, in milliseconds.
  */
 export async function measureFirstCall(roundCount: number, env: Record<string, string>) {
   const timesByRound: number[][] = [];

@@ -30,8 +30,8 @@ import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { packagedFiles } from '../src/drawing/codecs.ts';
 import { fontFiles } from '../src/drawing/text.ts';
-import { makeDemoData } from '../src/library/demo/make-demo-data.ts';
 import { writeDemoData } from '../src/library/demo/built-demo-data.ts';
+import { makeDemoData } from '../src/library/demo/make-demo-data.ts';
 import { libraryFilters, resultsPerPage } from '../src/library/search/filters.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
@@ -68,7 +68,7 @@ const commonJsVariablesCode = [
  * to clients, which this server never sends. Loading it would take 20% of the start time.
  */
 const omitClientValidator: Plugin = {
-  name: 'without-client-validator',
+  name: 'omit-client-validator',
   setup(bundle) {
     bundle.onLoad({ filter: /sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => {
       isClientValidatorOmitted = true;
@@ -79,12 +79,12 @@ const omitClientValidator: Plugin = {
 let isClientValidatorOmitted = false;
 
 /**
- * An esbuild plugin that replaces modules with the values that they compute: the descriptions of tools and filters, the
- * skill, and the demo data. The server therefore does not compute these values at startup. The demo data is written to
- * a separate file.
+ * An esbuild plugin that replaces modules with the values that they compute: the descriptions of tools and filters, and
+ * the skill. The server therefore does not compute these values at startup. Also replaces `demo-data.ts` with a module
+ * that reads the files of the demo data.
  */
 const replaceModulesByValues: Plugin = {
-  name: 'with-results',
+  name: 'replace-modules-by-values',
   setup(bundle) {
     bundle.onLoad({ filter: /src\/mcp\/described-tools\.ts$/ }, () => ({
       contents: `export const describedTools = ${JSON.stringify(describedTools)}`,

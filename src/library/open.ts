@@ -1,6 +1,6 @@
 /**
- * The public interface of this folder. Other folders open a library here, and then call its `fetch` or `callApi` method. Most other
- * modules of this folder are loaded only when a library is opened.
+ * The public interface of this folder. Other folders open a library here, and then call its `fetch` or `callApi` method.
+ * Most other modules of this folder are loaded only when a library is opened.
  */
 import { setFlagsFromString } from 'node:v8';
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
@@ -31,7 +31,14 @@ export function createDemoLibrary(options: DemoOptions) {
   setFlagsFromString(heapGrowthFlag);
   let libraryPromise: ReturnType<typeof openDemoLibrary> | undefined;
   const openDemoLibraryOnce = () => {
-    libraryPromise ??= import('./demo/demo.ts').then(({ openDemoLibrary }) => openDemoLibrary(options));
+    libraryPromise ??= import('./demo/demo.ts')
+      .then(({ openDemoLibrary }) => openDemoLibrary(options))
+      .catch((error) => {
+        // The folder for temporary files may have space again later. Forget the failed attempt, so that the next call
+        // tries again.
+        libraryPromise = undefined;
+        throw error;
+      });
     return libraryPromise;
   };
   return {

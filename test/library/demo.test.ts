@@ -14,6 +14,7 @@ import {
   makeCampaignAds,
   planCampaigns,
 } from '../../src/library/demo/market/market.ts';
+import { createDemoLibrary } from '../../src/library/open.ts';
 import { readPictureHeader } from '../../src/pictures/fetch-picture.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startHttp } from '../support/http.ts';
@@ -111,7 +112,7 @@ test('generating the campaigns of an advertiser one by one produces the same ads
   }
 });
 
-test('the demo ads are exactly the same each time they are generated', async () => {
+test('the demo data is the same each time it is generated, and after it is written to files and read again', async () => {
   const demoData = await makeDemoData();
   await writeDemoData(demoData, builtDataFolder);
   const hashDatabase = async ({ writeDatabase, advertisers: advertiserSources }: DemoData) => {
@@ -125,7 +126,7 @@ test('the demo ads are exactly the same each time they are generated', async () 
 });
 
 describe('The demo library', () => {
-  test('the demo library creates no files in the temporary folder', async () => {
+  test('opening the demo library leaves no files in the temporary folder', async () => {
     const listDemoFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
     const foldersBefore = listDemoFolders();
     const openedDemo = await openDemoLibrary({ now: () => testStartTime });
@@ -134,6 +135,22 @@ describe('The demo library', () => {
     if (process.platform !== 'win32')
       await waitUntil(() => listDemoFolders().every((name) => foldersBefore.includes(name)));
     openedDemo.library.close();
+  });
+
+  test('a demo library that could not be opened is opened at the next request', async () => {
+    let isClockBroken = true;
+    const retriedDemo = createDemoLibrary({
+      now() {
+        if (isClockBroken) throw new Error('The clock is broken.');
+        return testStartTime;
+      },
+    });
+    const headers = { Authorization: `Bearer ${retriedDemo.apiKey}` };
+    const requestCredits = () => retriedDemo.fetch(new Request(`${baseUrl}/v1/credits`, { headers }));
+    await expect(requestCredits()).rejects.toThrow('The clock is broken.');
+    isClockBroken = false;
+    expect((await requestCredits()).status).toBe(200);
+    await retriedDemo.close();
   });
 
   test('the demo library always has the same API key, with 10,000 credits', async () => {

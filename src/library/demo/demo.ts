@@ -39,7 +39,7 @@ export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 
  * - `--wasm-lazy-validation` validates each function of the module when it is first called, instead of all functions
  * when the module is loaded.
  */
-const sqliteFlags = ['--wasm-tiering-budget=2147483647', '--wasm-lazy-validation'];
+const webAssemblyFlags = ['--wasm-tiering-budget=2147483647', '--wasm-lazy-validation'];
 
 /**
  * Opens a library with fictional data, and returns the library and its API key. The key is always the same, and the
@@ -51,7 +51,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const todayStartMs = options.now() - (options.now() % dayMs);
   const externalRecords = createDemoRecords(advertiserSources, todayStartMs);
   const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
-  for (const flag of sqliteFlags) setFlagsFromString(flag);
+  for (const flag of webAssemblyFlags) setFlagsFromString(flag);
   const databaseFile = await createTemporaryFile(writeDatabase);
   const random = createDeterministicRandom('opened library');
   // Delete the file as soon as SQLite has opened it, because SQLite no longer needs its name. Windows cannot delete an
@@ -78,7 +78,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
  * Creates a source that generates the JSON of demo ads and pages, because the database does not contain it. Reading an
  * ad generates only the ads of its campaign. Reading a page generates all ads of the advertiser, because the page
  * contains sums over them.
- * @param todayStartMs the start of the day in Unix milliseconds
+ * @param todayStartMs the start of the current day in Unix milliseconds
  */
 function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: number): ExternalRecords {
   const getPage = memoize((index: number): Page | undefined => {
