@@ -12,6 +12,7 @@ import {
   createSeededRandom,
   makeAdvertiser,
   makeCampaignAds,
+  movePageDates,
   planCampaigns,
 } from '../../src/library/demo/market/market.ts';
 import { createDemoLibrary } from '../../src/library/open.ts';
@@ -100,6 +101,15 @@ describe('The demo ads', () => {
       }
     }
   });
+});
+
+test('moving the dates of an advertiser page to a later day produces the page that is generated on that day', () => {
+  const dayMs = 86_400_000;
+  for (const [seed, advertiser] of advertisers.entries()) {
+    const { page } = makeAdvertiser(advertiser, createSeededRandom(seed), 0);
+    const laterPage = makeAdvertiser(advertiser, createSeededRandom(seed), testStartTime).page;
+    expect(movePageDates(page, testStartTime - (testStartTime % dayMs))).toEqual(laterPage);
+  }
 });
 
 test('generating the campaigns of an advertiser one by one produces the same ads as generating the whole advertiser', () => {

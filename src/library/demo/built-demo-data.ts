@@ -1,5 +1,6 @@
 import { chmod, copyFile, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import type { Page } from '../../api/schemas.ts';
 import type { CampaignStart } from './market/market.ts';
 
 /** The generated database and advertisers of a demo library. */
@@ -12,13 +13,15 @@ export interface DemoData {
   advertisers: AdvertiserSource[];
 }
 
-/** The data from which an advertiser page, or the ads of one of its campaigns, can be generated again. */
+/** The page of an advertiser, and the data from which the ads of its campaigns can be generated again. */
 export interface AdvertiserSource {
   /** The seed of the random numbers for the advertiser. */
   seed: number;
   /** The row number of the advertiser's first ad. The row numbers of its other ads follow without gaps. */
   firstAdRowNumber: number;
   adCount: number;
+  /** The page of the advertiser. Its dates are relative to 1 January 1970. */
+  page: Page;
   campaignStarts: CampaignStart[];
 }
 

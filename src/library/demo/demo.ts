@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rmdir, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import type { Ad, Page } from '../../api/schemas.ts';
+import type { Ad } from '../../api/schemas.ts';
 import { dayMs } from '../../views/durations.ts';
 import { sumNumbers } from '../../views/numbers.ts';
 import type { ExternalRecords } from '../database/records.ts';
@@ -18,8 +18,8 @@ import {
   advertisers,
   type CampaignStart,
   createSeededRandom,
-  makeAdvertiser,
   makeCampaignAds,
+  movePageDates,
   planCampaigns,
 } from './market/market.ts';
 
@@ -75,16 +75,11 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /**
- * Creates a source that generates the JSON of demo ads and pages, because the database does not contain it. Reading an
- * ad generates only the ads of its campaign. Reading a page generates all ads of the advertiser, because the page
- * contains sums over them.
+ * Creates a source of the JSON of demo ads and pages, because the database does not contain it. Reading an ad generates
+ * the ads of its campaign. Pages are stored, because they contain sums over all ads of an advertiser.
  * @param todayStartMs the start of the current day in Unix milliseconds
  */
 function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: number): ExternalRecords {
-  const getPage = memoize((index: number): Page | undefined => {
-    const [advertiser, source] = [advertisers[index], advertiserSources[index]];
-    return advertiser && source && makeAdvertiser(advertiser, createSeededRandom(source.seed), todayStartMs).page;
-  });
   const getAdReader = memoize((index: number) => {
     const [advertiser, source] = [advertisers[index], advertiserSources[index]];
     if (advertiser === undefined || source === undefined) return undefined;
@@ -109,7 +104,10 @@ function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: 
       return rowNumberById.get(id);
     },
     readJson(itemType, rowNumber) {
-      if (itemType === 'pages') return JSON.stringify(getPage(rowNumber - 1));
+      if (itemType === 'pages') {
+        const source = advertiserSources[rowNumber - 1];
+        return source && JSON.stringify(movePageDates(source.page, todayStartMs));
+      }
       const index = advertiserSources.findLastIndex(({ firstAdRowNumber }) => firstAdRowNumber <= rowNumber);
       const ad = getAdReader(index)?.(rowNumber);
       return ad && JSON.stringify(ad).replaceAll(ad.id, createDemoAdId(rowNumber));

@@ -41,7 +41,7 @@ async function generateDatabase(path: string): Promise<AdvertiserSource[]> {
     for (const advertiser of advertisers) {
       const seed = random.getSeed();
       const { page, ads, campaignStarts } = makeAdvertiser(advertiser, random, 0);
-      advertiserSources.push({ seed, firstAdRowNumber, adCount: ads.length, campaignStarts });
+      advertiserSources.push({ seed, firstAdRowNumber, adCount: ads.length, page, campaignStarts });
       recordStore.putPage(page);
       for (const ad of ads) recordStore.putAd(ad);
       firstAdRowNumber += ads.length;

@@ -375,6 +375,12 @@ function makePage({ advertiser, pageId, random, todayStartMs }: CampaignPlan & M
   };
 }
 
+/** Moves the dates of a page to a later day. The result is equal to the page that is generated on that day. */
+export function movePageDates(page: Page, addedMs: number): Page {
+  const moveDate = (date: string | null | undefined) => date && toIsoDate(Date.parse(date) + addedMs);
+  return { ...page, pageCreatedAt: moveDate(page.pageCreatedAt), createdAt: moveDate(page.createdAt) };
+}
+
 type DataGap = 'seenOnOneDay' | 'placeholders' | 'someCountries';
 type Industry = keyof typeof industryTable;
 type Language = keyof typeof phraseTable;
