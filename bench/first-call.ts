@@ -15,8 +15,8 @@ const processorTimeFlag = importFlag(
 type Message = { id?: number; result?: { isError?: boolean } };
 
 /**
- * Starts the demo server over stdio, lists its tools, and then repeats the same tool call `callCount` times. Returns the
- * processor time of each call, from before its request to its answer, in milliseconds.
+ * Starts the demo server over stdio, lists its tools, and then sends the same tool call `callCount` times. Returns the
+ * processor time between each call and its result, in milliseconds.
  */
 async function measureCallTimes(callCount: number, env: Record<string, string>): Promise<number[]> {
   const args = [processorTimeFlag, ...commandLine().args];

@@ -87,8 +87,8 @@ interface StartCase {
 
 /**
  * The kinds of starts to measure, each with its environment variables and its time limit. If the base URL is a loopback
- * address, the start includes a request for the filters of the local library (an API server on this machine). No
- * start includes a tool call.
+ * address, the start includes a request for the filters of the local library (an API server on this machine).
+ * No start includes a tool call.
  */
 const startCases: StartCase[] = [
   {

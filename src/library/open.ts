@@ -1,6 +1,6 @@
 /**
- * The public interface of this folder. Other folders open a library here, and then call its `fetch` or `callApi` method.
- * Most other modules of this folder are loaded only when a library is opened.
+ * The public interface of this folder. Other folders open a library here, and then call its `fetch` or `callApi`
+ * method. Most other modules of this folder are loaded only when a library is opened.
  */
 import { setFlagsFromString } from 'node:v8';
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';

@@ -87,8 +87,8 @@ export class Semaphore {
   }
 
   /**
-   * Takes a slot if one is free, without waiting. Returns the function that releases the slot, or undefined if no slot is
-   * free for this key.
+   * Takes a slot if one is free, without waiting. Returns the function that releases the slot, or undefined if no slot
+   * is free for this key.
    */
   tryAcquire(key: string): (() => void) | undefined {
     if (!this.#canRun(key)) return undefined;

@@ -17,6 +17,7 @@ import {
 } from '../../src/library/demo/market/market.ts';
 import { createDemoLibrary } from '../../src/library/open.ts';
 import { readPictureHeader } from '../../src/pictures/fetch-picture.ts';
+import { dayMs } from '../../src/views/durations.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startHttp } from '../support/http.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -54,7 +55,7 @@ const pages = await readAll<Page>(demo, 'pages');
 
 describe('The demo ads', () => {
   test('the demo has the same ads a day later, and all of their dates have moved by one day', async () => {
-    const laterDemo = await openDemoLibrary({ now: () => testStartTime + 86_400_000 });
+    const laterDemo = await openDemoLibrary({ now: () => testStartTime + dayMs });
     const stringifyWithoutDates = (someAds: Ad[]) => JSON.stringify(someAds).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     const laterAds = await readAll<Ad>(laterDemo, 'ads');
     expect(stringifyWithoutDates(laterAds) === stringifyWithoutDates(ads)).toBe(true);
@@ -104,7 +105,6 @@ describe('The demo ads', () => {
 });
 
 test('moving the dates of an advertiser page to a later day produces the page that is generated on that day', () => {
-  const dayMs = 86_400_000;
   for (const [seed, advertiser] of advertisers.entries()) {
     const { page } = makeAdvertiser(advertiser, createSeededRandom(seed), 0);
     const laterPage = makeAdvertiser(advertiser, createSeededRandom(seed), testStartTime).page;

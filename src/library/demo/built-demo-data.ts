@@ -6,8 +6,9 @@ import type { CampaignStart } from './market/market.ts';
 /** The generated database and advertisers of a demo library. */
 export interface DemoData {
   /**
-   * Writes the database file to a path. The file has the data that searches need, with full-text indexes but without other
-   * indexes, and without the JSON of ads and pages. Dates are relative to 1 January 1970, and the id of an ad is its row number.
+   * Writes the database file to a path. The file has the data that searches need. It has full-text indexes, but no
+   * other indexes, and it does not contain the JSON of ads and pages. Dates are relative to 1 January 1970, and the id
+   * of an ad is its row number.
    */
   writeDatabase(path: string): Promise<void>;
   advertisers: AdvertiserSource[];
@@ -15,7 +16,7 @@ export interface DemoData {
 
 /** The page of an advertiser, and the data from which the ads of its campaigns can be generated again. */
 export interface AdvertiserSource {
-  /** The seed of the random numbers for the advertiser. */
+  /** The seed of the random numbers from which the campaigns of the advertiser are generated. */
   seed: number;
   /** The row number of the advertiser's first ad. The row numbers of its other ads follow without gaps. */
   firstAdRowNumber: number;

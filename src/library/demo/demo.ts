@@ -33,8 +33,8 @@ export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 
  * V8 flags that reduce the time until SQLite, a very large WebAssembly module, answers its first statements. V8 flags
  * apply to the whole process, including its other WebAssembly modules.
  *
- * - `--wasm-tiering-budget` postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's main loop after
- * a few dozen iterations, which takes up to half a second of CPU time in another thread. With this flag, the demo
+ * - `--wasm-tiering-budget` postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's main loop
+ * after a few dozen iterations, which takes up to half a second of CPU time in another thread. With this flag, the demo
  * library can answer its first calls before V8 starts to optimize.
  * - `--wasm-lazy-validation` validates each function of the module when it is first called, instead of all functions
  * when the module is loaded.
@@ -76,7 +76,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 
 /**
  * Creates a source of the JSON of demo ads and pages, because the database does not contain it. Reading an ad generates
- * the ads of its campaign. Pages are stored, because they contain sums over all ads of an advertiser.
+ * the ads of its campaign. The pages are read from the demo data, because they contain sums over all ads of an
+ * advertiser.
  * @param todayStartMs the start of the current day in Unix milliseconds
  */
 function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: number): ExternalRecords {
@@ -128,8 +129,8 @@ function memoize<Key, Value>(create: (key: Key) => Value): (key: Key) => Value {
 const createDemoAdId = (rowNumber: number): string => computeUuidFromName(`ads ${rowNumber - 1}`);
 
 /**
- * Creates a database file in a new temporary folder. The returned `removeFile` deletes the file and the folder, as far as
- * possible.
+ * Creates a database file in a new temporary folder. The returned `removeFile` deletes the file and the folder. It
+ * ignores errors, because Windows cannot delete an open file.
  * @param writeDatabase writes the database to a path
  */
 async function createTemporaryFile(writeDatabase: (path: string) => Promise<void>) {

@@ -34,8 +34,8 @@ type MarketContext = { random: SeededRandom; todayStartMs: number };
 export type DemoAdvertiser = { page: Page; ads: Ad[]; campaignStarts: CampaignStart[] };
 
 /**
- * The start of a campaign in the list of an advertiser's ads. `firstAdIndex` is the index of the campaign's first ad.
- * `seed` is the state of the random source (`getSeed`) before this ad is generated.
+ * The start of a campaign in the list of an advertiser's ads. `campaignIndex` is the index of the campaign in its
+ * `CampaignPlan`, and `firstAdIndex` is the index of the campaign's first ad in the list of ads. `seed` is the state of the random source (`getSeed`) before this ad is generated.
  */
 export type CampaignStart = { campaignIndex: number; seed: number; firstAdIndex: number };
 
@@ -68,8 +68,8 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
 }
 
 /**
- * Generates the page id and the campaigns of an advertiser, without their ads. Afterwards, `random` is in the state from
- * which `makeAdvertiser` generates the first ad.
+ * Generates the page id and the campaigns of an advertiser, without their ads. Afterwards, `random` is in the state
+ * from which `makeAdvertiser` generates the first ad.
  */
 export function planCampaigns(advertiser: Advertiser, random: SeededRandom, nowMs: number): CampaignPlan {
   const market = { random, todayStartMs: Math.floor(nowMs / dayMs) * dayMs };
