@@ -18,7 +18,7 @@ interface ChangeResult<Doc, Result> {
  * Computes the new document from the current document, the store's time and the current version. If another process
  * changes the document meanwhile, this function is called again. Only its last result is used.
  */
-type DocumentRecord<Doc, Result> = (
+type DocumentChange<Doc, Result> = (
   doc: Doc | undefined,
   storeTime: number,
   currentVersion: string,
@@ -106,7 +106,7 @@ export class Documents {
    * Changes a document and returns the `result` of the change. Rejects if the store does not reply, but the store may
    * still make the change later.
    */
-  update<Doc, Result>(key: string, change: DocumentRecord<Doc, Result>): Promise<Result> {
+  update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const firstRequestNumber = ++this.#requestCount;
     return this.#runExclusively(key, async () => {
       for (let currentEntry = this.#getCachedEntry<Doc>(key); ; ) {

@@ -35,7 +35,8 @@ export type DemoAdvertiser = { page: Page; ads: Ad[]; campaignStarts: CampaignSt
 
 /**
  * The start of a campaign in the list of an advertiser's ads. `campaignIndex` is the index of the campaign in its
- * `CampaignPlan`, and `firstAdIndex` is the index of the campaign's first ad in the list of ads. `seed` is the state of the random source (`getSeed`) before this ad is generated.
+ * `CampaignPlan`, and `firstAdIndex` is the index of the campaign's first ad in the list of ads. `seed` is the state of
+ * the random source (`getSeed`) before this ad is generated.
  */
 export type CampaignStart = { campaignIndex: number; seed: number; firstAdIndex: number };
 
