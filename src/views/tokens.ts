@@ -107,15 +107,27 @@ function sumTokenCosts(text: string, maxCost: number): { cost: number; fittingLe
   const { charCosts, pairCosts } = costTables;
   let cost = 0;
   let previousCode = 0;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    const charCost = pairCosts[getPairIndex(previousCode, code)] || (charCosts[code] as number);
-    if (cost + charCost > maxCost) return { cost, fittingLength: index };
-    cost += charCost;
-    previousCode = code;
+  for (let start = 0; start < text.length; start += maxChunkLength) {
+    const byteCount = chunkBytes.write(text.slice(start, start + maxChunkLength), 'utf16le');
+    for (let index = 0; index < byteCount; index += 2) {
+      const code = (chunkBytes[index] as number) | ((chunkBytes[index + 1] as number) << 8);
+      const charCost = pairCosts[getPairIndex(previousCode, code)] || (charCosts[code] as number);
+      if (cost + charCost > maxCost) return { cost, fittingLength: start + index / 2 };
+      cost += charCost;
+      previousCode = code;
+    }
   }
   return { cost, fittingLength: text.length };
 }
+
+/** The maximum length of a chunk, in UTF-16 code units. */
+const maxChunkLength = 4096;
+/**
+ * The current chunk of the text that `sumTokenCosts` reads, in UTF-16. Reading bytes is up to three times as fast as
+ * calling `charCodeAt`. V8 has several internal representations of texts, e.g. parts of longer texts. Once a loop has
+ * read more than four of them, V8 looks up `charCodeAt` again for every character.
+ */
+const chunkBytes = Buffer.alloc(2 * maxChunkLength);
 
 /**
  * Truncates a text to `maxTokens` tokens and adds the number of missing characters, e.g. `… (+312 chars)`. Cuts the

@@ -112,6 +112,16 @@ describe('The token estimate', () => {
     }
   });
 
+  test('the token estimate for a long text includes every character', () => {
+    // A digit after another digit costs 0.34 tokens.
+    for (const length of [4096, 4097, 8192, 200_001]) {
+      const text = '1'.repeat(length);
+      expect(Math.abs(estimateTokens(text) - 0.34 * length), `${length} digits`).toBeLessThanOrEqual(2);
+      expect(fitsWithin(text, estimateTokens(text))).toBe(true);
+      expect(fitsWithin(text, estimateTokens(text) - 1)).toBe(false);
+    }
+  });
+
   test('the function fitsWithin agrees with the token estimate for the whole text', () => {
     const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), pickLetter('Aq7漢'), fc.constant('😀'));
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
@@ -137,6 +147,12 @@ describe('Text that is truncated to a token limit', () => {
   test('a text of one very long word that is cut to a token limit still shows the start of the word', () => {
     for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
       expect(truncate(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
+  });
+
+  test('a long text that is cut to a token limit fills this limit', () => {
+    const [, keptText = ''] = cutSuffix.exec(truncate('1'.repeat(200_000), 5000)) ?? [];
+    expect(estimateTokens(keptText)).toBeGreaterThan(4980);
+    expect(estimateTokens(keptText)).toBeLessThanOrEqual(5000);
   });
 
   test('a text that is cut to a token limit never ends inside a flag, an emoji or an accented letter', () => {
