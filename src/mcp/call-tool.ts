@@ -327,7 +327,8 @@ type FinishedResult = ToolOutput & { text: string };
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const toolOutput = await tool.run(input, context);
-  const { data, text = tool.render?.(data, input, context) ?? '' } = toolOutput;
+  const { data, text = tool.render?.(data, input, context) ?? '', isTextFitted = false } = toolOutput;
+  if (isTextFitted) return { ...toolOutput, text };
   return { ...toolOutput, text: clampText(text, { maxTokens: context.resultTokens, maxBytes: context.resultBytes }) };
 }
 

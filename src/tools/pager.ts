@@ -137,7 +137,7 @@ interface FitPageOptions<View, Heading> {
 function fitPage<View, Heading>(
   { response, listing, price, views }: FitPageOptions<View, Heading>,
   { cursors, resultTokens, resultBytes }: Pick<ToolContext, 'cursors' | 'resultTokens' | 'resultBytes'>,
-): ListPage<View, Heading> {
+): ListPage<View, Heading> & Pick<ToolOutput, 'isTextFitted'> {
   const { cursor, hasMore, totalHits } = response.validatedBody;
   const { position } = listing;
   const sentItems = getSentItems(response);
@@ -193,6 +193,7 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
+  let isTextFitted = false;
   // Usually, only the first few items fit. Convert the items in batches, so that little work is wasted on items that do
   // not fit.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
@@ -213,8 +214,11 @@ function fitPage<View, Heading>(
       maxBytes: dataTokensPerTextToken * resultBytes,
       renderItems: (firstItems) => JSON.stringify(firstItems),
     });
+    // `countFittingItems` does not measure a single item. If the data of some items did not fit, the shorter text was not
+    // measured either.
+    isTextFitted = fittingCount > 1 && fittingCount === readableItems.length;
   }
-  return buildPageOnce(items.slice(0, fittingCount));
+  return { ...buildPageOnce(items.slice(0, fittingCount)), isTextFitted };
 }
 
 interface ListResponse<Heading> {

@@ -105,6 +105,11 @@ export interface ToolOutput<Data extends object = object> {
   data: Data;
   /** The final text of the result. Only set by tools that return as many items as fit in the text. */
   text?: string;
+  /**
+   * True if the tool has already checked `text` against `resultTokens` and `resultBytes` of its context. The text is then
+   * not measured again.
+   */
+  isTextFitted?: boolean;
   attachments?: readonly (ResourceLink | ImageContent)[];
   /** For a list, the price of the next page if that page is not cached. */
   nextPagePrice?: PriceBounds | undefined;
