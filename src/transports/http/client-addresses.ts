@@ -23,13 +23,19 @@ export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
 export function createGetPeerAddress(
   trustedProxy: Network | undefined,
 ): (remoteAddress: string | undefined) => string | undefined {
-  const trustedProxies = new BlockList();
-  if (trustedProxy) trustedProxies.addSubnet(trustedProxy.address, trustedProxy.prefixLength, trustedProxy.family);
+  const isTrustedProxy = trustedProxy ? createNetworkMatcher(trustedProxy) : () => false;
   return (remoteAddress) => {
     const address = parseAddress(remoteAddress);
-    const isProxy = address !== '' && trustedProxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+    const isProxy = address !== '' && isTrustedProxy(address);
     return isProxy ? undefined : getSubscriberNetwork(address);
   };
+}
+
+/** Creates a function that returns true for the IP addresses in a network. */
+function createNetworkMatcher({ address, prefixLength, family }: Network): (ipAddress: string) => boolean {
+  const blockList = new BlockList();
+  blockList.addSubnet(address, prefixLength, family);
+  return (ipAddress) => blockList.check(ipAddress, isIP(ipAddress) === 4 ? 'ipv4' : 'ipv6');
 }
 
 /**
