@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const startBundledWorker = fileURLToPath(new URL('test/support/start-bundled-worker.ts', import.meta.url));
+const demoDataModule = fileURLToPath(new URL('test/support/demo-data.ts', import.meta.url));
 
 /**
  * The slowest test files, which spend most of their time waiting. They start first, so that other test files run during
@@ -30,19 +31,32 @@ const memoryMeasuringFiles = [
   'transports/stdio/session',
 ].map((name) => `test/${name}.test.ts`);
 
-/** Sorts the slowest test files to the front. All other files keep the order that Vitest chose. */
-class SlowestFilesFirst extends BaseSequencer {
+const ownProcessProject = 'own process';
+
+/**
+ * Sorts the files that need a process of their own to the front, followed by the slowest test files. All other files
+ * keep the order that Vitest chose. When the next file needs its own process, Vitest ends a shared process. A later file
+ * would then have to load all modules again.
+ */
+class TestFileSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const getSlownessRank = ({ moduleId }: TestSpecification) => {
+    const getStartRank = ({ moduleId, project }: TestSpecification) => {
+      if (project.name === ownProcessProject) return -1;
       const rank = slowestFiles.findIndex((name) => moduleId.includes(name));
       return rank === -1 ? slowestFiles.length : rank;
     };
-    return (await super.sort(files)).sort((left, right) => getSlownessRank(left) - getSlownessRank(right));
+    return (await super.sort(files)).sort((left, right) => getStartRank(left) - getStartRank(right));
   }
 }
 
 export default defineConfig({
-  resolve: { alias: [{ find: /^\.\/start-worker\.ts$/, replacement: startBundledWorker }] },
+  resolve: {
+    alias: [
+      { find: /^\.\/start-worker\.ts$/, replacement: startBundledWorker },
+      // Tests use the demo data of the build, because generating it takes several seconds.
+      { find: /^\.\/demo-data\.ts$/, replacement: demoDataModule },
+    ],
+  },
   test: {
     globalSetup: ['test/support/bundle-workers.ts'],
     projects: [
@@ -52,7 +66,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'shared process', include: ['test/**/*.test.ts'], exclude: memoryMeasuringFiles, isolate: false },
       },
-      { extends: true, test: { name: 'own process', include: memoryMeasuringFiles } },
+      { extends: true, test: { name: ownProcessProject, include: memoryMeasuringFiles } },
     ],
     setupFiles: ['test/support/seed.ts'],
     // Keep compiled sources in `node_modules` until the sources change. A run of a single test file is then a third
@@ -61,7 +75,7 @@ export default defineConfig({
     // Use one worker more than the two processor cores of a typical machine, because test files often wait for
     // processes that they start. With four workers, calls miss their deadlines.
     maxWorkers: 3,
-    sequence: { sequencer: SlowestFilesFirst },
+    sequence: { sequencer: TestFileSequencer },
     // These limits only end a test that hangs. A wait for a single event has a shorter limit (see
     // `test/support/deadline.ts`), so that the error message names the event.
     testTimeout: 90_000,

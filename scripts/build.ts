@@ -41,6 +41,7 @@ import { createPaletteStyles } from '../src/ui/palette.ts';
 import { buildOptions } from './bundle.ts';
 import { collectLicenses, createBillOfMaterials } from './third-parties.ts';
 
+const startTime = new Date();
 const root = new URL('../', import.meta.url);
 const distFolder = new URL('dist/', root);
 /**
@@ -206,7 +207,8 @@ for (const entryFile of ['main.js', 'embed.js']) {
 mkdirSync(distFolder, { recursive: true });
 const currentFolder = new URL(`${buildName}/`, distFolder);
 if (!existsSync(currentFolder)) renameSync(chunkFolder, currentFolder);
-utimesSync(currentFolder, new Date(), new Date());
+// Sources that change during the build must be newer than the build.
+utimesSync(currentFolder, startTime, startTime);
 rmSync(chunkFolder, { recursive: true, force: true });
 // Tell npm to publish only the latest build, without files that are needed only to run the sources.
 writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${buildName}/\n/board.html\n`);
