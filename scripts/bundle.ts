@@ -83,11 +83,17 @@ const listFiles = (folder: string): string[] =>
     entry.isDirectory() ? listFiles(`${folder}${entry.name}/`) : `${folder}${entry.name}`,
   );
 
+/** Returns the folder with the code and data of the latest build, e.g. `dist/build-1a2b3c4d5e6f/`. */
+export function findLatestBuildFolder(): string {
+  const [folderName = ''] = /build-\w+/.exec(String(readProjectFile('dist/main.js'))) ?? [];
+  return `dist/${folderName}/`;
+}
+
 /** Returns the files of the latest build. `dist` may also contain earlier builds. */
 export function listLatestBuild(): string[] {
-  const [buildFolderName = ''] = /build-\w+/.exec(String(readProjectFile('dist/main.js'))) ?? [];
+  const buildFolder = findLatestBuildFolder();
   return listFiles('dist/').filter(
-    (file) => !/^dist\/(?:\.npmignore$|board\.html$|build-)/.test(file) || file.startsWith(`dist/${buildFolderName}/`),
+    (file) => !/^dist\/(?:\.npmignore$|board\.html$|build-)/.test(file) || file.startsWith(buildFolder),
   );
 }
 

@@ -214,8 +214,8 @@ function fitPage<View, Heading>(
       maxBytes: dataTokensPerTextToken * resultBytes,
       renderItems: (firstItems) => JSON.stringify(firstItems),
     });
-    // `countFittingItems` does not measure a single item. If the data of some items did not fit, the shorter text was not
-    // measured either.
+    // `countFittingItems` does not measure a single item. If the data of some items did not fit, the shorter text may
+    // not have been measured either.
     isTextFitted = fittingCount > 1 && fittingCount === readableItems.length;
   }
   return { ...buildPageOnce(items.slice(0, fittingCount)), isTextFitted };

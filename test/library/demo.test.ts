@@ -104,7 +104,7 @@ describe('The demo ads', () => {
   });
 });
 
-test('moving the dates of an advertiser page to a later day produces the page that is generated on that day', () => {
+test('an advertiser page whose dates are moved to a later day equals the page that is generated on that day', () => {
   for (const [seed, advertiser] of advertisers.entries()) {
     const { page } = makeAdvertiser(advertiser, createSeededRandom(seed), 0);
     const laterPage = makeAdvertiser(advertiser, createSeededRandom(seed), testStartTime).page;
@@ -112,7 +112,7 @@ test('moving the dates of an advertiser page to a later day produces the page th
   }
 });
 
-test('generating the campaigns of an advertiser one by one produces the same ads as generating the whole advertiser', () => {
+test('the campaigns of an advertiser contain the same ads when they are generated one by one as when they are generated together', () => {
   for (const [seed, advertiser] of advertisers.entries()) {
     const { ads: allAds, campaignStarts } = makeAdvertiser(advertiser, createSeededRandom(seed), testStartTime);
     const plan = planCampaigns(advertiser, createSeededRandom(seed), testStartTime);
@@ -136,7 +136,7 @@ test('the demo data is the same each time it is generated, and after it is writt
 });
 
 describe('The demo library', () => {
-  test('opening the demo library leaves no files in the temporary folder', async () => {
+  test('the demo library leaves no files in the temporary folder after it was opened', async () => {
     const listDemoFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
     const foldersBefore = listDemoFolders();
     const openedDemo = await openDemoLibrary({ now: () => testStartTime });
@@ -147,7 +147,7 @@ describe('The demo library', () => {
     openedDemo.library.close();
   });
 
-  test('a demo library that could not be opened is opened at the next request', async () => {
+  test('a demo library that could not be opened is opened again at the next request', async () => {
     let isClockBroken = true;
     const retriedDemo = createDemoLibrary({
       now() {
