@@ -5,7 +5,7 @@ import { hasChromium } from './launch-chromium.ts';
 const isSkipped = !hasChromium && process.env.AD_LIBRARY_TEST_BROWSER !== 'required';
 if (isSkipped)
   process.stderr.write(
-    'Chromium is not installed, so the tests of the board are skipped (Debian: apt install chromium).\n',
+    'Chromium is not installed, so the tests of the board are skipped (Debian: apt install chromium-headless-shell).\n',
   );
 
 /** Defines tests in a real browser. */
