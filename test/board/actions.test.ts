@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import type { ShownBoard } from '../support/board/board-host.ts';
 import { createAdId, createAds } from '../support/board/board-service.ts';
@@ -14,7 +15,7 @@ import { inChromium } from '../support/board/in-chromium.ts';
 afterAll(closeBrowser);
 
 const searchOfSixAds = { tool: 'search_ads', args: { limit: 6 } };
-const slowDownTimers = (ms: string) =>
+const changeTimerDelays = (ms: string) =>
   `const later = setTimeout; setTimeout = (run, ms, ...args) => later(run, ${ms}, ...args);`;
 const removeMeta = (result: object) => ({ ...result, _meta: undefined });
 const removeMetaOfItemResults = (result: Record<string, unknown>) =>
@@ -53,7 +54,7 @@ inChromium('Actions on the ad board', () => {
 
   test.each([
     ['takes no context for the model', { capabilities: { message: {} } }],
-    ['never responds to the context', { script: slowDownTimers('ms / 10') }],
+    ['never responds to the context', { script: changeTimerDelays('ms / 10') }],
   ])(
     'a question about selected ads contains their ids if the ids cannot be sent as context (host: %s)',
     async (_, host) => {
@@ -88,7 +89,7 @@ inChromium('Actions on the ad board', () => {
 
   test('the ad board saves the selected ads to a collection if the user does not click Undo', async () => {
     // Slow down the timers, so that the undo period does not end early on a busy machine.
-    const shown = await boards.show({ ...searchOfSixAds, script: slowDownTimers('ms * 20') });
+    const shown = await boards.show({ ...searchOfSixAds, script: changeTimerDelays('ms * 20') });
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
     await getCheckbox(shown, 'Offer 2').check();
@@ -175,18 +176,25 @@ inChromium('Actions on the ad board', () => {
     },
   );
 
-  test.each<[string, (ids: string[]) => object]>([
-    [
-      'fails',
-      () => {
-        throw new Error('Time is up');
-      },
-    ],
-    ['is late', (ids) => ({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] })],
-    ['returns no pictures', (ids) => ({ pictures: [], left: ids })],
+  const boardResult = (data: object) => ({ _meta: { 'ad-library/board': data } });
+  const errorResult = { isError: true, content: [{ type: 'text', text: 'The server is busy.' }] };
+  const refuseCall = (): never => {
+    throw new Error('The user did not allow this call.');
+  };
+  const returnLatePictures = (ids: string[]) =>
+    boardResult({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] });
+  const returnNoPictures = (ids: string[]) => boardResult({ pictures: [], left: ids });
+
+  test.each<[string, string, (ids: string[]) => object]>([
+    ['stay visible', 'returns an error', () => errorResult],
+    ['stay visible', 'returns late pictures', returnLatePictures],
+    ['stay visible', 'returns no pictures', returnNoPictures],
+    ['scroll into view', 'is refused by the host', refuseCall],
+    ['scroll into view', 'returns late pictures', returnLatePictures],
+    ['scroll into view', 'returns no pictures', returnNoPictures],
   ])(
-    'the ad board requests missing pictures again when their ads scroll into view (the first request for pictures %s)',
-    async (_, failingResult) => {
+    'the ad board requests missing pictures again when their ads %s (the first request for pictures %s)',
+    async (visibility, _, failingResult) => {
       const requestedIds: string[][] = [];
       const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
         if (name === 'board_pictures') requestedIds.push(ids as string[]);
@@ -196,18 +204,43 @@ inChromium('Actions on the ad board', () => {
         const { pictures } = Object(Object(result._meta)['ad-library/board']);
         if (!pictures || !isFirst) return result;
         isFirst = false;
-        return { _meta: { 'ad-library/board': failingResult(requestedIds[0] ?? []) } };
+        return { ...failingResult(requestedIds[0] ?? []) };
       };
       const shown = await boards.show({ ...searchOfSixAds, modifyResult: forwardCall, beforeCall: interceptCall });
       await expect.poll(() => isFirst).toBe(false);
       await waitForAdCount(shown, '6 of 30 ads');
-      await getButton(shown, 'Timeline').click();
-      await getButton(shown, 'Cards').click();
+      if (visibility === 'scroll into view') {
+        await getButton(shown, 'Timeline').click();
+        await getButton(shown, 'Cards').click();
+      }
       await shown.board.locator('.card img').nth(5).waitFor();
       const repeatedIds = requestedIds.slice(1).flat();
       expect(repeatedIds.filter((id) => requestedIds[0]?.includes(id)).toSorted()).toEqual(requestedIds[0]?.toSorted());
     },
   );
+
+  test.each<[string, number, () => object]>([
+    ['four times if the server returns errors', 5, () => errorResult],
+    ['never if the host refuses the request', 1, refuseCall],
+  ])('the ad board repeats a failed request for visible pictures %s', async (_, expectedCount, failingResult) => {
+    const requestCounts = new Map<string, number>();
+    const getHighestCount = () => Math.max(...requestCounts.values());
+    const shown = await boards.show({
+      ...searchOfSixAds,
+      // With these shorter delays, all retries take less than a second.
+      script: changeTimerDelays('ms / 100'),
+      beforeCall: ({ name, arguments: { ids } }) => {
+        if (name === 'board_pictures')
+          for (const id of ids as string[]) requestCounts.set(id, (requestCounts.get(id) ?? 0) + 1);
+      },
+      modifyResult: (result) =>
+        Object(Object(result._meta)['ad-library/board']).pictures ? { ...failingResult() } : result,
+    });
+    await expect.poll(getHighestCount).toBe(expectedCount);
+    await delay(1000);
+    expect(getHighestCount()).toBe(expectedCount);
+    expect(await shown.board.locator('.card img').count()).toBe(0);
+  });
 
   test('the ad board loads more ads only after a second click, on a button that shows the price', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });

@@ -2,11 +2,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { buildCardAd, PictureFrame } from '../../ui/ad-card.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
-import type { Server } from './host.ts';
+import { type Server, ToolError } from './host.ts';
 
 /** The maximum number of pictures that the board requests in one call. */
 const maxPicturesPerCall = 12;
 const maxConcurrentCalls = 2;
+/** The maximum number of times that the board requests a missing picture again while the picture stays visible. */
+const maxRetries = 4;
+/** The delay before the first retry, in milliseconds. The delay doubles with each further retry of the same picture. */
+const firstRetryDelayMs = 2000;
 
 type ShowPicture = (picture: BoardPicture) => void;
 
@@ -21,8 +25,19 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
   const watchedFrames = new Map<Element, { id: string; showPicture: ShowPicture }>();
   const requestedIds = new Set<string>();
+  const failureCounts = new Map<string, number>();
   let queuedIds: string[] = [];
   let activeCallCount = 0;
+
+  /** Requests pictures again after a delay if they are still visible, or when they become visible again. */
+  const retryLater = (ids: readonly string[]): void => {
+    for (const id of ids) {
+      requestedIds.delete(id);
+      const failureCount = (failureCounts.get(id) ?? 0) + 1;
+      failureCounts.set(id, failureCount);
+      if (failureCount <= maxRetries) setTimeout(() => observeAgain(id), firstRetryDelayMs * 2 ** (failureCount - 1));
+    }
+  };
 
   const requestNextPictures = async (): Promise<void> => {
     if (activeCallCount >= maxConcurrentCalls || queuedIds.length === 0) return;
@@ -31,19 +46,19 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
     activeCallCount++;
     try {
       const { pictures, left } = await server.readPictures(ids);
-      for (const picture of pictures) {
-        if (picture.isLate) requestedIds.delete(picture.id);
-        else loadedPictures.set(picture.id, picture);
-      }
+      for (const picture of pictures) if (!picture.isLate) loadedPictures.set(picture.id, picture);
+      retryLater(pictures.filter(({ isLate }) => isLate).map(({ id }) => id));
       for (const { id, showPicture } of watchedFrames.values()) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) showPicture(picture);
       }
-      // Fail if the server returned no pictures, because the loader would otherwise repeat the same call forever.
-      if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
-      queuedIds.push(...left.toReversed());
-    } catch {
-      for (const id of ids) requestedIds.delete(id);
+      // If the server returned no pictures, do not repeat the call at once, because it could be repeated forever.
+      if (pictures.length === 0) retryLater(ids);
+      else queuedIds.push(...left.toReversed());
+    } catch (error) {
+      // Do not repeat a call that the host refused, because the host may ask the user for permission each time.
+      if (error instanceof ToolError && error.canRetry) retryLater(ids);
+      else for (const id of ids) requestedIds.delete(id);
     }
     activeCallCount--;
     void requestNextPictures();
@@ -60,6 +75,14 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
     },
     { root: document, rootMargin: '300px' },
   );
+  /** Observes the frames of a picture anew. The observer then reports again whether they are visible. */
+  const observeAgain = (pictureId: string): void => {
+    for (const [frame, { id }] of watchedFrames) {
+      if (id !== pictureId) continue;
+      observer.unobserve(frame);
+      observer.observe(frame);
+    }
+  };
   return {
     /** Returns the picture if it is already loaded, and otherwise undefined. */
     getPicture: (id: string) => loadedPictures.get(id),
