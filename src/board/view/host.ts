@@ -59,10 +59,13 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
 export class ToolError extends Error {
   /** False if the server states that the same call would fail again. */
   readonly canRetry: boolean;
+  /** True if the server states that the same call may succeed later. False if the host refused the call. */
+  readonly isTemporary: boolean;
 
   constructor(toolResult: JsonObject) {
     super(getErrorExplanation(toolResult));
     this.canRetry = canRetry(toolResult);
+    this.isTemporary = readRetryable(toolResult) === true;
   }
 }
 
@@ -126,8 +129,14 @@ export const getErrorExplanation = (toolResult: JsonObject): string =>
   'The call failed without an explanation.';
 
 /** Returns false if the server states that the same call would fail again. */
-export const canRetry = ({ _meta }: JsonObject): boolean =>
-  ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
+export const canRetry = (toolResult: JsonObject): boolean => readRetryable(toolResult) !== false;
+
+/**
+ * Returns whether the server states that a failed call can be retried. Returns undefined if the server states nothing,
+ * e.g. because the error comes from the host.
+ */
+const readRetryable = ({ _meta }: JsonObject): boolean | undefined =>
+  ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable;
 
 /**
  * The maximum length of an error text, in characters. Longer texts are cut off. The server's error texts are shorter.

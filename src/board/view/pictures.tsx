@@ -7,7 +7,7 @@ import { type Server, ToolError } from './host.ts';
 /** The maximum number of pictures that the board requests in one call. */
 const maxPicturesPerCall = 12;
 const maxConcurrentCalls = 2;
-/** The maximum number of times that the board requests a missing picture again while the picture stays visible. */
+/** The maximum number of times that the board itself repeats the request for a missing picture. */
 const maxRetries = 4;
 /** The delay before the first retry, in milliseconds. The delay doubles with each further retry of the same picture. */
 const firstRetryDelayMs = 2000;
@@ -29,7 +29,10 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   let queuedIds: string[] = [];
   let activeCallCount = 0;
 
-  /** Requests pictures again after a delay if they are still visible, or when they become visible again. */
+  /**
+   * Allows further requests for missing pictures. A picture is requested again as soon as it becomes visible again. If
+   * it stays visible, it is requested again after a delay, at most `maxRetries` times.
+   */
   const retryLater = (ids: readonly string[]): void => {
     for (const id of ids) {
       requestedIds.delete(id);
@@ -47,17 +50,19 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
     try {
       const { pictures, left } = await server.readPictures(ids);
       for (const picture of pictures) if (!picture.isLate) loadedPictures.set(picture.id, picture);
-      retryLater(pictures.filter(({ isLate }) => isLate).map(({ id }) => id));
       for (const { id, showPicture } of watchedFrames.values()) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) showPicture(picture);
       }
-      // If the server returned no pictures, do not repeat the call at once, because it could be repeated forever.
-      if (pictures.length === 0) retryLater(ids);
-      else queuedIds.push(...left.toReversed());
+      // If the server returned no pictures, wait before the next call. Otherwise, the loader could repeat the same call
+      // in an endless loop.
+      const nextIds = pictures.length > 0 ? left : [];
+      queuedIds.push(...nextIds.toReversed());
+      retryLater(ids.filter((id) => !loadedPictures.has(id) && !nextIds.includes(id)));
     } catch (error) {
-      // Do not repeat a call that the host refused, because the host may ask the user for permission each time.
-      if (error instanceof ToolError && error.canRetry) retryLater(ids);
+      // Repeat the call only if the server says that it may succeed later. Any other error may be a refusal of the
+      // host, and the host may ask the user for permission each time.
+      if (error instanceof ToolError && error.isTemporary) retryLater(ids);
       else for (const id of ids) requestedIds.delete(id);
     }
     activeCallCount--;
@@ -69,13 +74,15 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const id = watchedFrames.get(target)?.id;
         if (!isIntersecting || id === undefined || loadedPictures.has(id) || requestedIds.has(id)) continue;
         requestedIds.add(id);
-        queuedIds.push(id);
+        // The last id in the queue is requested first. Retries wait, so that a slow picture does not delay new ones.
+        if (failureCounts.has(id)) queuedIds.unshift(id);
+        else queuedIds.push(id);
       }
       for (let callIndex = 0; callIndex < maxConcurrentCalls; callIndex++) void requestNextPictures();
     },
     { root: document, rootMargin: '300px' },
   );
-  /** Observes the frames of a picture anew. The observer then reports again whether they are visible. */
+  /** Makes the observer report again whether the frames of a picture are visible. */
   const observeAgain = (pictureId: string): void => {
     for (const [frame, { id }] of watchedFrames) {
       if (id !== pictureId) continue;
@@ -92,6 +99,9 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
      * @returns a function that stops watching the element
      */
     watchFrame: (id: string, frame: Element, showPicture: ShowPicture) => {
+      // The picture may have arrived after the frame was drawn without it.
+      const loadedPicture = loadedPictures.get(id);
+      if (loadedPicture) showPicture(loadedPicture);
       watchedFrames.set(frame, { id, showPicture });
       observer.observe(frame);
       return () => {

@@ -73,8 +73,11 @@ export async function openHostPage(browser: Browser) {
   }));
   await page.exposeFunction('hostCallTool', async (call: BoardCall) => {
     calls.push(call);
-    await currentBoard.options.beforeCall?.(call);
-    return modifyCurrentResult((await currentBoard.client.callTool(call)) as Result);
+    // Another board may be shown before this call ends, so use the options of the board that made the call.
+    const { client, options } = currentBoard;
+    await options.beforeCall?.(call);
+    const result = (await client.callTool(call)) as Result;
+    return options.modifyResult?.(result) ?? result;
   });
   await page.exposeFunction('hostResult', () => [
     ['ui/notifications/tool-input', { arguments: currentBoard.options.args ?? {} }],

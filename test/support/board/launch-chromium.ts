@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** The headless shell comes first, because it has no user interface and needs a quarter less processor time. */
+/**
+ * The path of the installed browser, or undefined if none is installed. The headless shell comes first, because the
+ * tests of the board need a quarter less processor time in this browser without a user interface.
+ */
 const executablePath = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
