@@ -214,8 +214,8 @@ function fitPage<View, Heading>(
       maxBytes: dataTokensPerTextToken * resultBytes,
       renderItems: (firstItems) => JSON.stringify(firstItems),
     });
-    // `countFittingItems` does not measure a single item. If the data of some items did not fit, the shorter text may
-    // not have been measured either.
+    // `countFittingItems` measures the text only if the page has several items. If items are removed because their data
+    // does not fit, the text of the remaining items may not have been measured.
     isTextFitted = fittingCount > 1 && fittingCount === readableItems.length;
   }
   return { ...buildPageOnce(items.slice(0, fittingCount)), isTextFitted };

@@ -106,8 +106,8 @@ export interface ToolOutput<Data extends object = object> {
   /** The final text of the result. Only set by tools that return as many items as fit in the text. */
   text?: string;
   /**
-   * True if the tool has already checked `text` against `resultTokens` and `resultBytes` of its context. The text is then
-   * not measured again.
+   * True if the tool has already checked that `text` fits in `resultTokens` and `resultBytes` of its context. The server
+   * then does not measure the text again.
    */
   isTextFitted?: boolean;
   attachments?: readonly (ResourceLink | ImageContent)[];

@@ -124,8 +124,8 @@ function sumTokenCosts(text: string, maxCost: number): { cost: number; fittingLe
 const maxChunkLength = 4096;
 /**
  * The current chunk of the text that `sumTokenCosts` reads, in UTF-16. Reading bytes is up to three times as fast as
- * calling `charCodeAt`. V8 has several internal representations of texts, e.g. parts of longer texts. Once a loop has
- * read more than four of them, V8 looks up `charCodeAt` again for every character.
+ * calling `charCodeAt`, because V8 stores texts in several internal representations, e.g. as parts of longer texts. Once
+ * a loop has read texts in more than four representations, V8 repeats the lookup of `charCodeAt` for every character.
  */
 const chunkBytes = Buffer.alloc(2 * maxChunkLength);
 

@@ -198,8 +198,8 @@ inChromium('Actions on the ad board', () => {
     boardResult({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] });
   const returnNoPictures = (ids: string[]) => boardResult({ pictures: [], left: ids });
 
-  type FailRequest = (ids: string[]) => object;
-  const passingProblems: [string, FailRequest][] = [
+  type FailRequest = (ids: string[]) => Record<string, unknown>;
+  const temporaryProblems: [string, FailRequest][] = [
     ['an error that may pass', () => temporaryError],
     ['late pictures', returnLatePictures],
     ['no pictures', returnNoPictures],
@@ -211,7 +211,7 @@ inChromium('Actions on the ad board', () => {
    */
   const showWithoutPictures = async (failRequest: FailRequest, script: string, failureCount = Infinity) => {
     const requestedIds: string[] = [];
-    let answerCount = 0;
+    let responseCount = 0;
     const shown = await boards.show({
       ...searchOfSixAds,
       script,
@@ -220,19 +220,19 @@ inChromium('Actions on the ad board', () => {
       },
       modifyResult: (result) => {
         const { pictures } = Object(Object(result._meta)['ad-library/board']) as { pictures?: { id: string }[] };
-        if (!pictures || ++answerCount > failureCount) return result;
-        return { ...failRequest(pictures.map(({ id }) => id)) };
+        if (!pictures || ++responseCount > failureCount) return result;
+        return failRequest(pictures.map(({ id }) => id));
       },
     });
     await waitForAdCount(shown, '6 of 30 ads');
-    /** Returns the number of requests for each picture. */
+    /** Returns a list with the number of requests for each picture. */
     const countRequests = () =>
       [...new Set(requestedIds)].map((id) => requestedIds.filter((requestedId) => requestedId === id).length);
-    return { shown, countRequests, countAnswers: () => answerCount };
+    return { shown, countRequests, countResponses: () => responseCount };
   };
 
-  test.each(passingProblems)(
-    'the ad board requests missing pictures again while their ads stay visible (the first answer: %s)',
+  test.each(temporaryProblems)(
+    'the ad board requests missing pictures again while their ads stay visible (the first response: %s)',
     async (_, failRequest) => {
       const { shown, countRequests } = await showWithoutPictures(failRequest, shortenRetryDelays, 1);
       await shown.board.locator('.card img').nth(5).waitFor();
@@ -240,13 +240,13 @@ inChromium('Actions on the ad board', () => {
     },
   );
 
-  test.each<[string, FailRequest]>([['a refusal of the host', refuseCall], ...passingProblems])(
-    'the ad board requests missing pictures again when their ads become visible again (the first answer: %s)',
+  test.each<[string, FailRequest]>([['a refusal of the host', refuseCall], ...temporaryProblems])(
+    'the ad board requests missing pictures again when their ads become visible again (the first response: %s)',
     async (_, failRequest) => {
       // With these longer delays, the board makes no retries while the test runs.
       const script = changeTimerDelays('ms * 20');
-      const { shown, countRequests, countAnswers } = await showWithoutPictures(failRequest, script, 1);
-      await expect.poll(countAnswers).toBeGreaterThan(0);
+      const { shown, countRequests, countResponses } = await showWithoutPictures(failRequest, script, 1);
+      await expect.poll(countResponses).toBeGreaterThan(0);
       await getButton(shown, 'Timeline').click();
       await getButton(shown, 'Cards').click();
       await shown.board.locator('.card img').nth(5).waitFor();
@@ -254,21 +254,27 @@ inChromium('Actions on the ad board', () => {
     },
   );
 
-  test.each<[string, number, FailRequest]>([
-    ...passingProblems.map(([problem, failRequest]): [string, number, FailRequest] => [problem, 5, failRequest]),
-    ['an error that a retry cannot avoid', 1, () => permanentError],
-    ['an error of the host', 1, () => errorOfHost],
-    ['a refusal of the host', 1, refuseCall],
-  ])(
-    'the ad board requests missing pictures up to four more times while their ads stay visible, but only if that may help (all answers: %s)',
-    async (_, expectedCount, failRequest) => {
-      const { countRequests } = await showWithoutPictures(failRequest, shortenRetryDelays);
-      const expectedCounts = Array(6).fill(expectedCount);
-      await expect.poll(countRequests).toEqual(expectedCounts);
-      // On a machine that is not busy, another request would come after a third of a second.
-      await delay(1000);
-      expect(countRequests()).toEqual(expectedCounts);
-    },
+  /** Shows a board on which all requests for pictures fail, and checks how often the board requests each picture. */
+  const expectRequestCount = async (failRequest: FailRequest, expectedCount: number) => {
+    const { countRequests } = await showWithoutPictures(failRequest, shortenRetryDelays);
+    const expectedCounts = Array(6).fill(expectedCount);
+    await expect.poll(countRequests).toEqual(expectedCounts);
+    // On a machine that is not busy, another request would come after a third of a second.
+    await delay(1000);
+    expect(countRequests()).toEqual(expectedCounts);
+  };
+
+  test.each(temporaryProblems)(
+    'the ad board requests missing pictures four more times while their ads stay visible (all responses: %s)',
+    (_, failRequest) => expectRequestCount(failRequest, 5),
+  );
+
+  test.each<[string, FailRequest]>([
+    ['the server says that a retry would fail', () => permanentError],
+    ['the host returns an error', () => errorOfHost],
+    ['the host refuses the request', refuseCall],
+  ])('the ad board does not repeat a request for visible pictures if %s', (_, failRequest) =>
+    expectRequestCount(failRequest, 1),
   );
 
   test('the ad board loads more ads only after a second click, on a button that shows the price', async () => {

@@ -112,7 +112,7 @@ test('an advertiser page whose dates are moved to a later day equals the page th
   }
 });
 
-test('the campaigns of an advertiser contain the same ads when they are generated one by one as when they are generated together', () => {
+test('the campaigns of an advertiser contain the same ads whether they are generated one by one or together', () => {
   for (const [seed, advertiser] of advertisers.entries()) {
     const { ads: allAds, campaignStarts } = makeAdvertiser(advertiser, createSeededRandom(seed), testStartTime);
     const plan = planCampaigns(advertiser, createSeededRandom(seed), testStartTime);
@@ -136,7 +136,7 @@ test('the demo data is the same each time it is generated, and after it is writt
 });
 
 describe('The demo library', () => {
-  test('the demo library leaves no files in the temporary folder after it was opened', async () => {
+  test('the demo library leaves no files in the temporary folder after it has been opened', async () => {
     const listDemoFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
     const foldersBefore = listDemoFolders();
     const openedDemo = await openDemoLibrary({ now: () => testStartTime });
@@ -147,7 +147,7 @@ describe('The demo library', () => {
     openedDemo.library.close();
   });
 
-  test('a demo library that could not be opened is opened again at the next request', async () => {
+  test('a request opens the demo library if an earlier request could not open it', async () => {
     let isClockBroken = true;
     const retriedDemo = createDemoLibrary({
       now() {

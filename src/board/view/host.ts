@@ -57,15 +57,12 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
 
 /** Thrown when a tool returns an error result. The board shows the message of this error to the user. */
 export class ToolError extends Error {
-  /** False if the server states that the same call would fail again. */
-  readonly canRetry: boolean;
-  /** True if the server states that the same call may succeed later. False if the host refused the call. */
-  readonly isTemporary: boolean;
+  /** True or false if the server states whether a retry may help. Undefined otherwise. See `readRetryable`. */
+  readonly isRetryable: boolean | undefined;
 
   constructor(toolResult: JsonObject) {
     super(getErrorExplanation(toolResult));
-    this.canRetry = canRetry(toolResult);
-    this.isTemporary = readRetryable(toolResult) === true;
+    this.isRetryable = readRetryable(toolResult);
   }
 }
 
@@ -128,14 +125,11 @@ export const getErrorExplanation = (toolResult: JsonObject): string =>
   getResultText(toolResult).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
   'The call failed without an explanation.';
 
-/** Returns false if the server states that the same call would fail again. */
-export const canRetry = (toolResult: JsonObject): boolean => readRetryable(toolResult) !== false;
-
 /**
- * Returns whether the server states that a failed call can be retried. Returns undefined if the server states nothing,
- * e.g. because the error comes from the host.
+ * Reads from an error result whether the same call may succeed later (true) or would fail again (false). Returns
+ * undefined if the result does not say so, e.g. because the host created the error.
  */
-const readRetryable = ({ _meta }: JsonObject): boolean | undefined =>
+export const readRetryable = ({ _meta }: JsonObject): boolean | undefined =>
   ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable;
 
 /**

@@ -6,7 +6,6 @@ import { getVariantId, selectFinding } from './finding.ts';
 import { formatEmptyResult, hasTimeFilter } from './heading.ts';
 import {
   applyTheme,
-  canRetry,
   connectHost,
   connectServer,
   getErrorExplanation,
@@ -15,6 +14,7 @@ import {
   observeDisplay,
   readAdsInResult,
   readBoardContext,
+  readRetryable,
 } from './host.ts';
 import { createPictureLoader } from './pictures.tsx';
 import { askToRetry, updateModelContext } from './selection.tsx';
@@ -84,7 +84,7 @@ async function showResult(toolResult: JsonObject): Promise<void> {
   const context = { ...readBoardContext(toolResult), isDemo: isDemoResult(toolResult) };
   view.updateState({ context, problem: undefined });
   if (toolResult.isError === true) {
-    const canAskToRetry = view.hasCapability('message') && canRetry(toolResult);
+    const canAskToRetry = view.hasCapability('message') && readRetryable(toolResult) !== false;
     const retry = canAskToRetry ? () => void askToRetry(view) : undefined;
     return view.updateState({ statusText: '', problem: { text: getErrorExplanation(toolResult), retry } });
   }

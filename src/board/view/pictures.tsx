@@ -25,13 +25,15 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
   const watchedFrames = new Map<Element, { id: string; showPicture: ShowPicture }>();
   const requestedIds = new Set<string>();
+  /** The number of failed requests for each picture. */
   const failureCounts = new Map<string, number>();
   let queuedIds: string[] = [];
   let activeCallCount = 0;
 
   /**
-   * Allows further requests for missing pictures. A picture is requested again as soon as it becomes visible again. If
-   * it stays visible, it is requested again after a delay, at most `maxRetries` times.
+   * Allows further requests for pictures whose request failed. While a picture stays visible, the loader requests the
+   * picture again after a delay, at most `maxRetries` times. The loader also requests the picture again whenever the user
+   * scrolls back to it.
    */
   const retryLater = (ids: readonly string[]): void => {
     for (const id of ids) {
@@ -60,9 +62,9 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
       queuedIds.push(...nextIds.toReversed());
       retryLater(ids.filter((id) => !loadedPictures.has(id) && !nextIds.includes(id)));
     } catch (error) {
-      // Repeat the call only if the server says that it may succeed later. Any other error may be a refusal of the
-      // host, and the host may ask the user for permission each time.
-      if (error instanceof ToolError && error.isTemporary) retryLater(ids);
+      // Repeat the call only if the server says that the call may succeed later. Any other error may mean that the user
+      // did not allow the call, and the host would ask the user again for each retry.
+      if (error instanceof ToolError && error.isRetryable) retryLater(ids);
       else for (const id of ids) requestedIds.delete(id);
     }
     activeCallCount--;
@@ -74,7 +76,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const id = watchedFrames.get(target)?.id;
         if (!isIntersecting || id === undefined || loadedPictures.has(id) || requestedIds.has(id)) continue;
         requestedIds.add(id);
-        // The last id in the queue is requested first. Retries wait, so that a slow picture does not delay new ones.
+        // The loader takes ids from the end of the queue. Put retries at the start, so that new pictures come first.
         if (failureCounts.has(id)) queuedIds.unshift(id);
         else queuedIds.push(id);
       }
@@ -99,7 +101,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
      * @returns a function that stops watching the element
      */
     watchFrame: (id: string, frame: Element, showPicture: ShowPicture) => {
-      // The picture may have arrived after the frame was drawn without it.
+      // The picture may have arrived between the drawing of the frame and this call.
       const loadedPicture = loadedPictures.get(id);
       if (loadedPicture) showPicture(loadedPicture);
       watchedFrames.set(frame, { id, showPicture });

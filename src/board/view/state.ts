@@ -134,7 +134,7 @@ export const getErrorText = (error: unknown): string => (error instanceof Error 
  */
 export const createProblem = (error: unknown, retry: () => unknown): BoardProblem => ({
   text: getErrorText(error),
-  retry: error instanceof ToolError && !error.canRetry ? undefined : () => void retry(),
+  retry: error instanceof ToolError && error.isRetryable === false ? undefined : () => void retry(),
 });
 
 /**

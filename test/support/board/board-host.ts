@@ -54,7 +54,7 @@ export async function openHostPage(browser: Browser) {
   let currentBoard = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
   /** The tool calls, network requests and console messages of the current board. */
   let [calls, requests, problems]: [BoardCall[], string[], string[]] = [[], [], []];
-  const modifyCurrentResult = (result: Result) => currentBoard.options.modifyResult?.(result) ?? result;
+  const applyModification = ({ modifyResult }: HostOptions, result: Result) => modifyResult?.(result) ?? result;
   await page.route('**/*', (route) => {
     const address = route.request().url();
     if (address === hostUrl) return route.fulfill({ contentType: 'text/html', body: hostPage(currentBoard.html) });
@@ -76,12 +76,11 @@ export async function openHostPage(browser: Browser) {
     // Another board may be shown before this call ends, so use the options of the board that made the call.
     const { client, options } = currentBoard;
     await options.beforeCall?.(call);
-    const result = (await client.callTool(call)) as Result;
-    return options.modifyResult?.(result) ?? result;
+    return applyModification(options, (await client.callTool(call)) as Result);
   });
   await page.exposeFunction('hostResult', () => [
     ['ui/notifications/tool-input', { arguments: currentBoard.options.args ?? {} }],
-    ['ui/notifications/tool-result', modifyCurrentResult(currentBoard.result)],
+    ['ui/notifications/tool-result', applyModification(currentBoard.options, currentBoard.result)],
   ]);
   return {
     /** Calls a tool of a real server and shows its result on the ad board in the browser. */
