@@ -203,7 +203,9 @@ function limitConnections(
       });
     });
     await lastResponseSent;
-    if (socket.destroyed) return;
+    // If the last response has closed the connection, do not serve this request. Node would neither send its response
+    // nor emit `close` for it.
+    if (!socket.writable) return;
     await serveRequest(request, response);
     if (response.closed) return;
     const unreadTimer = setTimeout(() => socket.destroy(), maxResponseReadMs);

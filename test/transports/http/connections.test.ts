@@ -61,6 +61,18 @@ test('an HTTP connection is closed if more than one pipelined request waits on i
   expect(startedPaths).not.toContain('/a');
 });
 
+test('a pipelined request is not served after a response that closes its connection', async () => {
+  const startedPaths: string[] = [];
+  const { open } = await serve(({ url }) => {
+    startedPaths.push(new URL(url).pathname);
+    return new Response('last answer.', { headers: { connection: 'close' } });
+  });
+  const { socket, closed } = open();
+  socket.write(get('/first') + get('/next'));
+  expect(await closed).toMatch(/last answer\.$/);
+  expect(startedPaths).toEqual(['/first']);
+});
+
 test('an HTTP connection is closed if its client does not read the response', async () => {
   let startedRequests = 0;
   const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++startedRequests}${large}` : 'small');
