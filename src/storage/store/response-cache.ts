@@ -154,6 +154,14 @@ export function openStoredResponseCache(
      */
     const isHeldByOtherCall = (heldClaim: StoredClaim) =>
       heldClaim.id !== claimId && !leases.isClosed(heldClaim.id, heldClaim);
+    /** Replaces the claim of a dead process by a mark, so that the request can be sent again. */
+    const markClaimAsLost = (lostClaimId: string) => {
+      const replaceClaim = (doc: StoredCall | undefined) => ({
+        ...(doc?.claim?.id === lostClaimId && { next: { cached: doc.cached, lostClaimId }, ttlMs: claimTtlMs }),
+        result: undefined,
+      });
+      return queue.write(() => documents.update<StoredCall, void>(key, replaceClaim));
+    };
     const grantedClaim: ClaimResult = {
       kind: 'granted',
       cacheResponse,
@@ -169,12 +177,7 @@ export function openStoredResponseCache(
           if (cachedResponse && isNewerThan(cachedResponse, arrivedAfter, now()))
             return { result: { kind: 'cached', cachedResponse } };
           const isAbandoned = otherClaim && leases.isAbandoned(otherClaim, storeTime);
-          if (isAbandoned && !canResendLostCalls)
-            return {
-              next: { cached, lostClaimId: otherClaim.id },
-              ttlMs: claimTtlMs,
-              result: { kind: 'lost', id: otherClaim.id },
-            };
+          if (isAbandoned && !canResendLostCalls) return { result: { kind: 'lost', id: otherClaim.id } };
           if (otherClaim && !isAbandoned) return { result: { kind: 'waits', id: otherClaim.id, version } };
           if (awaitedClaimId !== undefined && lostClaimId === awaitedClaimId)
             return { result: { kind: 'lost', id: lostClaimId } };
@@ -191,8 +194,12 @@ export function openStoredResponseCache(
         }
         if (step.kind === 'granted') return grantedClaim;
         if (step.kind === 'lost') {
-          close();
           await onProcessDied(step.id);
+          // If this call was cancelled, nobody learns that the process has died. Leave the claim of the dead process in
+          // the store for the next call, which would otherwise send the request again without a warning.
+          signal.throwIfAborted();
+          close();
+          void markClaimAsLost(step.id);
           return { kind: 'lost' };
         }
         awaitedClaimId = step.id;

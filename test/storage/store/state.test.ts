@@ -109,8 +109,8 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     onTestFinished(() => replica.close());
     const state = replica.state({ ttlMs, now: Date.now, monotonicNow: Date.now });
     const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
-    const claim = (signal = createSignalWithoutAbort()) =>
-      state.responseCache.claim(createCall('t', signal), adAnswerName, { onProcessDied: async () => {} });
+    const claim = (signal = createSignalWithoutAbort(), onProcessDied = async () => {}) =>
+      state.responseCache.claim(createCall('t', signal), adAnswerName, { onProcessDied });
     const readCachedAnswer = async () => (await state.responseCache.get('t', adAnswerName))?.response.rawBody;
     /** Caches a new response, even if one is already cached. */
     const cacheAnswerOf = async (rawBody: unknown) =>
@@ -312,6 +312,21 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await living.ledger.read('t')).toMatchObject({ reservedCredits: 0, uncertainCredits: 4 });
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
+
+  test.each(['before', 'after'])(
+    'the next call learns that a replica was killed if a call is cancelled %s it finds this out',
+    async (moment) => {
+      const [dead, living] = await startTwoReplicas();
+      await claimCall(dead.responseCache, adAnswerName);
+      living.network.clockOffsetMs = callTimeoutMs + 11_000;
+      const caller = new AbortController();
+      const cancelled = living.claim(caller.signal, async () => caller.abort());
+      if (moment === 'before') caller.abort();
+      await expect(cancelled).rejects.toThrow();
+      expect(await living.claim()).toMatchObject({ kind: 'lost' });
+      expect(await living.claim()).toMatchObject({ kind: 'granted' });
+    },
+  );
 
   test('a call that ends after its deadline counts with the charge that the API reported', async () => {
     const [slow, other] = await startTwoReplicas();
