@@ -1,4 +1,5 @@
 import { AdLibraryError, createInvalidRequestError } from '../../api/errors.ts';
+import { postponeWebAssemblyOptimization } from '../../webassembly-start.ts';
 import { type PooledWorker, WorkerDiedError, WorkerPool, WorkerTimeoutError } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type Cell, countCellChars, getColumnNames, type Row, type TableName } from '../tables.ts';
@@ -83,6 +84,8 @@ export class SqlPool {
   readonly #exportSlots: Semaphore;
 
   constructor({ maxWorkers = 4, limits, graceMs = 400, workerIdleMs = 120_000 }: SqlPoolOptions = {}) {
+    // Each new worker starts SQLite, so set the flags before the first worker.
+    postponeWebAssemblyOptimization();
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };

@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rmdir, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import type { Ad } from '../../api/schemas.ts';
 import { dayMs } from '../../views/durations.ts';
 import { sumNumbers } from '../../views/numbers.ts';
+import { postponeWebAssemblyOptimization } from '../../webassembly-start.ts';
 import type { ExternalRecords } from '../database/records.ts';
 import type { Picture } from '../import/stored-pictures.ts';
 import type { LibraryOptions } from '../service/context.ts';
@@ -30,18 +30,6 @@ import {
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * V8 flags that reduce the time until SQLite, a very large WebAssembly module, answers its first statements. V8 flags
- * apply to the whole process, including its other WebAssembly modules.
- *
- * - `--wasm-tiering-budget` postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's main loop
- * after a few dozen iterations, which takes up to half a second of CPU time in another thread. With this flag, the demo
- * library can answer its first calls before V8 starts to optimize.
- * - `--wasm-lazy-validation` validates each function of the module when it is first called, instead of all functions
- * when the module is loaded.
- */
-const webAssemblyFlags = ['--wasm-tiering-budget=2147483647', '--wasm-lazy-validation'];
-
-/**
  * Opens a library with fictional data, and returns the library and its API key. The key is always the same, and the
  * data is the same for all calls on one day. Changes are lost when the library is closed.
  * @throws Error if there is no writable folder for temporary files
@@ -51,7 +39,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const todayStartMs = options.now() - (options.now() % dayMs);
   const externalRecords = createDemoRecords(advertiserSources, todayStartMs);
   const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
-  for (const flag of webAssemblyFlags) setFlagsFromString(flag);
+  postponeWebAssemblyOptimization();
   const databaseFile = await createTemporaryFile(writeDatabase);
   const random = createDeterministicRandom('opened library');
   // Delete the file as soon as SQLite has opened it, because SQLite no longer needs its name. Windows cannot delete an
