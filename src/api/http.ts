@@ -75,6 +75,7 @@ export function createHttpService(options: ServiceOptions): SendCall {
           unsafeRetryCount++;
           call.progress.mayHaveBeenPerformed = true;
         }
+        call.progress.isSent = false;
         // Use a random delay that doubles (exponential backoff with full jitter), so that calls that failed together do
         // not retry together.
         const waitMs = options.random() * maxFirstDelayMs * 2 ** (attempt - 1);
@@ -133,9 +134,7 @@ async function sendRequest(
     const response = await fetch(url, init);
     return await parseResponse(call, url, response, createKeyMasker(owner.apiKey));
   } catch (error) {
-    const { isSent } = progress;
-    progress.isSent = false;
-    throw refineError(error, { signal, wasSent: isSent });
+    throw refineError(error, { signal, wasSent: progress.isSent });
   }
 }
 

@@ -1,5 +1,8 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { acquireLock, type Lock } from '../../src/lock.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { getExampleArguments, singleCallTools } from '../support/every-tool.ts';
 import {
@@ -13,6 +16,7 @@ import {
   startUpstream,
 } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
@@ -177,6 +181,26 @@ describe('Retries of add_collection_item', () => {
     upstream.respondWith(faults.resets);
     const { text, error } = await hastyServer.call('add_collection_item', saving);
     expect(error?.kind).toBe('timeout');
+    expect(text).not.toContain('Nothing was sent');
+  });
+
+  test('a failed paid call that reaches its deadline while its cost is being stored does not say "Nothing was sent"', async ({
+    upstream,
+    start,
+  }) => {
+    const files = createTemporaryFolder();
+    const server = await start({ files, timeoutMs: 1500, cacheSeconds: 900 });
+    await server.call('get_ad', { adId: deriveUuid('first') });
+    const [keyFile = ''] = readdirSync(join(files, 'keys')).filter((name) => name.endsWith('.log'));
+    let lock: Lock | undefined;
+    upstream.respondWith(async (request, response) => {
+      // The server cannot store the cost of the call while this test holds the lock.
+      lock = await acquireLock(join(files, 'keys', `${keyFile}.lock`));
+      errorResponse(504)(request, response);
+    });
+    const { text, error } = await server.call('get_ad', { adId: deriveUuid('second') });
+    lock?.release();
+    expect(error).toMatchObject({ kind: 'timeout', retryable: false });
     expect(text).not.toContain('Nothing was sent');
   });
 
