@@ -169,7 +169,7 @@ class FolderDatasets implements Datasets {
 
   async close(): Promise<void> {
     if (this.#caller) await this.open(this.#caller).catch(() => {});
-    await Promise.all([this.#keyAccess, this.#accountAccess].map(({ queue }) => queue.retryWrites()));
+    await Promise.all([this.#keyAccess, this.#accountAccess].map(({ queue }) => queue.close()));
     await this.#datasets.close();
   }
 

@@ -106,6 +106,18 @@ test('other users of the computer cannot read files in the data folder, and no f
   expect([await readIds(laterDataset), (await laterDataset.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
+test('closing a data folder waits for the write that releases a slot, so that no lock file stays behind', async () => {
+  const folder = newFolder();
+  const { slots, datasets, dataset } = openIn(folder);
+  await dataset();
+  const release = await slots.acquire('a question', new AbortController().signal);
+  release();
+  await datasets.close();
+  expect((await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.lock'))).toEqual([]);
+  const releaseAgain = await openIn(folder).slots.acquire('a question', AbortSignal.timeout(50));
+  releaseAgain();
+});
+
 test('only one call across all processes can hold the same slot at a time', async () => {
   const folder = newFolder();
   const slots = [1, 2, 3].map(() => openIn(folder).slots);

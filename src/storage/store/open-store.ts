@@ -81,7 +81,7 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
       slots: openSlots(access),
     }),
     close: () => {
-      void queue.retryWrites().finally(() => store.close());
+      void queue.close().finally(() => store.close());
     },
   };
 }

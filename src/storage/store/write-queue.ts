@@ -40,7 +40,10 @@ const scheduleInBackground = (delayMs: number, callback: () => void): void =>
  * `runQueueBefore` also start a retry when the store is used.
  */
 export class WriteQueue {
+  /** The writes that failed and will be retried. */
   readonly #pendingWrites = new Set<QueuedWrite>();
+  /** The first attempts of writes that are in progress. */
+  readonly #runningWrites = new Set<Promise<void>>();
   readonly #maxBytes: number;
   readonly #maxDelayMs: number;
   readonly #runAfter: (delayMs: number, callback: () => void) => void;
@@ -64,7 +67,24 @@ export class WriteQueue {
    * Runs a write now, and retries the write later if the store is unavailable or busy. Never rejects. A write may be
    * retried although it has succeeded, so it must be idempotent.
    */
-  async write(performWrite: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
+  write(performWrite: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
+    const runningWrite = this.#writeOrQueue(performWrite, options).finally(() => {
+      this.#runningWrites.delete(runningWrite);
+    });
+    this.#runningWrites.add(runningWrite);
+    return runningWrite;
+  }
+
+  /**
+   * Waits for the writes in progress, and retries the failed writes once. Call this method before the process ends,
+   * because a write that is cut off may leave a lock behind.
+   */
+  async close(): Promise<void> {
+    await Promise.all(this.#runningWrites);
+    await this.retryWrites();
+  }
+
+  async #writeOrQueue(performWrite: () => Promise<unknown>, options: WriteOptions): Promise<void> {
     const { bytes = smallWriteBytes, onGiveUp = () => {} } = options;
     try {
       await performWrite();
