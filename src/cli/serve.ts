@@ -130,6 +130,11 @@ export async function serveHttp(
     replicaState: sharedState,
     getServiceState: serviceTracker.getServiceState,
   });
+  const closeResources = async (drainMs: number) => {
+    await app.close(drainMs);
+    await signIn?.close();
+    sharedState?.close();
+  };
   // A connection without traffic may be waiting for a slow call, so the idle time limit is 30 seconds longer than a
   // call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
@@ -145,6 +150,10 @@ export async function serveHttp(
     useFastResponses: true,
     getPeerAddress: createGetPeerAddress(trustedProxy),
     onConnectionRefused: (address) => warnOfRefusal(() => ({ address })),
+  }).catch(async (error) => {
+    // Close the connection to the shared store, because it would keep the process alive.
+    await closeResources(0);
+    throw error;
   });
   return {
     ...listener,
@@ -158,9 +167,7 @@ export async function serveHttp(
       app.drain();
       await Promise.race([httpApp.drain(), delay(deadlineMs, undefined, { ref: false })]);
       await listener.close(remainingMs());
-      await app.close(remainingMs());
-      await signIn?.close();
-      sharedState?.close();
+      await closeResources(remainingMs());
     },
   };
 }

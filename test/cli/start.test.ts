@@ -6,6 +6,7 @@ import { answerWhenOpen, startUpstream } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
 import { openConnection, toolCall } from '../support/http.ts';
 import { runCommand, startCommand, startHttpCommand } from '../support/process.ts';
+import { hasRedis, startRedis } from '../support/store-servers.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { initialize, request } from '../transports/stdio/session.ts';
 
@@ -95,6 +96,17 @@ test('a server whose port is in use prints one sentence and exits with code 1', 
     const problem = `ad-library-mcp: port ${port} of 127.0.0.1 is in use: choose another one with --port\n`;
     expect(stderr.endsWith(problem)).toBe(true);
   }
+  await close();
+});
+
+test.skipIf(!hasRedis)('a server with a shared store exits with code 1 if its port is in use', async () => {
+  const redis = await startRedis();
+  onTestFinished(redis.close);
+  const { port, close } = await startHttpCommand(['--base-url', baseUrl]);
+  const env = { AD_LIBRARY_STATE_URL: redis.url, AD_LIBRARY_STATE_SECRET: 'a secret of at least 32 characters' };
+  const { code, stderr } = await runCommand(['http', '--base-url', baseUrl, '--port', String(port)], { env });
+  expect(code).toBe(1);
+  expect(stderr).toContain(`port ${port} of 127.0.0.1 is in use`);
   await close();
 });
 
