@@ -21,6 +21,7 @@ import { determineMaxPageSize } from '../dataset/page-size.ts';
 import { isCallAbandoned } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
+import type { ExportedFile } from '../storage/exports.ts';
 import { reportTtlMs } from '../storage/exports.ts';
 import { formatDay, formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -114,8 +115,13 @@ export const checkWatches = defineTool({
     const { checkedWatches, ended } = await runWatchChecks(selectedWatches, { maxCredits, fresh }, context);
     const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
+    const descriptions = await describeChecks(checkedWatches, context);
+    const file = context.wantsHtml ? await writeMailFile(descriptions, context) : undefined;
+    // Store the checks last. If the mail cannot be written, the user sees no result, so the next check must report the
+    // same changes.
     const note = isCallAbandoned(context.signal) ? undefined : await storeChecks(checkedWatches, context);
-    return buildChecksOutput(checkedWatches, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
+    const callFields = { ...(ended && { stopped: ended }), ...(note && { note }) };
+    return buildChecksOutput(descriptions, file, callFields, context);
   },
 });
 
@@ -271,46 +277,55 @@ async function storeChecks(checkedWatches: readonly CheckedWatch[], context: Too
 
 const maxIdsInAll = 600;
 
-async function buildChecksOutput(
-  checkedWatches: readonly CheckedWatch[],
-  callFields: { note?: string },
-  context: ToolContext,
-) {
+async function describeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext) {
   const lists = checkedWatches.flatMap(({ check }) => {
     const { newIds = [], updatedIds = [], goneIds = [] } = check?.changes ?? {};
     return [newIds, updatedIds, goneIds].filter(({ length }) => length > 0);
   });
   const maxListedIds = Math.max(4, Math.floor(maxIdsInAll / Math.max(1, lists.length)));
-  const views: CheckDescription[] = [];
-  for (const checkedWatch of checkedWatches) views.push(await describeCheck(checkedWatch, maxListedIds, context));
-  const introduction = checkedWatches.length === 0 ? 'There are no watches to check.' : callFields.note;
-  const file = context.wantsHtml ? await writeMailFile(views, context) : undefined;
-  const fixedText = joinLines([introduction, ...views.flatMap(({ lines }) => lines)]);
-  let remainingTokens = context.resultTokens - estimateTokens(fixedText) - 20 * views.length;
-  let remainingNewsCount = views.filter(({ groups }) => groups.length > 0).length;
-  const watchTexts = views.map(({ data: { name }, lines, groups }) => {
+  const descriptions: CheckDescription[] = [];
+  for (const checkedWatch of checkedWatches)
+    descriptions.push(await describeCheck(checkedWatch, maxListedIds, context));
+  return descriptions;
+}
+
+function buildChecksOutput(
+  descriptions: readonly CheckDescription[],
+  file: ExportedFile | undefined,
+  callFields: { note?: string },
+  context: ToolContext,
+) {
+  const introduction = descriptions.length === 0 ? 'There are no watches to check.' : callFields.note;
+  const fixedText = joinLines([introduction, ...descriptions.flatMap(({ lines }) => lines)]);
+  let remainingTokens = context.resultTokens - estimateTokens(fixedText) - 20 * descriptions.length;
+  let remainingNewsCount = descriptions.filter(({ groups }) => groups.length > 0).length;
+  const watchTexts = descriptions.map(({ data: { name }, lines, groups }) => {
     const newsText =
       groups.length > 0 ? formatReportedAds(groups, Math.max(0, remainingTokens / remainingNewsCount--)) : '';
     remainingTokens -= estimateTokens(newsText);
     return joinLines([`${quote(name)}: ${lines.join('\n')}`, newsText]);
   });
   return {
-    data: { watches: views.map(({ data }) => data), ...callFields, ...(file && buildFileAddressFields(file, context)) },
+    data: {
+      watches: descriptions.map(({ data }) => data),
+      ...callFields,
+      ...(file && buildFileAddressFields(file, context)),
+    },
     text: [introduction, ...watchTexts, file && `As a mail: ${formatFileLocation(file, context)}.`]
       .filter(Boolean)
       .join('\n\n'),
   };
 }
 
-async function writeMailFile(views: readonly CheckDescription[], context: ToolContext) {
-  const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
+async function writeMailFile(descriptions: readonly CheckDescription[], context: ToolContext) {
+  const ads = descriptions.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
   const pictures = await loadThumbnails(
     ads.map(({ card, picture }) => ({ adId: card.id, picture })),
     context,
   );
   for (const [index, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[index] };
   const { renderMail } = await import('../watches/mail.tsx');
-  const watches = views.map(({ data: { name }, lines, groups }) => ({ name, sentences: lines, groups }));
+  const watches = descriptions.map(({ data: { name }, lines, groups }) => ({ name, sentences: lines, groups }));
   const { now: checkedAt, isDemo, serverVersion } = context;
   return context.getExports().create({
     name: `check-${formatDay(checkedAt)}.html`,

@@ -1,5 +1,6 @@
 import { withDeadline } from '../api/abort.ts';
 import { storePerceptualHashes } from '../dataset/picture-groups.ts';
+import { isCallAbandoned } from '../dataset/stops.ts';
 import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -13,7 +14,11 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
   // 400 pixels look sharp on high-density screens. With more than 60 pictures, use only 280 pixels, so that all
   // pictures fit in the file.
   const sideLengthPx = ads.length > 60 ? 280 : 400;
-  const { signal, deadline, clock } = context;
+  const { deadline, clock } = context;
+  // A call that has reached its deadline still returns the data that it has read. Its pictures are then late, which must
+  // not end the call.
+  const isLate = context.signal.aborted && !isCallAbandoned(context.signal);
+  const signal = isLate ? new AbortController().signal : context.signal;
   const pictures = await context.loadPictures();
   const thumbnails = await withDeadline({ signals: [signal], timeoutMs: (deadline - clock()) / 2 }, (timeUpSignal) =>
     Promise.all(

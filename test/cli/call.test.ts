@@ -8,8 +8,10 @@ import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
-import { errorResponse, startUpstream } from '../support/faulty-upstream.ts';
+import { waitUntil } from '../support/deadline.ts';
+import { delays, errorResponse, startUpstream } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
+import { startPictureHost } from '../support/picture-host.ts';
 import { runCommand, startCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
@@ -244,6 +246,48 @@ describe('The call command while a tool runs', () => {
       expect((await runCommand(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
     },
   );
+
+  test('check_watches --html reports the changes of one watch although another watch waits until the deadline', async () => {
+    const { service, call } = await startService(3);
+    const folder = createPath();
+    const files = ['--files', folder, '--cache-seconds', '0'];
+    const isSlow = ({ filters }: { filters: object }) => 'query' in filters;
+    for (const watch of [
+      { name: 'Quick', filters: {} },
+      { name: 'Slow', filters: { query: 'tea' } },
+    ])
+      await call(['watch_ads', JSON.stringify({ ...watch, maxCredits: 20 }), ...files]);
+    const check = ['check_watches', '{"maxCredits": 20}', ...files];
+    await call(check);
+    service.overrideResponse = (search) => (isSlow(search) ? delays.hangs : undefined);
+    const media = [{ type: 'IMAGE', url: 'http://127.0.0.1:9/picture.jpeg', nr: 0 }];
+    service.ads = [createAd(500, { headline: 'A new offer', media }), ...service.ads];
+    const { code, stdout } = await call([...check, '--html', '--exit-code', '--timeout-ms', '1500']);
+    expect(stdout).toContain('A new offer');
+    expect(code).toBe(3);
+  });
+
+  test('the next check reports the same changes if a check is killed while it loads pictures for its mail', async () => {
+    const { service, call, start } = await startService(3);
+    const folder = createPath();
+    const host = await startPictureHost();
+    onTestFinished(host.close);
+    const hosts = ['--media-hosts', `${host.host.host}:${host.host.port}`];
+    const files = ['--files', folder, '--cache-seconds', '0', ...hosts];
+    await call(['watch_ads', '{"name": "Offers", "filters": {}, "maxCredits": 20}', ...files]);
+    const check = ['check_watches', '{"maxCredits": 20}', ...files];
+    await call(check);
+    const media = [{ type: 'IMAGE', url: host.serve(() => {}), nr: 0 }];
+    service.ads = [createAd(500, { headline: 'A new offer', media }), ...service.ads];
+    const killed = start([...check, '--html']);
+    await waitUntil(() => host.requests.length > 0);
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    expect(await call([...check, '--exit-code'])).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining('A new offer'),
+    });
+  });
 
   test('the call command with --exit-code exits with 3 if check_watches finds new ads and with 0 if it finds none', async () => {
     const { service, call } = await startService(3);
