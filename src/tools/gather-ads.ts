@@ -87,7 +87,6 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     );
     const next =
       formatDatasetLimitNote(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
-    if (!context.isEstimate) await gatherResult.markResultReturned();
     const remainingPrice = await estimateRemainingAds(removeDuplicateParts(question), contents, false, context);
     const missingAdsText = await describeMissingAds(
       gathering,
@@ -95,6 +94,9 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       stopInfo.deadEndReason ? undefined : remainingPrice,
       context,
     );
+    // Do this last. If the call is cancelled before it returns, the next call with `fresh` then continues this gathering
+    // instead of paying for all pages again.
+    if (!context.isEstimate) await gatherResult.markResultReturned();
     return {
       ...output,
       ...(missingAdsText && { incomplete: missingAdsText }),
