@@ -56,6 +56,9 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
   const store = new GuardedStore(driver, log, now);
   const documents = new Documents({ store, encryption });
   const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callTimeoutMs + leaseMarginMs });
+  // A tool call keeps its slot until its last request has ended. A request that is sent just before the tool call reaches
+  // its time limit may take as long again.
+  const slotLeases = new Leases({ hasEnded: (_, ageMs) => ageMs > 2 * callTimeoutMs + leaseMarginMs });
   const buildKey: StoreAccess['buildKey'] = (tenantId, kind, ...parts) => {
     const tag = encryption.hashName('tenant', baseUrl, tenantId);
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [encryption.hashName(kind, ...parts)] : [])].join(
@@ -78,7 +81,7 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
       useOnce: openSingleUse(access),
       datasets: new StoreDatasets(access) as Datasets,
       exports: openStoredExports(access, options.now),
-      slots: openSlots(access),
+      slots: openSlots({ ...access, leases: slotLeases }),
     }),
     close: () => {
       void queue.close().finally(() => store.close());

@@ -296,21 +296,27 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   test('the credit reservations of a replica that was killed stay until the deadline of its call', async () => {
     const [dead, living] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, creditsIfLost: 4 };
-    await dead.slots.acquire('a question', createSignalWithoutAbort());
     await claimCall(dead.responseCache, adAnswerName);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
 
     living.network.clockOffsetMs = callTimeoutMs;
-    const isTaken = living.slots.acquire('a question', AbortSignal.timeout(50));
-    await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
     await expect(living.claim(AbortSignal.timeout(50))).rejects.toThrow();
     expect(await living.ledger.read('t')).toMatchObject({ reservedCredits: 10, uncertainCredits: 0 });
 
     living.network.clockOffsetMs = callTimeoutMs + 11_000;
-    (await living.slots.acquire('a question', createSignalWithoutAbort()))();
     expect(await living.claim()).toMatchObject({ kind: 'lost' });
     expect(await living.ledger.read('t')).toMatchObject({ reservedCredits: 0, uncertainCredits: 4 });
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
+  });
+
+  test('the slot of a killed replica stays taken until its last request must have ended', async () => {
+    const [dead, living] = await startTwoReplicas();
+    await dead.slots.acquire('a question', createSignalWithoutAbort());
+    living.network.clockOffsetMs = 2 * callTimeoutMs;
+    const isTaken = living.slots.acquire('a question', AbortSignal.timeout(50));
+    await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    living.network.clockOffsetMs = 2 * callTimeoutMs + 11_000;
+    (await living.slots.acquire('a question', createSignalWithoutAbort()))();
   });
 
   test.each(['before', 'after'])(
