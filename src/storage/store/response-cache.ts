@@ -77,6 +77,11 @@ export function openStoredResponseCache(
    */
   const unmarkedGroups = new Set<string>();
   /**
+   * Claims of dead processes that a caller has been told about, and that could not yet be replaced in the store. Further
+   * calls do not report these claims again.
+   */
+  const reportedClaimIds = new Set<string>();
+  /**
    * Returns the cached response of a document, or undefined if there is no response or if it has expired.
    * @param storeTime the current time of the store
    */
@@ -154,13 +159,16 @@ export function openStoredResponseCache(
      */
     const isHeldByOtherCall = (heldClaim: StoredClaim) =>
       heldClaim.id !== claimId && !leases.isClosed(heldClaim.id, heldClaim);
-    /** Replaces the claim of a dead process by a mark, so that the request can be sent again. */
+    /** Replaces the claim of a dead process with `lostClaimId`, so that the next call can send the request again. */
     const markClaimAsLost = (lostClaimId: string) => {
       const replaceClaim = (doc: StoredCall | undefined) => ({
         ...(doc?.claim?.id === lostClaimId && { next: { cached: doc.cached, lostClaimId }, ttlMs: claimTtlMs }),
         result: undefined,
       });
-      return queue.write(() => documents.update<StoredCall, void>(key, replaceClaim));
+      return queue.write(async () => {
+        await documents.update<StoredCall, void>(key, replaceClaim);
+        reportedClaimIds.delete(lostClaimId);
+      });
     };
     const grantedClaim: ClaimResult = {
       kind: 'granted',
@@ -177,7 +185,8 @@ export function openStoredResponseCache(
           if (cachedResponse && isNewerThan(cachedResponse, arrivedAfter, now()))
             return { result: { kind: 'cached', cachedResponse } };
           const isAbandoned = otherClaim && leases.isAbandoned(otherClaim, storeTime);
-          if (isAbandoned && !canResendLostCalls) return { result: { kind: 'lost', id: otherClaim.id } };
+          if (isAbandoned && !canResendLostCalls && !reportedClaimIds.has(otherClaim.id))
+            return { result: { kind: 'lost', id: otherClaim.id } };
           if (otherClaim && !isAbandoned) return { result: { kind: 'waits', id: otherClaim.id, version } };
           if (awaitedClaimId !== undefined && lostClaimId === awaitedClaimId)
             return { result: { kind: 'lost', id: lostClaimId } };
@@ -199,6 +208,7 @@ export function openStoredResponseCache(
           // the store for the next call, which would otherwise send the request again without a warning.
           signal.throwIfAborted();
           close();
+          reportedClaimIds.add(step.id);
           void markClaimAsLost(step.id);
           return { kind: 'lost' };
         }

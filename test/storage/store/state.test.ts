@@ -37,7 +37,14 @@ const largeBytes = 10_000;
 
 /** Simulates the network between a replica and its store, with several kinds of faults. */
 class StoreNetwork {
-  state: 'fine' | 'away' | 'answers are lost' | 'refused' | 'large items are refused' | 'large items hang' = 'fine';
+  state:
+    | 'fine'
+    | 'away'
+    | 'answers are lost'
+    | 'refused'
+    | 'documents are refused'
+    | 'large items are refused'
+    | 'large items hang' = 'fine';
   isNearlyFull = false;
   /** How far the store's clock appears to be ahead, in milliseconds. */
   clockOffsetMs = 0;
@@ -65,6 +72,7 @@ class StoreNetwork {
           connect: () => pass(async () => store.connect()),
           readDocument: (...args) => timed(() => store.readDocument(...args)),
           swapDocument: async (...args) => {
+            if (this.state === 'documents are refused') throw new Error(this.state);
             const swapped = await timed(() => store.swapDocument(...args));
             if (swapped.isDone) this.ttlMs.push(args[2].ttlMs);
             return swapped;
@@ -309,18 +317,18 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
-  test('the slot of a killed replica stays taken until its last request must have ended', async () => {
+  test('the slot of a killed replica stays taken until the time limit of its last possible request has passed', async () => {
     const [dead, living] = await startTwoReplicas();
     await dead.slots.acquire('a question', createSignalWithoutAbort());
     living.network.clockOffsetMs = 2 * callTimeoutMs;
-    const isTaken = living.slots.acquire('a question', AbortSignal.timeout(50));
-    await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    const refusedSlot = living.slots.acquire('a question', AbortSignal.timeout(50));
+    await expect(refusedSlot).rejects.toMatchObject({ failure: { kind: 'busy' } });
     living.network.clockOffsetMs = 2 * callTimeoutMs + 11_000;
     (await living.slots.acquire('a question', createSignalWithoutAbort()))();
   });
 
   test.each(['before', 'after'])(
-    'the next call learns that a replica was killed if a call is cancelled %s it finds this out',
+    'a killed replica is reported to the next call if a call is cancelled %s it detects the killed replica',
     async (moment) => {
       const [dead, living] = await startTwoReplicas();
       await claimCall(dead.responseCache, adAnswerName);
@@ -333,6 +341,16 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await living.claim()).toMatchObject({ kind: 'granted' });
     },
   );
+
+  test('a killed replica is reported to only one call while the store refuses changes of documents', async () => {
+    const [dead, living] = await startTwoReplicas();
+    await claimCall(dead.responseCache, adAnswerName);
+    living.network.clockOffsetMs = callTimeoutMs + 11_000;
+    await living.during('documents are refused', async () => {
+      expect(await living.claim()).toMatchObject({ kind: 'lost' });
+      expect(await living.claim()).toMatchObject({ kind: 'granted' });
+    });
+  });
 
   test('a call that ends after its deadline counts with the charge that the API reported', async () => {
     const [slow, other] = await startTwoReplicas();
