@@ -290,7 +290,7 @@ async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall):
     operation: request.operation.name,
     credits: isExactPrice(bounds) ? bounds.atMost : `${bounds.atLeast} or more`,
   };
-  log.warn('a paid call was lost: the server closed before its answer arrived', fields);
+  log.warn('the server closed before the cost of a paid call was stored', fields);
 }
 
 const userAgent = `ad-library-mcp/${version}`;

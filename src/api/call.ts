@@ -61,7 +61,7 @@ export interface CreditLimit {
 export interface CallProgress {
   /**
    * True once the request has left this process. From then on, the service may perform the request and charge for it.
-   * Stays true after a failure, unless the request will be sent again.
+   * Stays true after a failure. Becomes false again before the delay of a retry.
    */
   isSent: boolean;
   /** True if an earlier attempt of this call seemed to fail, but the service may have performed it. */

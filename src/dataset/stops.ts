@@ -37,7 +37,8 @@ export interface StopSignals {
   isDraining(): boolean;
 }
 
-const isPastDeadline = ({ reason }: AbortSignal): boolean =>
+/** Returns true if a signal has aborted because its tool call has reached its deadline. */
+export const isPastDeadline = ({ reason }: AbortSignal): boolean =>
   reason instanceof DOMException && reason.name === 'TimeoutError';
 
 /**

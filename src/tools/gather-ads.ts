@@ -94,8 +94,8 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       stopInfo.deadEndReason ? undefined : remainingPrice,
       context,
     );
-    // Do this last. If the call is cancelled before it returns, the next call with `fresh` then continues this gathering
-    // instead of paying for all pages again.
+    // Mark the result last. If the call is cancelled before this line, the next call with `fresh` continues this
+    // gathering instead of paying for all pages again.
     if (!context.isEstimate) await gatherResult.markResultReturned();
     return {
       ...output,

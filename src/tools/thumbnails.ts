@@ -1,12 +1,13 @@
 import { withDeadline } from '../api/abort.ts';
 import { storePerceptualHashes } from '../dataset/picture-groups.ts';
-import { isCallAbandoned } from '../dataset/stops.ts';
+import { isPastDeadline } from '../dataset/stops.ts';
 import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
  * Loads the pictures of ads as data URLs. For a missing picture, returns the reason. Stops after half of the remaining
- * time, so that a slow picture does not use up the time of the call.
+ * time, so that a slow picture does not use up the time of the call. After the deadline, only cached pictures are
+ * returned, and all others are reported as late.
  */
 export async function loadThumbnails(ads: readonly { adId: string; picture: AdPicture }[], context: ToolContext) {
   const missingPictures = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));
@@ -15,12 +16,12 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
   // pictures fit in the file.
   const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { deadline, clock } = context;
-  // A call that has reached its deadline still returns the data that it has read. Its pictures are then late, which must
-  // not end the call.
-  const isLate = context.signal.aborted && !isCallAbandoned(context.signal);
-  const signal = isLate ? new AbortController().signal : context.signal;
   const pictures = await context.loadPictures();
-  const thumbnails = await withDeadline({ signals: [signal], timeoutMs: (deadline - clock()) / 2 }, (timeUpSignal) =>
+  // A call that has reached its deadline still returns the ads that it has read. Ignore its aborted signal here, so that
+  // the missing pictures are reported as late and do not end the call.
+  const { signal } = isPastDeadline(context.signal) ? new AbortController() : context;
+  const timeoutMs = Math.max(1, (deadline - clock()) / 2);
+  const thumbnails = await withDeadline({ signals: [signal], timeoutMs }, (timeUpSignal) =>
     Promise.all(
       ads.map(async ({ adId, picture }) => ({
         adId,

@@ -239,7 +239,7 @@ test('the log shows the price of a paid call that the server aborts at shutdown'
   const abortedCall = server.call('get_ad', { ...opening, fresh: true });
   await upstream.waitForRequests(2);
   await server.stopApp();
-  const line = server.logLines.find((logged) => logged.includes('a paid call was lost'));
+  const line = server.logLines.find((logged) => logged.includes('before the cost of a paid call was stored'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
   expect((await abortedCall).text).toContain('The call was cancelled.');

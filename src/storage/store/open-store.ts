@@ -24,8 +24,8 @@ const startTimeoutMs = 1000;
  */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
 /**
- * How long a lease (a reservation for one call) stays valid after the call's time limit, in milliseconds. During this
- * time, the process records the result of the call.
+ * How long a lease (a reservation for one call) stays valid after the last moment at which its call can end, in
+ * milliseconds. During this time, the process records the result of the call.
  */
 const leaseMarginMs = 10_000;
 
@@ -49,15 +49,15 @@ export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /**
  * Opens the state that replicas share. If a replica dies, its leases (reservations for calls) end soon after the time
- * limit of the calls.
+ * limit of the calls. Its slots (locks of searches) end one time limit later.
  */
 export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });
   const store = new GuardedStore(driver, log, now);
   const documents = new Documents({ store, encryption });
   const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callTimeoutMs + leaseMarginMs });
-  // A tool call keeps its slot until its last request has ended. A request that is sent just before the tool call reaches
-  // its time limit may take as long again.
+  // A tool call may send its last request just before its time limit, and this request has the same time limit of its
+  // own. The tool call keeps its slot until the request has ended, i.e. for up to twice the time limit.
   const slotLeases = new Leases({ hasEnded: (_, ageMs) => ageMs > 2 * callTimeoutMs + leaseMarginMs });
   const buildKey: StoreAccess['buildKey'] = (tenantId, kind, ...parts) => {
     const tag = encryption.hashName('tenant', baseUrl, tenantId);

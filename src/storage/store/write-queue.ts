@@ -42,7 +42,7 @@ const scheduleInBackground = (delayMs: number, callback: () => void): void =>
 export class WriteQueue {
   /** The writes that failed and will be retried. */
   readonly #pendingWrites = new Set<QueuedWrite>();
-  /** The first attempts of writes that are in progress. */
+  /** The writes whose first attempt is in progress. */
   readonly #runningWrites = new Set<Promise<void>>();
   readonly #maxBytes: number;
   readonly #maxDelayMs: number;
@@ -76,11 +76,11 @@ export class WriteQueue {
   }
 
   /**
-   * Waits for the writes in progress, and retries the failed writes once. Call this method before the process ends,
-   * because a write that is cut off may leave a lock behind.
+   * Waits for the writes in progress, and retries the failed writes once. Call this method before the process ends. A
+   * process that ends during a write may leave the lock file of its data folder behind.
    */
   async close(): Promise<void> {
-    await Promise.all(this.#runningWrites);
+    while (this.#runningWrites.size > 0) await Promise.all(this.#runningWrites);
     await this.retryWrites();
   }
 

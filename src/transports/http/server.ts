@@ -203,8 +203,8 @@ function limitConnections(
       });
     });
     await lastResponseSent;
-    // If the last response has closed the connection, do not serve this request. Node would neither send its response
-    // nor emit `close` for it.
+    // If the previous response has closed the connection, do not serve this request. Node would neither send its
+    // response nor emit `close` for that response.
     if (!socket.writable) return;
     await serveRequest(request, response);
     if (response.closed) return;
