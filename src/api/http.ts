@@ -75,6 +75,7 @@ export function createHttpService(options: ServiceOptions): SendCall {
           unsafeRetryCount++;
           call.progress.mayHaveBeenPerformed = true;
         }
+        // The next attempt has not been sent yet.
         call.progress.isSent = false;
         // Use a random delay that doubles (exponential backoff with full jitter), so that calls that failed together do
         // not retry together.

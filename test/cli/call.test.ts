@@ -247,7 +247,7 @@ describe('The call command while a tool runs', () => {
     },
   );
 
-  test('check_watches --html reports the changes of one watch although another watch waits until the deadline', async () => {
+  test('check_watches --html reports the changes of one watch even if the search of another watch lasts until the deadline', async () => {
     const { service, call } = await startService(3);
     const folder = createPath();
     const files = ['--files', folder, '--cache-seconds', '0'];
@@ -267,7 +267,7 @@ describe('The call command while a tool runs', () => {
     expect(code).toBe(3);
   });
 
-  test('the next check reports the same changes if a check is killed while it loads pictures for its mail', async () => {
+  test('check_watches reports the same changes again if its process was killed while it loaded pictures for the mail', async () => {
     const { service, call, start } = await startService(3);
     const folder = createPath();
     const host = await startPictureHost();

@@ -106,7 +106,7 @@ test('other users of the computer cannot read files in the data folder, and no f
   expect([await readIds(laterDataset), (await laterDataset.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
-test('closing a data folder waits for the write that releases a slot, so that no lock file stays behind', async () => {
+test('a data folder finishes the write that releases a slot before it closes, so that no lock file stays behind', async () => {
   const folder = newFolder();
   const { slots, datasets, dataset } = openIn(folder);
   await dataset();

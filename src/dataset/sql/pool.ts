@@ -84,7 +84,7 @@ export class SqlPool {
   readonly #exportSlots: Semaphore;
 
   constructor({ maxWorkers = 4, limits, graceMs = 400, workerIdleMs = 120_000 }: SqlPoolOptions = {}) {
-    // Each new worker starts SQLite, so set the flags before the first worker.
+    // Each worker loads SQLite, so change the settings of V8 before the first worker starts.
     postponeWebAssemblyOptimization();
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;

@@ -77,8 +77,8 @@ export function openStoredResponseCache(
    */
   const unmarkedGroups = new Set<string>();
   /**
-   * Claims of dead processes that a caller has been told about, and that could not yet be replaced in the store. Further
-   * calls do not report these claims again.
+   * The ids of claims of dead processes that `claim` has reported to a caller as `lost`, and that are still in the store.
+   * Further calls ignore these claims.
    */
   const reportedClaimIds = new Set<string>();
   /**
@@ -155,10 +155,10 @@ export function openStoredResponseCache(
     };
     /**
      * Returns true if another call holds the claim, i.e. the right to send the request. A claim that this process has
-     * ended does not count, although the store may still contain it.
+     * ended or has reported as lost does not count, although the store may still contain it.
      */
     const isHeldByOtherCall = (heldClaim: StoredClaim) =>
-      heldClaim.id !== claimId && !leases.isClosed(heldClaim.id, heldClaim);
+      heldClaim.id !== claimId && !leases.isClosed(heldClaim.id, heldClaim) && !reportedClaimIds.has(heldClaim.id);
     /** Replaces the claim of a dead process with `lostClaimId`, so that the next call can send the request again. */
     const markClaimAsLost = (lostClaimId: string) => {
       const replaceClaim = (doc: StoredCall | undefined) => ({
@@ -185,8 +185,7 @@ export function openStoredResponseCache(
           if (cachedResponse && isNewerThan(cachedResponse, arrivedAfter, now()))
             return { result: { kind: 'cached', cachedResponse } };
           const isAbandoned = otherClaim && leases.isAbandoned(otherClaim, storeTime);
-          if (isAbandoned && !canResendLostCalls && !reportedClaimIds.has(otherClaim.id))
-            return { result: { kind: 'lost', id: otherClaim.id } };
+          if (isAbandoned && !canResendLostCalls) return { result: { kind: 'lost', id: otherClaim.id } };
           if (otherClaim && !isAbandoned) return { result: { kind: 'waits', id: otherClaim.id, version } };
           if (awaitedClaimId !== undefined && lostClaimId === awaitedClaimId)
             return { result: { kind: 'lost', id: lostClaimId } };
@@ -204,8 +203,8 @@ export function openStoredResponseCache(
         if (step.kind === 'granted') return grantedClaim;
         if (step.kind === 'lost') {
           await onProcessDied(step.id);
-          // If this call was cancelled, nobody learns that the process has died. Leave the claim of the dead process in
-          // the store for the next call, which would otherwise send the request again without a warning.
+          // If this call was cancelled, its caller does not get the result `lost`. Then leave the claim in the store, so
+          // that the next call gets this result. Without the claim, the next call would send the request again.
           signal.throwIfAborted();
           close();
           reportedClaimIds.add(step.id);
