@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { basename } from 'node:path';
+import { locatePackagedFile } from '../packaged-files.ts';
 
 /** A decoded picture. Pixels are stored row by row from the top left, four bytes each: red, green, blue and alpha. */
 export interface Raster {
@@ -19,17 +18,6 @@ export const packagedFiles = {
   pngDecoder: '@jsquash/png/codec/pkg/squoosh_png_bg.wasm',
   webpDecoder: '@jsquash/webp/codec/dec/webp_dec.wasm',
 } as const;
-
-/**
- * Returns the location of a file in an npm package. A server that runs from its TypeScript sources uses the file in
- * `node_modules`. A bundled server uses the copy next to the bundle.
- */
-export function locatePackagedFile(packagePath: string): string | URL {
-  const runsFromSources = import.meta.url.endsWith('.ts');
-  return runsFromSources
-    ? createRequire(import.meta.url).resolve(packagePath)
-    : new URL(basename(packagePath), import.meta.url);
-}
 
 type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import createBidi from 'bidi-js';
 import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
+import { locatePackagedFile } from '../packaged-files.ts';
 import { buildPath, type Canvas, type Color, type Point } from './canvas.ts';
-import { locatePackagedFile } from './codecs.ts';
 
 interface FontStyle {
   /** Font size in pixels. */

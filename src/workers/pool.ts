@@ -10,8 +10,8 @@ interface PoolOptions {
    */
   maxWaitingCalls?: number;
   worker: WorkerSource;
-  /** The `workerData` of each new worker thread. `PooledWorker` adds the property `stop` to this object. */
-  workerData?: object;
+  /** Creates the `workerData` of a new worker thread. `PooledWorker` adds the property `stop` to this object. */
+  createWorkerData?: () => object;
   /**
    * The maximum number of workers that compute at the same time. Workers that `reserveWorker` has reserved do not
    * count. One tenant (API key) uses at most one worker.
@@ -79,9 +79,10 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 
   /** Starts a new worker. If the pool already has `maxWorkers` workers, terminates idle workers first. */
   startWorker(loadedData: Data): PooledWorker<Request, Reply, Data> {
+    const { worker: workerSource, createWorkerData } = this.#options;
+    const workerData = createWorkerData?.();
     for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
-    const { worker: workerSource, workerData } = this.#options;
     const worker = new PooledWorker<Request, Reply, Data>(loadedData, { source: workerSource, workerData }, () => {
       this.#removeFromIdle(worker);
       this.#workers.delete(worker);

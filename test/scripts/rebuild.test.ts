@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -17,7 +18,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
-import { listLatestBuild } from '../../scripts/bundle.ts';
+import { findLatestBuildFolder, listLatestBuild } from '../../scripts/bundle.ts';
 import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 
@@ -42,6 +43,19 @@ const describeEntries = () =>
 const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: clone });
 const build = () => node('--import', 'tsx', 'scripts/build.ts');
 const readVersion = async () => (await node(main, '--version')).stdout.trim();
+
+test('query_ads works again as soon as the server can read the file of SQLite', async () => {
+  const sqliteFile = join(clone, findLatestBuildFolder(), 'sqlite3.wasm');
+  const client = await connectCommand('v1', { command: process.execPath, args: [main, '--demo'] });
+  await client.call('search_ads');
+  const countAds = { sql: 'SELECT count(*) FROM ads' };
+  renameSync(sqliteFile, `${sqliteFile}.moved`);
+  expect((await client.call('query_ads', countAds)).isError).toBe(true);
+  renameSync(`${sqliteFile}.moved`, sqliteFile);
+  const { data, text } = await client.call('query_ads', countAds);
+  expect(data.rows, text).toEqual([[expect.any(Number)]]);
+  await client.close();
+});
 
 test('a running server keeps working while the dist folder is rebuilt', {
   timeout: 300_000,

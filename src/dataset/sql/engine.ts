@@ -35,6 +35,24 @@ type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   wasm: Sqlite3Static['wasm'];
 };
 
+/** The options of the SQLite module, which the type definitions of its package omit. */
+interface SqliteOptions {
+  /** Called by the module to create an instance of its code. Passes the instance to `onInstantiated`. */
+  instantiateWasm(
+    imports: object,
+    onInstantiated: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+  ): object;
+}
+
+/** Creates an instance of SQLite with empty memory. */
+const instantiateSqlite = (compiledSqlite: WebAssembly.Module): Promise<Sqlite> =>
+  (openSqlite as unknown as (options: SqliteOptions) => Promise<Sqlite>)({
+    instantiateWasm: (imports, onInstantiated) => {
+      onInstantiated(new WebAssembly.Instance(compiledSqlite, imports), compiledSqlite);
+      return {};
+    },
+  });
+
 /**
  * The number of steps of the SQLite virtual machine after which SQLite checks whether the statement must stop. More
  * frequent checks would slow statements down.
@@ -70,9 +88,12 @@ export class SqlEngine {
     this.#limits = limits;
   }
 
-  /** Creates a database with empty tables and limited memory. */
-  static async createEngine(limits: StatementLimits): Promise<SqlEngine> {
-    const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
+  /**
+   * Creates a database with empty tables and limited memory.
+   * @param compiledSqlite the compiled code of SQLite; each database has its own memory
+   */
+  static async createEngine(compiledSqlite: WebAssembly.Module, limits: StatementLimits): Promise<SqlEngine> {
+    const engine = new SqlEngine(await instantiateSqlite(compiledSqlite), limits);
     engine.#runSql(`PRAGMA hard_heap_limit = ${limits.maxTableBytes}`);
     engine.#runSql('PRAGMA journal_mode = OFF');
     for (const name of tableNames) engine.#runSql(buildCreateTableSql(name));

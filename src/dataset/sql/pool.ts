@@ -1,8 +1,8 @@
 import { AdLibraryError, createInvalidRequestError } from '../../api/errors.ts';
-import { postponeWebAssemblyOptimization } from '../../webassembly-start.ts';
 import { type PooledWorker, WorkerDiedError, WorkerPool, WorkerTimeoutError } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type Cell, countCellChars, getColumnNames, type Row, type TableName } from '../tables.ts';
+import { compileSqlite } from './compiled-sqlite.ts';
 import {
   createSqlProblemError,
   type ExportBatch,
@@ -84,14 +84,11 @@ export class SqlPool {
   readonly #exportSlots: Semaphore;
 
   constructor({ maxWorkers = 4, limits, graceMs = 400, workerIdleMs = 120_000 }: SqlPoolOptions = {}) {
-    // Each worker loads SQLite, so change the settings of V8 before the first worker starts.
-    postponeWebAssemblyOptimization();
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
-    const workerData = { limits: this.#limits };
     this.#workerPool = new WorkerPool({
       worker: workerModule,
-      workerData,
+      createWorkerData: () => ({ limits: this.#limits, compiledSqlite: compileSqlite() }),
       maxWorkers,
       workName: 'statements',
       idleMs: workerIdleMs,

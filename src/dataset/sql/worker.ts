@@ -16,7 +16,11 @@ import {
  * current statement. A worker contains the tables of one tenant (API key). When these tables are outdated, the pool
  * empties the worker or terminates it.
  */
-const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
+const { compiledSqlite, limits, stop } = workerData as {
+  compiledSqlite: WebAssembly.Module;
+  limits: StatementLimits;
+  stop: SharedArrayBuffer;
+};
 const stopFlag = new Int32Array(stop);
 const rowsPerBatch = 500;
 const charsPerBatch = 500_000;
@@ -30,12 +34,12 @@ const findInterruption = () => {
 };
 
 lowerThreadPriority();
-let engine = await SqlEngine.createEngine(limits);
+let engine = await SqlEngine.createEngine(compiledSqlite, limits);
 
 const workerMethods = {
   /** Replaces all tables by empty tables, which is ten times as fast as starting a new worker. */
   async emptyTables(): Promise<void> {
-    engine = await SqlEngine.createEngine(limits);
+    engine = await SqlEngine.createEngine(compiledSqlite, limits);
   },
   loadRows(batch: LoadedRows): void {
     for (const [table, rows] of batch) engine.insertRows(table, rows);
