@@ -158,7 +158,7 @@ async function growsTooFast(run: Run, text: HostileText): Promise<boolean> {
 }
 
 /** Measures a run with each group of texts and prints its name if it is too slow. Logs the name first, in case it hangs. */
-async function time(name: string, run: Run, groups: readonly TextGroup[], ms = 2): Promise<void> {
+async function time(name: string, run: Run, groups: readonly TextGroup[], ms = 1): Promise<void> {
   writeSync(2, `${name}\n`);
   for (const { size, createText } of groups) {
     const samples: number[] = [];
