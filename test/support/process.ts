@@ -11,8 +11,8 @@ const mainFile = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 export const importFlag = (script: string) => `--import=data:text/javascript,${encodeURIComponent(script)}`;
 
 /**
- * Flags that disable the optimizing WebAssembly compiler in tests, because a short process would spend half of its time
- * compiling. Benchmarks keep the compiler.
+ * Flags that disable the optimizing WebAssembly compiler in tests, because a short process gains less from optimized
+ * code than the compiler costs. Benchmarks keep the compiler.
  */
 export const baselineCompilerFlags = process.env.VITEST
   ? [importFlag("import('node:v8').then((v8) => v8.setFlagsFromString('--liftoff-only'))")]

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { acquireLock } from '../../lock.ts';
+import { postponeWebAssemblyOptimization } from '../../webassembly-start.ts';
 import { listMeasureColumns, recordTypes, textColumns } from '../search/searchable-records.ts';
 import { ApiError } from '../service/request.ts';
 
@@ -114,6 +115,7 @@ export async function openDatabase(
   path: string,
   { checkLock = () => {}, isTemporary = false, dateOrigin = 0 }: DatabaseOptions = {},
 ) {
+  postponeWebAssemblyOptimization();
   // Load SQLite only now, because most processes never open a library.
   const { default: sqlite } = (await import('node-sqlite3-wasm')) as unknown as { default: SqliteModule };
   const connection = new sqlite.Database(path);

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Ad } from '../../api/schemas.ts';
 import { dayMs } from '../../views/durations.ts';
 import { sumNumbers } from '../../views/numbers.ts';
-import { postponeWebAssemblyOptimization } from '../../webassembly-start.ts';
 import type { ExternalRecords } from '../database/records.ts';
 import type { Picture } from '../import/stored-pictures.ts';
 import type { LibraryOptions } from '../service/context.ts';
@@ -39,7 +38,6 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const todayStartMs = options.now() - (options.now() % dayMs);
   const externalRecords = createDemoRecords(advertiserSources, todayStartMs);
   const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
-  postponeWebAssemblyOptimization();
   const databaseFile = await createTemporaryFile(writeDatabase);
   const random = createDeterministicRandom('opened library');
   // Delete the file as soon as SQLite has opened it, because SQLite no longer needs its name. Windows cannot delete an
