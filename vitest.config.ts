@@ -34,9 +34,9 @@ const memoryMeasuringFiles = [
 const ownProcessProject = 'own process';
 
 /**
- * V8 flags for processes that run many short tests. They save a tenth of the processor time: V8 optimizes a function
- * only after four times as many calls, because most functions run only for a moment. A larger young generation needs
- * fewer garbage collections.
+ * V8 flags for processes that run many short tests, which save a tenth of the processor time. V8 optimizes functions
+ * later, because most functions of a test run only for a moment. A larger young generation needs fewer garbage
+ * collections.
  */
 const shortTestFlags = ['--interrupt-budget=300000', '--min-semi-space-size=16', '--max-semi-space-size=32'];
 

@@ -6,8 +6,8 @@ import { setFlagsFromString } from 'node:v8';
  *
  * - `--wasm-tiering-budget` postpones the optimization of WebAssembly. By default, V8 optimizes many functions of
  * SQLite while SQLite starts, which takes up to half a second of processor time in other threads. With this budget, V8
- * optimizes a function only after the function has run for a few hundred milliseconds. Functions that long statements
- * use are therefore still optimized.
+ * optimizes a function only after the function has run for a few hundred milliseconds, in all threads together.
+ * Functions that are used often or by long statements are therefore still optimized.
  * - `--wasm-lazy-validation` validates each function of the module when it is first called, instead of all functions
  * when the module is loaded.
  */

@@ -9,7 +9,7 @@ let compiledSqlite: WebAssembly.Module | undefined;
  * share it. A new worker therefore starts faster, and runs the functions of SQLite that V8 has already optimized for
  * earlier workers. Workers share only the code, and no data.
  */
-export function compileSqlite(): WebAssembly.Module {
+export function getCompiledSqlite(): WebAssembly.Module {
   if (compiledSqlite) return compiledSqlite;
   postponeWebAssemblyOptimization();
   compiledSqlite = new WebAssembly.Module(readFileSync(locatePackagedFile('@sqlite.org/sqlite-wasm/sqlite3.wasm')));

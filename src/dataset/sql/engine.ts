@@ -37,7 +37,10 @@ type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
 
 /** The options of the SQLite module, which the type definitions of its package omit. */
 interface SqliteOptions {
-  /** Called by the module to create an instance of its code. Passes the instance to `onInstantiated`. */
+  /**
+   * SQLite calls this function instead of loading its WebAssembly file. The function must pass a new instance to
+   * `onInstantiated`. SQLite ignores the returned object.
+   */
   instantiateWasm(
     imports: object,
     onInstantiated: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,

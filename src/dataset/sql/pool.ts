@@ -2,7 +2,7 @@ import { AdLibraryError, createInvalidRequestError } from '../../api/errors.ts';
 import { type PooledWorker, WorkerDiedError, WorkerPool, WorkerTimeoutError } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type Cell, countCellChars, getColumnNames, type Row, type TableName } from '../tables.ts';
-import { compileSqlite } from './compiled-sqlite.ts';
+import { getCompiledSqlite } from './compiled-sqlite.ts';
 import {
   createSqlProblemError,
   type ExportBatch,
@@ -88,7 +88,7 @@ export class SqlPool {
     this.#graceMs = graceMs;
     this.#workerPool = new WorkerPool({
       worker: workerModule,
-      createWorkerData: () => ({ limits: this.#limits, compiledSqlite: compileSqlite() }),
+      createWorkerData: () => ({ limits: this.#limits, compiledSqlite: getCompiledSqlite() }),
       maxWorkers,
       workName: 'statements',
       idleMs: workerIdleMs,

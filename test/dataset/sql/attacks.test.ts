@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { AdLibraryError } from '../../../src/api/errors.ts';
-import { compileSqlite } from '../../../src/dataset/sql/compiled-sqlite.ts';
+import { getCompiledSqlite } from '../../../src/dataset/sql/compiled-sqlite.ts';
 import { isAllowedAction, SqlEngine } from '../../../src/dataset/sql/engine.ts';
 import { type DatasetSnapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { statementLimits } from '../../../src/dataset/sql/statement.ts';
@@ -174,7 +174,7 @@ const harmless =
   '-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json json_array json_array_insert json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace json_set json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array jsonb_group_object jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont percentile_disc pi pow power printf quote radians random randomblob rank regexp replace round row_number rtrim sign sin sinh sqrt strftime string_agg substr substring subtype sum tan tanh time timediff total trim trunc typeof unhex unicode unistr unistr_quote unixepoch unlikely upper zeroblob';
 
 test('an SQL statement can call only SQLite functions that are on the list of reviewed functions', async () => {
-  const engine = await SqlEngine.createEngine(compileSqlite(), statementLimits);
+  const engine = await SqlEngine.createEngine(getCompiledSqlite(), statementLimits);
   const reader = engine.prepare('select distinct name from pragma_function_list');
   const codes = { SQLITE_SELECT: 21, SQLITE_READ: 20, SQLITE_FUNCTION: 31, SQLITE_RECURSIVE: 33 };
   const allowed: string[] = [];
