@@ -34,13 +34,6 @@ const memoryMeasuringFiles = [
 const ownProcessProject = 'own process';
 
 /**
- * V8 flags for processes that run many short tests, which save a tenth of the processor time. V8 optimizes functions
- * later, because most functions of a test run only for a moment. A larger young generation needs fewer garbage
- * collections.
- */
-const shortTestFlags = ['--interrupt-budget=300000', '--min-semi-space-size=16', '--max-semi-space-size=32'];
-
-/**
  * Sorts the files that need a process of their own to the front, followed by the slowest test files. All other files
  * keep the order that Vitest chose. When the next file needs its own process, Vitest ends a shared process. A later file
  * would then have to load all modules again.
@@ -71,13 +64,7 @@ export default defineConfig({
       // takes longer than running most test files.
       {
         extends: true,
-        test: {
-          name: 'shared process',
-          include: ['test/**/*.test.ts'],
-          exclude: memoryMeasuringFiles,
-          isolate: false,
-          execArgv: shortTestFlags,
-        },
+        test: { name: 'shared process', include: ['test/**/*.test.ts'], exclude: memoryMeasuringFiles, isolate: false },
       },
       { extends: true, test: { name: ownProcessProject, include: memoryMeasuringFiles } },
     ],
