@@ -28,6 +28,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
+import { sqliteFile } from '../src/dataset/sql/compiled-sqlite.ts';
 import { packagedFiles } from '../src/drawing/codecs.ts';
 import { fontFiles } from '../src/drawing/text.ts';
 import { writeDemoData } from '../src/library/demo/built-demo-data.ts';
@@ -38,7 +39,7 @@ import { skill, skillTools } from '../src/mcp/skill.ts';
 import { cardStyles } from '../src/ui/ad-card.tsx';
 import { barStyles } from '../src/ui/bars.tsx';
 import { createPaletteStyles } from '../src/ui/palette.ts';
-import { buildOptions } from './bundle.ts';
+import { buildOptions, commonJsVariablesCode } from './bundle.ts';
 import { collectLicenses, createBillOfMaterials } from './third-parties.ts';
 
 const startTime = new Date();
@@ -54,15 +55,6 @@ const viewFolder = new URL('src/board/view/', root);
 /** The maximum number of builds that stay in `dist`, including the latest one. */
 const maxStoredBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
-
-/**
- * Code that defines `require`, `__filename` and `__dirname` for bundled CommonJS packages. Only files that use these
- * variables get the code, because adding it to every chunk would increase the start time by 10%.
- */
-const commonJsVariablesCode = [
-  `import { createRequire as requireFrom } from 'node:module';`,
-  'const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;',
-].join('');
 
 /**
  * An esbuild plugin that removes a JSON Schema validator from the MCP SDK. The SDK uses the validator only for requests
@@ -177,7 +169,7 @@ for (const folder of [chunkFolder, buildFolder]) writeFileSync(new URL('board.ht
 
 // The program looks for its SQLite engines, picture codecs and fonts in the folder of the chunk that reads them. Copy
 // these files there.
-const sqliteEngines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
+const sqliteEngines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', sqliteFile];
 const companionFiles = [...sqliteEngines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
 const demoFolder = new URL('src/library/demo/', root);

@@ -20,6 +20,15 @@ export const buildOptions = {
 } satisfies BuildOptions;
 
 /**
+ * Code that defines `require`, `__filename` and `__dirname` for bundled CommonJS packages. Only files that use these
+ * variables get the code, because adding it to every chunk would increase the start time by 10%.
+ */
+export const commonJsVariablesCode = [
+  `import { createRequire as requireFrom } from 'node:module';`,
+  'const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;',
+].join('');
+
+/**
  * Checks that the URLs of privacy policies use https. MCP hosts show these URLs as links before installation. Returns a
  * message for each invalid URL.
  */

@@ -18,8 +18,8 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
   const { deadline, clock } = context;
   const pictures = await context.loadPictures();
   // A call that has reached its deadline still returns the ads that it has read. Ignore its aborted signal here, so that
-  // the missing pictures are reported as late and do not end the call.
-  const { signal } = isPastDeadline(context.signal) ? new AbortController() : context;
+  // missing pictures are reported as late instead of ending the call.
+  const signal = isPastDeadline(context.signal) ? new AbortController().signal : context.signal;
   const timeoutMs = Math.max(1, (deadline - clock()) / 2);
   const thumbnails = await withDeadline({ signals: [signal], timeoutMs }, (timeUpSignal) =>
     Promise.all(

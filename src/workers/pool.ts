@@ -80,7 +80,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   /** Starts a new worker. If the pool already has `maxWorkers` workers, terminates idle workers first. */
   startWorker(loadedData: Data): PooledWorker<Request, Reply, Data> {
     const { worker: workerSource, createWorkerData } = this.#options;
-    // Create the data before ending idle workers, so that these workers keep running if this fails.
+    // Create the data first. If creating the data fails, the idle workers keep running.
     const workerData = createWorkerData?.();
     for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();

@@ -158,17 +158,17 @@ async function growsTooFast(run: Run, text: HostileText): Promise<boolean> {
 }
 
 /** Measures a run with each group of texts and prints its name if it is too slow. Logs the name first, in case it hangs. */
-async function time(name: string, run: Run, groups: readonly TextGroup[], ms = 1): Promise<void> {
+async function time(name: string, run: Run, groups: readonly TextGroup[], maxGroupMs = 1): Promise<void> {
   writeSync(2, `${name}\n`);
   for (const { size, createText } of groups) {
     const samples: number[] = [];
     // Take at least two samples, because the first one may include initialization. More samples of a slow run, such as a
     // tool call, would take too long.
-    while (samples.length < Math.min(size, 5) && (samples.length < 2 || Math.min(...samples) < ms))
+    while (samples.length < Math.min(size, 5) && (samples.length < 2 || Math.min(...samples) < maxGroupMs))
       samples.push(await glanceAt(run, createText(samples.length)));
-    // Skip some texts if measuring all of them would take longer than `ms`.
+    // Skip some texts if measuring all of them would take longer than `maxGroupMs`.
     const median = samples.toSorted((left, right) => left - right)[(samples.length - 1) >> 1] ?? 0;
-    const step = Math.max(1, Math.ceil((median * size) / ms));
+    const step = Math.max(1, Math.ceil((median * size) / maxGroupMs));
     for (let index = 0; index < size; index += step) {
       const text = createText(index);
       if (await growsTooFast(run, text)) return void writeSync(1, `${name} takes too long: ${text.describe()}\n`);

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { buildOptions } from '../../scripts/bundle.ts';
+import { buildOptions, commonJsVariablesCode } from '../../scripts/bundle.ts';
 import { packagedFiles } from '../../src/drawing/codecs.ts';
 import { fontFiles } from '../../src/drawing/text.ts';
 import { workersFolder } from './start-bundled-worker.ts';
@@ -16,11 +16,12 @@ export async function setup(): Promise<void> {
   const { metafile } = await build({
     entryPoints: { 'sql-worker': `${src}dataset/sql/worker.ts`, 'picture-worker': `${src}pictures/worker.ts` },
     ...buildOptions,
-    ...{ outdir: workersFolder, metafile: true, logLevel: 'error' },
+    outdir: workersFolder,
+    metafile: true,
+    logLevel: 'error',
   });
-  const commonJs = `import { createRequire as requireFrom } from 'node:module';
-    const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;`;
-  for (const file of Object.keys(metafile.outputs)) writeFileSync(file, `${commonJs}\n${readFileSync(file, 'utf8')}`);
+  for (const file of Object.keys(metafile.outputs))
+    writeFileSync(file, `${commonJsVariablesCode}\n${readFileSync(file, 'utf8')}`);
   for (const file of [...Object.values(packagedFiles), ...fontFiles])
     copyFileSync(resolve(file), join(workersFolder, basename(file)));
 }

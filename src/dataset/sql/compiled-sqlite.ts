@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { locatePackagedFile } from '../../packaged-files.ts';
 import { postponeWebAssemblyOptimization } from '../../webassembly-start.ts';
 
+/** The path of the WebAssembly file of SQLite in its npm package. The build copies the file next to the bundle. */
+export const sqliteFile = '@sqlite.org/sqlite-wasm/sqlite3.wasm';
+
 let compiledSqlite: WebAssembly.Module | undefined;
 
 /**
@@ -12,6 +15,6 @@ let compiledSqlite: WebAssembly.Module | undefined;
 export function getCompiledSqlite(): WebAssembly.Module {
   if (compiledSqlite) return compiledSqlite;
   postponeWebAssemblyOptimization();
-  compiledSqlite = new WebAssembly.Module(readFileSync(locatePackagedFile('@sqlite.org/sqlite-wasm/sqlite3.wasm')));
+  compiledSqlite = new WebAssembly.Module(readFileSync(locatePackagedFile(sqliteFile)));
   return compiledSqlite;
 }

@@ -39,21 +39,15 @@ type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
 interface SqliteOptions {
   /**
    * SQLite calls this function instead of loading its WebAssembly file. The function must pass a new instance to
-   * `onInstantiated`. SQLite ignores the returned object.
+   * `onInstantiated`.
    */
-  instantiateWasm(
-    imports: object,
-    onInstantiated: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
-  ): object;
+  instantiateWasm(imports: object, onInstantiated: (instance: WebAssembly.Instance) => void): void;
 }
 
 /** Creates an instance of SQLite with empty memory. */
 const instantiateSqlite = (compiledSqlite: WebAssembly.Module): Promise<Sqlite> =>
   (openSqlite as unknown as (options: SqliteOptions) => Promise<Sqlite>)({
-    instantiateWasm: (imports, onInstantiated) => {
-      onInstantiated(new WebAssembly.Instance(compiledSqlite, imports), compiledSqlite);
-      return {};
-    },
+    instantiateWasm: (imports, onInstantiated) => onInstantiated(new WebAssembly.Instance(compiledSqlite, imports)),
   });
 
 /**

@@ -77,8 +77,8 @@ export function openStoredResponseCache(
    */
   const unmarkedGroups = new Set<string>();
   /**
-   * The ids of claims of dead processes that `claim` has reported to a caller as `lost`, and that are still in the store.
-   * Further calls ignore these claims.
+   * The ids of claims of dead processes that are still in the store, although `claim` has already returned `lost` for
+   * them. Further calls ignore these claims.
    */
   const reportedClaimIds = new Set<string>();
   /**

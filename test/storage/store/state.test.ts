@@ -342,7 +342,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     },
   );
 
-  test('a killed replica is reported to only one call while the store refuses changes of documents', async () => {
+  test('a killed replica is reported to only one call while the store refuses changes to documents', async () => {
     const [dead, living] = await startTwoReplicas();
     await claimCall(dead.responseCache, adAnswerName);
     living.network.clockOffsetMs = callTimeoutMs + 11_000;
