@@ -10,13 +10,14 @@ import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopbackHost } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
+import { createLazyGetter } from './lazy-getter.ts';
 import { createKeyMasker } from './logging/key-masking.ts';
 import { createCallLogger, escapeControlCharacters, type Log, type OnCall } from './logging/log.ts';
 import type { CallResources } from './mcp/caller-context.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { ResolveHost, ServedPictures } from './pictures/fetch-picture.ts';
-import type { PictureOptions, PictureService } from './pictures/pictures.ts';
+import type { PictureOptions } from './pictures/pictures.ts';
 import type { AcceptedKeys } from './storage/call-state.ts';
 import type { ExportTarget } from './storage/exports.ts';
 import type { ReplicaState } from './storage/store/open-store.ts';
@@ -99,11 +100,7 @@ export async function openApp(options: AppOptions) {
   // Every call in progress listens to this signal. Without this line, Node would report a memory leak at more than ten
   // listeners.
   setMaxListeners(0, closeController.signal);
-  let callResources: Promise<CallResources> | undefined;
-  const getCallResources = () => {
-    callResources ??= openCallResources(options, service);
-    return callResources;
-  };
+  const getCallResources = createLazyGetter(() => openCallResources(options, service));
   const { resultTokens, timeoutMs, cacheSeconds, confirmCredits, output } = config;
   const { notice, searchFilters: getSearchFilters } = service;
   const server = {
@@ -157,7 +154,7 @@ export async function openApp(options: AppOptions) {
      */
     close: async (drainMs = 0): Promise<void> => {
       closeController.abort();
-      await (await callResources)?.close(drainMs);
+      await (await getCallResources.getIfCreated())?.close(drainMs);
       await service.close?.();
     },
   };
@@ -299,15 +296,12 @@ function createPictureOpener(
   { config, monotonicNow, random, resolveHost }: AppOptions,
   { baseUrl, servedPictures }: Service,
 ) {
-  let openedPictures: Promise<PictureService> | undefined;
-  const open = () => {
+  const open = createLazyGetter(async () => {
     const hosts = allowLibraryHost(config.mediaHosts, baseUrl);
-    openedPictures ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
-      openPictures({ hosts, servedPictures, userAgent, now: monotonicNow, random, resolveHost }),
-    );
-    return openedPictures;
-  };
-  return { open, close: async () => (await openedPictures)?.close() };
+    const { openPictures } = await import('./pictures/pictures.ts');
+    return openPictures({ hosts, servedPictures, userAgent, now: monotonicNow, random, resolveHost });
+  });
+  return { open, close: async () => (await open.getIfCreated())?.close() };
 }
 
 /**
@@ -351,17 +345,9 @@ function openService({ config, fetch }: AppOptions): Service {
   const service: Service = { fetch, baseUrl, apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopbackHost(new URL(baseUrl).hostname)) return service;
-  let pendingFilters: Promise<SearchFilters | undefined> | undefined;
-  const fetchFiltersOnce = () => {
-    pendingFilters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {
-      // The local library may start later than this server. Forget the failed request, so that the next call tries
-      // again.
-      pendingFilters = undefined;
-      return undefined;
-    });
-    return pendingFilters;
-  };
-  return { ...service, searchFilters: fetchFiltersOnce };
+  const getServedFilters = createLazyGetter(() => fetchLibraryFilters(baseUrl, fetch));
+  // The local library may start later than this server. Until then, each call of `getServedFilters` tries again.
+  return { ...service, searchFilters: () => getServedFilters().catch(() => undefined) };
 }
 
 /**

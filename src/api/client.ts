@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { toAdLibraryError } from './abort.ts';
 import {
   type ApiCall,
@@ -53,19 +53,19 @@ const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = m
 export const ParsedAd = z.object({ id: z.string() });
 const ParsedPage = z.object({ pageId: z.string() });
 
-const getCreditStatusSchema = createSchemaLazily(() =>
+const getCreditStatusSchema = createLazyGetter(() =>
   createLenientSchema(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), ['billingUserId']),
 );
 /** The credit balance and the usage limits, from the response to `GET /v1/credits`. */
 export type ParsedCreditStatus = z.infer<ReturnType<typeof getCreditStatusSchema>>;
 
-const getIdentitySchema = createSchemaLazily(() => {
+const getIdentitySchema = createLazyGetter(() => {
   const user = createLenientSchema(Identity.shape.user, []);
   const apiKey = createLenientSchema(Identity.shape.apiKey, []);
   return createLenientSchema(Identity.extend({ user, apiKey }), ['authenticated']);
 });
 
-const getCollectionSchema = createSchemaLazily(() => createLenientSchema(Collection, ['id']));
+const getCollectionSchema = createLazyGetter(() => createLenientSchema(Collection, ['id']));
 
 /**
  * Creates the schemas of the paging fields of a list. If the response lacks `hasMore`, `addHasMore` adds this field.
@@ -88,7 +88,7 @@ const createPageSchema = <Item extends z.ZodType>(itemSchema: Item) =>
  * The schema of `listCollectionItems` does not check the items, because `parseAds` or `parsePages` later parses them as
  * ads or advertiser pages.
  */
-const getCollectionItemsSchema = createSchemaLazily(() =>
+const getCollectionItemsSchema = createLazyGetter(() =>
   z
     .looseObject({
       ...CollectionItemsResult.shape,
@@ -103,18 +103,18 @@ const getCollectionItemsSchema = createSchemaLazily(() =>
 /** For each operation, a function that returns the Zod schema of the response. */
 const responseSchemaGetters = {
   whoami: getIdentitySchema,
-  getAccount: createSchemaLazily(() => createLenientSchema(Account, ['userId'])),
+  getAccount: createLazyGetter(() => createLenientSchema(Account, ['userId'])),
   getCredits: getCreditStatusSchema,
-  listCollections: createSchemaLazily(() =>
+  listCollections: createLazyGetter(() =>
     z.looseObject({ items: createListSchema(getCollectionSchema(), maxCollections) }),
   ),
   listCollectionItems: getCollectionItemsSchema,
-  addCollectionItem: createSchemaLazily(() =>
+  addCollectionItem: createLazyGetter(() =>
     createLenientSchema(AddCollectionItemResult.extend({ collection: getCollectionSchema() }), ['added']),
   ),
-  searchAds: createSchemaLazily(() => createPageSchema(ParsedAd)),
+  searchAds: createLazyGetter(() => createPageSchema(ParsedAd)),
   getAd: () => ParsedAd,
-  searchPages: createSchemaLazily(() => createPageSchema(ParsedPage)),
+  searchPages: createLazyGetter(() => createPageSchema(ParsedPage)),
   getPage: () => ParsedPage,
 } satisfies Record<OperationName, () => z.ZodType>;
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { createAbortError, toAdLibraryError } from './abort.ts';
 import type { ApiCall, Receipt, SendCall, ServiceResponse } from './call.ts';
 import { getResponseSchema, removeItemsWithoutId } from './client.ts';
@@ -353,10 +354,9 @@ const maxChunks = 1024;
  * sent.
  */
 export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
-  let openingAgent: Promise<Agent> | undefined;
+  const getAgent = createLazyGetter(loadAgent);
   const fetch: Fetch = async (url, { signal, method, headers, body, onSent }) => {
-    openingAgent ??= loadAgent();
-    const agent = await openingAgent;
+    const agent = await getAgent();
     signal.throwIfAborted();
     const { origin, pathname, search } = new URL(url);
     const path = `${pathname}${search}`;
@@ -367,7 +367,7 @@ export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
     const response = await dispatchRequest(agent, options, { signal, onSent }).catch(throwNetworkError);
     return { ...response, text: () => response.text().catch(throwNetworkError) };
   };
-  return { fetch, close: async () => (await openingAgent)?.destroy() };
+  return { fetch, close: async () => (await getAgent.getIfCreated())?.destroy() };
 }
 
 /**

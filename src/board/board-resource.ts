@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { createLazyGetter } from '../lazy-getter.ts';
 
 /**
  * The URI of the ad board, the page that MCP hosts show next to search results. The URI is in a separate file, because
@@ -30,20 +31,12 @@ const pageFile = import.meta.url.endsWith('.ts')
   ? new URL('../../dist/board.html', import.meta.url)
   : new URL('./board.html', import.meta.url);
 
-let pageHtml: Promise<string> | undefined;
-
 /**
  * Returns the HTML page of the ad board. Reads the file only once, because a new build may replace it while the server
  * runs. The new page would contain a different token than the page that hosts already show, so the server would not
  * recognize their calls.
  */
-export function readBoardPage(): Promise<string> {
-  pageHtml ??= readFile(pageFile, 'utf8').catch((error) => {
-    pageHtml = undefined;
-    throw error;
-  });
-  return pageHtml;
-}
+export const readBoardPage = createLazyGetter(() => readFile(pageFile, 'utf8'));
 
 /** Returns the result of `resources/read` for the ad board, i.e. its HTML page. */
 export const readBoardResource = async () => ({

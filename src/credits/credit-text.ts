@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ServiceRequest } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { formatRounded } from '../views/numbers.ts';
 import { type CreditAccount, isAffordable } from './ledger.ts';
 import {
@@ -30,7 +30,7 @@ const createUncertainCreditsSchema = () =>
   z.number().optional().describe('Credits that may have been charged in addition, for calls whose charge is unknown.');
 
 /** Schema for the spending of an API key on this server, with the prices that the server has observed. */
-export const getSpendingSchema = createSchemaLazily(() =>
+export const getSpendingSchema = createLazyGetter(() =>
   z
     .looseObject({
       charged: z.number().describe('Credits charged for calls of this server.'),

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { limitEntries } from '../limit-entries.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
@@ -148,11 +149,7 @@ type SharedCaches = ReturnType<typeof createSharedCaches>;
  */
 export function createAdRowReaders(now: () => number) {
   // The caches are created on first use, because they allocate memory for all their entries at once.
-  let sharedCaches: SharedCaches | undefined;
-  const getSharedCaches = () => {
-    sharedCaches ??= createSharedCaches();
-    return sharedCaches;
-  };
+  const getSharedCaches = createLazyGetter(createSharedCaches);
   const readersByTenant = new LRUCache<string, AdRowReader>({
     max: maxCachedTenants,
     memoMethod: () => new AdRowReader(getSharedCaches(), now),

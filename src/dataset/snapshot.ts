@@ -1,4 +1,5 @@
 import { toCanonicalJson } from '../api/json.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { listContentVersions, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pageFields } from '../views/fields.ts';
@@ -7,7 +8,7 @@ import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
 import { getLaunchesKnownUntil, selectCurrentGatherings } from './gatherings.ts';
 import { groupLabelsByAd } from './labels.ts';
 import type { LastSeenRange } from './last-seen.ts';
-import type { DatasetSnapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
+import type { DatasetSnapshot, SqlExport, SqlQuery, TableRows } from './sql/pool.ts';
 import {
   buildMonthRows,
   createCellReader,
@@ -23,11 +24,7 @@ import {
  * when the first statement runs, because most sessions run no statement.
  */
 export function createDatasetSql(adRowReaders: AdRowReaders) {
-  let pool: Promise<SqlPool> | undefined;
-  const openPool = () => {
-    pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
-    return pool;
-  };
+  const openPool = createLazyGetter(async () => new (await import('./sql/pool.ts')).SqlPool());
   return {
     forTenant(tenantId: string) {
       const createTenantSnapshot = (contents: DatasetContents) => ({
@@ -45,7 +42,7 @@ export function createDatasetSql(adRowReaders: AdRowReaders) {
         ) => (await openPool()).exportRows(createTenantSnapshot(contents), query, readRows),
       };
     },
-    close: async () => (await pool)?.close(),
+    close: async () => (await openPool.getIfCreated())?.close(),
   };
 }
 

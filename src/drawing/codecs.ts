@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { locatePackagedFile } from '../packaged-files.ts';
 
 /** A decoded picture. Pixels are stored row by row from the top left, four bytes each: red, green, blue and alpha. */
@@ -36,15 +37,13 @@ const loadModuleOptions = async (fileKey: keyof typeof packagedFiles) => ({
  * for the next picture, because a failed call does not release the memory of its module.
  */
 function createDecoder(loadModule: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
-  let decoderPromise: Promise<DecodePicture> | undefined;
+  let getDecoder = createLazyGetter(loadModule);
   return async (bytes) => {
-    decoderPromise ??= loadModule();
-    const decode = await decoderPromise;
+    const decode = await getDecoder();
     try {
-      // biome-ignore lint/nursery/useAwaitThenable: the rule does not see that `decode` returns a promise.
       return await decode(new Uint8Array(bytes).buffer);
     } catch (cause) {
-      decoderPromise = undefined;
+      getDecoder = createLazyGetter(loadModule);
       throw new Error('The picture is broken, or not of the format it was read as.', { cause });
     }
   };
@@ -77,20 +76,17 @@ export const decodeWebp = createDecoder(async () => {
   return decode;
 });
 
-let encoderPromise: Promise<typeof import('@jsquash/jpeg/encode.js').default> | undefined;
-
-async function loadEncoder() {
+const getJpegEncoder = createLazyGetter(async () => {
   const { default: encode, init } = await import('@jsquash/jpeg/encode.js');
   await init(await loadModuleOptions('jpegEncoder'));
   return encode;
-}
+});
 
 /**
  * Encodes a picture as a baseline JPEG. A progressive JPEG would take twice as long and be only 5 % smaller.
  * @param quality number from 0 to 100
  */
 export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {
-  encoderPromise ??= loadEncoder();
-  const encode = await encoderPromise;
+  const encode = await getJpegEncoder();
   return new Uint8Array(await encode({ width, height, data, colorSpace: 'srgb' }, { quality, progressive: false }));
 }

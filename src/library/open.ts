@@ -2,8 +2,10 @@
  * The public interface of this folder. Other folders open a library here, and then call its `fetch` or `callApi`
  * method. Most other modules of this folder are loaded only when a library is opened.
  */
+
 import { setFlagsFromString } from 'node:v8';
-import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
+import type { DemoOptions } from './demo/demo.ts';
 import { demoKey } from './demo/demo-key.ts';
 import type { LibraryOptions } from './service/context.ts';
 import type { ApiRequest } from './service/request.ts';
@@ -29,22 +31,12 @@ const heapGrowthFlag = '--semi-space-growth-factor=16';
  */
 export function createDemoLibrary(options: DemoOptions) {
   setFlagsFromString(heapGrowthFlag);
-  let libraryPromise: ReturnType<typeof openDemoLibrary> | undefined;
-  const openDemoLibraryOnce = () => {
-    libraryPromise ??= import('./demo/demo.ts')
-      .then(({ openDemoLibrary }) => openDemoLibrary(options))
-      .catch((error) => {
-        // The folder for temporary files may have space again later. Forget the failed attempt, so that the next call
-        // tries again.
-        libraryPromise = undefined;
-        throw error;
-      });
-    return libraryPromise;
-  };
+  // Opening can fail, e.g. because the folder for temporary files is full. The next request then tries again.
+  const getDemoLibrary = createLazyGetter(async () => (await import('./demo/demo.ts')).openDemoLibrary(options));
   return {
     apiKey: demoKey,
-    fetch: async (request: Request) => (await openDemoLibraryOnce()).library.fetch(request),
-    callApi: async (request: ApiRequest) => (await openDemoLibraryOnce()).library.callApi(request),
-    close: async () => (await libraryPromise)?.library.close(),
+    fetch: async (request: Request) => (await getDemoLibrary()).library.fetch(request),
+    callApi: async (request: ApiRequest) => (await getDemoLibrary()).library.callApi(request),
+    close: async () => (await getDemoLibrary.getIfCreated())?.library.close(),
   };
 }

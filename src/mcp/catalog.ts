@@ -3,6 +3,7 @@ import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoardResource } from '../board/board-resource.ts';
 import { boardMetaKey } from '../board/payload.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { joinNonEmpty } from '../views/safe-text.ts';
 import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import type { CallResources } from './caller-context.ts';
@@ -70,8 +71,7 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
   const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     chooseResultForm(client, { ...server, output });
   // Import the modules for tool calls on the first call, because many sessions only list the tools.
-  let contextPromise: ReturnType<typeof openContext> | undefined;
-  const openContext = async () => {
+  const getOpenCalls = createLazyGetter(async () => {
     const [{ callTool }, callResources] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
     const context = { ...server, ...callResources, getAdFilters: readAdFilters };
     return {
@@ -85,11 +85,7 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
         return tool?.isOnlyForBoard ? result : removeUnusableBoardData(result, form);
       },
     };
-  };
-  const getOpenCalls = () => {
-    contextPromise ??= openContext();
-    return contextPromise;
-  };
+  });
   const readAdFilters = async () => (await getSearchFilters?.())?.ads ?? [];
   let cachedLists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {

@@ -1,13 +1,13 @@
 import { raceAbort, withDeadline } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Chart } from '../charts/chart.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { TenantCache } from '../storage/tenant-cache.ts';
 import { WorkerPool, WorkerTimeoutError } from '../workers/pool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 import {
   createGuardedAgent,
   fetchPicture,
-  type GuardedAgent,
   type MediaHosts,
   type PictureFormat,
   type ResolveHost,
@@ -141,17 +141,15 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
     maxFetches: maxRunningCalls,
     maxFetchesPerTenant: maxRunningCallsPerKey,
   } = limits;
-  let agentPromise: Promise<GuardedAgent> | undefined;
-  const getAgent = () => {
-    // Make the time limit for DNS slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
-    // the same time as a missing host.
-    agentPromise ??= createGuardedAgent({
+  const getAgent = createLazyGetter(() =>
+    createGuardedAgent({
       hosts,
       resolveHost,
+      // Make the time limit for DNS slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
+      // the same time as a missing host.
       dnsTimeoutMs: limits.nonPublicFailureMs * 0.9,
-    });
-    return agentPromise;
-  };
+    }),
+  );
   // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.
   const workers = new WorkerPool<DrawRequest, DrawReply>({
     worker: workerModule,
@@ -348,7 +346,7 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
     forTenant,
     async close() {
       await workers.close();
-      await (await agentPromise)?.destroy();
+      await (await getAgent.getIfCreated())?.destroy();
     },
   };
 }

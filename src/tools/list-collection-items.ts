@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import {
   buildCollectionView,
   type CollectionView,
@@ -24,7 +24,7 @@ import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
  * The schema of a collection item, which is an ad or an advertiser page. The schema has the fields of both. A field
  * that occurs in both is described as a field of an ad.
  */
-const getAdOrPageSchema = createSchemaLazily(
+const getAdOrPageSchema = createLazyGetter(
   () =>
     getPageViewSchema()
       .extend(getListedAdSchema().shape)

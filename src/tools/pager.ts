@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { formatPrice } from '../credits/credit-text.ts';
 import { freePriceBounds, type PriceBounds } from '../credits/prices.ts';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { type AdTextCache, type AdView, buildAdView, formatAdList } from '../views/ad.ts';
 import { formatDay } from '../views/dates.ts';
 import { type DetailLevel, dataTokensPerTextToken } from '../views/full-view.ts';
@@ -76,7 +76,7 @@ export function buildListBoardData(data: object, { nextPagePrice }: Pick<ToolOut
 }
 
 /** The schema of the price of the next page. The fields have the same names as in the estimates of `gather_ads`. */
-const getNextPagePriceSchema = createSchemaLazily(() =>
+const getNextPagePriceSchema = createLazyGetter(() =>
   z
     .looseObject({
       credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),

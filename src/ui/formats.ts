@@ -1,22 +1,12 @@
+import { createLazyGetter } from '../lazy-getter.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
-
-/**
- * Returns a function that creates a value on its first call and returns the same value on all later calls. `Intl`
- * formats use this function, because they take milliseconds to create and are often not needed.
- */
-function createLazyGetter<Value>(createValue: () => Value): () => Value {
-  let createdValue: { value: Value } | undefined;
-  return () => {
-    createdValue ??= { value: createValue() };
-    return createdValue.value;
-  };
-}
 
 /** The functions that format numbers and dates for one locale. */
 export type Formats = ReturnType<typeof createFormats>;
 
 /**
- * Creates functions that format numbers and dates for a locale. Nouns such as `ads` are in English in every locale.
+ * Creates functions that format numbers and dates for a locale. Nouns such as `ads` are in English in every locale. Each
+ * `Intl` format is created on first use, because creating one takes milliseconds, and many are never needed.
  * @param locale a BCP 47 language tag; if the runtime does not support the locale, the functions use English
  */
 export function createFormats(locale: string) {

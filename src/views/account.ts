@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { formatDay } from './dates.ts';
 import { type ApiField, buildFieldSchemas, type DataOf } from './fields.ts';
 import { buildFullView, getOtherTypesSchema, moveMismatchesToOtherTypes } from './full-view.ts';
@@ -21,7 +21,7 @@ const createCommonFields = () => ({ otherTypes: getOtherTypesSchema(), notice: c
  * Schema of an account, as `get_account` returns it. All schemas in this file keep the field names and values of the
  * API. Fields with null values are left out of the results.
  */
-export const getAccountViewSchema = createSchemaLazily(() =>
+export const getAccountViewSchema = createLazyGetter(() =>
   z.looseObject({
     userId: z.string().optional().describe('Id of the user.'),
     billingUserId: z.string().optional().describe('Id of the user who pays.'),
@@ -33,7 +33,7 @@ export const getAccountViewSchema = createSchemaLazily(() =>
 );
 
 /** Schema of the user and the account to which an API key belongs, as `whoami` returns them. */
-export const getIdentityViewSchema = createSchemaLazily(() =>
+export const getIdentityViewSchema = createLazyGetter(() =>
   z.looseObject({
     authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
     authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
@@ -59,7 +59,7 @@ export const getIdentityViewSchema = createSchemaLazily(() =>
 );
 
 /** Schema of the credit balance, the billing period and the usage limits, as `get_credits` returns them. */
-export const getCreditsViewSchema = createSchemaLazily(() =>
+export const getCreditsViewSchema = createLazyGetter(() =>
   z.looseObject({
     credits: z.number().optional().describe('Credits left in the billing period.'),
     creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
@@ -228,7 +228,7 @@ const collectionFields = {
 const briefFields = selectViewFields(collectionFields, 'brief');
 
 /** Schema of a collection (a saved list of ads or pages), as results contain it. */
-export const getCollectionViewSchema = createSchemaLazily(() =>
+export const getCollectionViewSchema = createLazyGetter(() =>
   z
     .looseObject({ id: z.string().describe('Id of the collection.'), ...buildFieldSchemas(collectionFields) })
     .meta({ title: 'Collection', description: 'A collection of ads or pages.' }),

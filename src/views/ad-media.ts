@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { formatDay } from './dates.ts';
 import type { DataOf } from './fields.ts';
 import { formatCount } from './numbers.ts';
@@ -155,7 +155,7 @@ function formatLengths(videos: UntypedFields[]): string {
 }
 
 /** Schema of a link to an image or a video, with the day on which its URL expires. */
-export const getMediaLinkSchema = createSchemaLazily(() =>
+export const getMediaLinkSchema = createLazyGetter(() =>
   z
     .looseObject({
       type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
@@ -168,7 +168,7 @@ export const getMediaLinkSchema = createSchemaLazily(() =>
 export type MediaLink = DataOf<ReturnType<typeof getMediaLinkSchema>>;
 
 /** Schema of a carousel card of an ad, as results contain it. */
-export const getCardViewSchema = createSchemaLazily(() =>
+export const getCardViewSchema = createLazyGetter(() =>
   z
     .looseObject({
       card: z.number().describe('Number of the card, from 1.'),

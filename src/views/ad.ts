@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import {
   buildCardViews,
   type CardView,
@@ -57,7 +57,7 @@ import {
  * Schema of an ad in a list. Fields from the API keep their names and values, but long texts are shortened. This server
  * computes all other fields.
  */
-export const getListedAdSchema = createSchemaLazily(() =>
+export const getListedAdSchema = createLazyGetter(() =>
   z
     .looseObject({
       id: z.string().describe('Id of the ad.'),
@@ -83,7 +83,7 @@ export const getListedAdSchema = createSchemaLazily(() =>
  * Schema of an ad in a result. It adds the fields that a result with a single ad contains, but a list does not, e.g.
  * `cardViews`.
  */
-export const getAdViewSchema = createSchemaLazily(() =>
+export const getAdViewSchema = createLazyGetter(() =>
   getListedAdSchema()
     .extend({
       adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInListsNote}`),

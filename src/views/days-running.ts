@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { type AdDates, countDays, parseTime } from './dates.ts';
 import type { DataOf } from './fields.ts';
 
@@ -10,7 +10,7 @@ import type { DataOf } from './fields.ts';
  * An ad without an end date counts as running if it was seen in the last two days. After that, its state is unknown,
  * because the service does not check every ad daily.
  */
-export const getRunningTimeSchema = createSchemaLazily(() =>
+export const getRunningTimeSchema = createLazyGetter(() =>
   z.looseObject({
     daysRunning: z
       .number()

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import type { DataOf } from './fields.ts';
 import { disableMarkup, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
@@ -46,7 +46,7 @@ export const buildFullItem = (apiObject: unknown, maxTokens: number): UntypedFie
  * Schema of `otherTypes`, an object with the fields whose type differs from the API document. If such a field
  * kept its place in the result, a client that validates results would reject the whole paid result.
  */
-export const getOtherTypesSchema = createSchemaLazily(() =>
+export const getOtherTypesSchema = createLazyGetter(() =>
   z.looseObject({}).optional().describe('Fields whose values have another type than this schema states.'),
 );
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createSchemaLazily } from '../lazy-schema.ts';
+import { createLazyGetter } from '../lazy-getter.ts';
 import { formatDay } from './dates.ts';
 import { buildFieldSchemas, type DataOf, pageFields } from './fields.ts';
 import {
@@ -25,7 +25,7 @@ import {
 } from './view.ts';
 
 /** Schema of an advertiser page, as results contain it. */
-export const getPageViewSchema = createSchemaLazily(() =>
+export const getPageViewSchema = createLazyGetter(() =>
   z
     .looseObject({
       pageId: z.string().describe('Id of the page.'),

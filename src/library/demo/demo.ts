@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rmdir, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Ad } from '../../api/schemas.ts';
+import { createLazyGetter } from '../../lazy-getter.ts';
 import { dayMs } from '../../views/durations.ts';
 import { sumNumbers } from '../../views/numbers.ts';
 import type { ExternalRecords } from '../database/records.ts';
@@ -79,16 +80,13 @@ function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: 
       return start && getCampaignAds(start)[adIndex - start.firstAdIndex];
     };
   });
-  let rowNumberById: Map<string, number> | undefined;
-  function createRowNumbers(): Map<string, number> {
+  const getRowNumberById = createLazyGetter(() => {
     const adCount = sumNumbers(advertiserSources.map((advertiser) => advertiser.adCount));
     return new Map(Array.from({ length: adCount }, (_, index) => [createDemoAdId(index + 1), index + 1]));
-  }
+  });
   return {
     findRowNumber(itemType, id) {
-      if (itemType === 'pages') return undefined;
-      rowNumberById ??= createRowNumbers();
-      return rowNumberById.get(id);
+      return itemType === 'pages' ? undefined : getRowNumberById().get(id);
     },
     readJson(itemType, rowNumber) {
       if (itemType === 'pages') {

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createLazyGetter } from '../../lazy-getter.ts';
 import { openDatabase } from '../database/database.ts';
 import type { ImportOptions } from '../import/import.ts';
 import { createKeyStore } from './accounts.ts';
 import { type ApiResponse, handleApiRequest } from './api-requests.ts';
 import { createContext, type LibraryOptions } from './context.ts';
 import type { ApiRequest } from './request.ts';
-import type { createWebApp } from './web-app.ts';
 
 /** An open library. Tests and the demo use its `context` to access the database and the stores directly. */
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
@@ -27,12 +27,7 @@ export async function openLibrary(options: LibraryOptions) {
   const context = createContext(database, { now, random, demo });
   const keys = createKeyStore({ ...context, random });
   const serviceOptions = { ...options, context, keys, createRequestId: random.generateUuid };
-  let webApp: ReturnType<typeof createWebApp> | undefined;
-  const getWebApp = async () => {
-    const { createWebApp } = await import('./web-app.ts');
-    webApp ??= createWebApp(serviceOptions);
-    return webApp;
-  };
+  const getWebApp = createLazyGetter(async () => (await import('./web-app.ts')).createWebApp(serviceOptions));
   const countRecordsSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
     /**

@@ -1,6 +1,5 @@
+import { createLazyGetter } from '../../../lazy-getter.ts';
 import { quoteValue } from '../../service/request.ts';
-
-let codesByName: Map<string, string> | undefined;
 
 /**
  * Returns the ISO 3166 code of a country. Accepts a code or a name in one of seven languages. Returns undefined for any
@@ -8,8 +7,7 @@ let codesByName: Map<string, string> | undefined;
  */
 export function findCountryCode(country: string): string | undefined {
   if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();
-  codesByName ??= createCodesByName();
-  return codesByName.get(country.toLowerCase());
+  return getCodesByName().get(country.toLowerCase());
 }
 
 /**
@@ -25,7 +23,7 @@ export function parseCountryCode(country: string): string {
   return code;
 }
 
-function createCodesByName(): Map<string, string> {
+const getCodesByName = createLazyGetter(() => {
   const letters = Array.from({ length: 26 }, (_, index) => String.fromCharCode(65 + index));
   const letterPairs = letters.flatMap((first) => letters.map((second) => first + second));
   // Keep only current country codes. `Intl.Locale` replaces a withdrawn code with its successor, e.g. DD with DE.
@@ -36,4 +34,4 @@ function createCodesByName(): Map<string, string> {
     for (const code of currentCodes) codeByName.set((displayNames.of(code) ?? code).toLowerCase(), code);
   }
   return codeByName;
-}
+});

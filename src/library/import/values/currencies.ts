@@ -1,3 +1,4 @@
+import { createLazyGetter } from '../../../lazy-getter.ts';
 import { quoteValue } from '../../service/request.ts';
 
 /*
@@ -40,11 +41,8 @@ const possibleCodesBySharedSign = new Map(
 const signPattern = /[A-Za-z]{0,3}\p{Sc}|(?<![A-Za-z])[A-Z]{3}(?![A-Za-z])|kr|zł|Rs|Kč|Ft|lei/gu;
 
 /** Returns true if a text is a currency code of ISO 4217, e.g. `CHF`. */
-const isCurrencyCode = (text: string): boolean => {
-  isoCodes ??= new Set(Intl.supportedValuesOf('currency'));
-  return isoCodes.has(text);
-};
-let isoCodes: Set<string> | undefined;
+const isCurrencyCode = (text: string): boolean => getIsoCodes().has(text);
+const getIsoCodes = createLazyGetter(() => new Set(Intl.supportedValuesOf('currency')));
 
 /** The number of characters at the start of an amount in which to look for currency signs. */
 const maxSignSearchLength = 200;

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { withDeadline } from '../../../api/abort.ts';
 import { parseJson } from '../../../api/json.ts';
+import { createLazyGetter } from '../../../lazy-getter.ts';
 import {
   createGuardedAgent,
   type GuardedAgent,
@@ -116,7 +117,7 @@ export function createClientRegistry(options: ClientsOptions) {
     workName: 'apps',
   });
   const { openAgent = openPublicAgent } = options;
-  let agentPromise: Promise<GuardedAgent> | undefined;
+  const getAgent = createLazyGetter(openAgent);
 
   const decryptRegistration = (id: string): Client | undefined => {
     const text = encryption.decrypt('client', decodeToken(id));
@@ -127,9 +128,8 @@ export function createClientRegistry(options: ClientsOptions) {
   };
 
   const fetchClient = async (url: URL, ipAddress: string): Promise<ClientLookup> => {
-    agentPromise ??= openAgent();
     try {
-      const openedAgent = await agentPromise;
+      const openedAgent = await getAgent();
       const request = () => fetchDocument(url, openedAgent, options.userAgent);
       const text = await fetchSlots.runInSlot(ipAddress, AbortSignal.timeout(documentLimits.maxWaitMs), request);
       const client = parseClient(text, url);
@@ -218,7 +218,7 @@ export function createClientRegistry(options: ClientsOptions) {
      */
     canBeClientId: (clientId: string) =>
       parseDocumentUrl(clientId) !== undefined || decryptRegistration(clientId) !== undefined,
-    close: async () => void (await agentPromise)?.destroy(),
+    close: async () => void (await getAgent.getIfCreated())?.destroy(),
   };
 }
 
