@@ -180,7 +180,7 @@ export const settings = addNames({
     title: 'Credit budget',
     parse: makeOptional(createWholeNumberParser(0, 1_000_000_000)),
     valueName: 'credits',
-    help: 'Maximum credits that this process may spend per key; with a shared state, all replicas together; for call with a folder, all calls of a day together; a call that could exceed the maximum is not sent',
+    help: 'Maximum credits that each API key may spend in this process (with a shared state: in all replicas; for call with a folder: on one day in UTC); a call that could exceed the maximum is not sent',
   },
   confirmCredits: {
     title: 'Confirm credits',

@@ -41,7 +41,7 @@ const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields]
 export const datasetExportFormat: ImportFormat = {
   name: 'dataset-export',
   title: 'ads that export_ads wrote, as JSON Lines or CSV',
-  documentation: 'docs/research.md',
+  documentation: 'docs/archive.md',
   layouts: ['json', 'table'],
   keysByField: {
     id: ['id'],
