@@ -4,7 +4,7 @@ import { formatCount } from '../views/numbers.ts';
 import { joinNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarUnit, createCalendar } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
-import { findCountColumns } from './count-columns.ts';
+import { findCountColumns, mayOmitDates } from './count-columns.ts';
 
 /** The rows of a query result from which a chart is drawn. The cells of each row are in the order of `columns`. */
 export interface ChartRows {
@@ -38,8 +38,8 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
 /**
  * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns only `problem`, a text that
  * says why.
- * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; the month, week or day
- * that had not ended at this time is marked as unfinished
+ * @param readAtMs time until which the ads are known, in milliseconds since the Unix epoch; each month, week or day that
+ * ends later is marked as unfinished
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
@@ -89,7 +89,9 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
       hasOnlyWholeNumbers(rows, column)
     );
   });
-  const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, isCountBySeries, maxPointCount) : points;
+  const omitsDates = mayOmitDates(table.sql ?? '', table.columns[0] ?? '');
+  const isZeroFilledBySeries = isCountBySeries.map((isCount) => isCount && !omitsDates);
+  const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, isZeroFilledBySeries, maxPointCount) : points;
   if (filledPoints === undefined) {
     const [from, to] = [points[0]?.name, points.at(-1)?.name];
     const advice = kind === 'bar' ? 'group by longer times, or take a line' : 'group by longer times';
@@ -100,18 +102,17 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   const valueSpan = Math.max(0, ...values) - Math.min(0, ...values);
   if ([valueSpan, Math.abs(axisSpan)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
+  const unit = calendar?.unit;
+  const firstUnfinishedPoint = filledPoints.find(
+    ({ position }) => unit !== undefined && readAtMs !== undefined && readAtMs < unit.getNextStartMs(position),
+  );
   const lastPoint = filledPoints.at(-1);
-  const lastPointEnd = lastPoint && calendar?.unit?.getNextStartMs(lastPoint.position);
-  const isLastPointUnfinished =
-    readAtMs !== undefined &&
-    lastPoint !== undefined &&
-    lastPoint.position <= readAtMs &&
-    readAtMs < (lastPointEnd ?? lastPoint.position);
+  const unfinishedNames = [firstUnfinishedPoint, lastPoint].map((point) => unit?.formatName(point?.position ?? 0));
   const omittedRowCount = allRows.length - rows.length;
   const notes = [
     omittedRowCount > 0 &&
       `without ${formatCount(omittedRowCount, 'row')} that ${omittedRowCount === 1 ? 'has' : 'have'} none`,
-    isLastPointUnfinished && `${calendar?.unit?.formatName(lastPoint.position)} so far`,
+    firstUnfinishedPoint !== undefined && `${[...new Set(unfinishedNames)].join(' to ')} so far`,
   ].filter(Boolean);
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
@@ -122,7 +123,10 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     axisKind,
-    points: filledPoints.map((point) => ({ ...point, isUnfinished: isLastPointUnfinished && point === lastPoint })),
+    points: filledPoints.map((point) => ({
+      ...point,
+      isUnfinished: firstUnfinishedPoint !== undefined && point.position >= firstUnfinishedPoint.position,
+    })),
     series: numberColumns.map((column, seriesIndex) => ({
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
       /** The unit of the number column, e.g. `days`. Undefined for counts. */

@@ -19,6 +19,40 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
   );
 }
 
+/**
+ * Returns true if a condition in a `WHERE` clause may have removed dates between the first and the last row, e.g.
+ * `WHERE startedMonth IN ('2026-01', '2026-04')`. A date without a row then does not mean zero. Returns false if all
+ * conditions on dates compare them with a bound, e.g. `WHERE startedAt >= '2026-01-01'`.
+ * @param axisColumn the name of the column that contains the dates
+ */
+export function mayOmitDates(sql: string, axisColumn: string): boolean {
+  const whereClauses = [...removeCommentsAndLiterals(sql).matchAll(whereClausePattern)].map(([clause]) =>
+    clause.toLowerCase(),
+  );
+  return whereClauses.some((clause) => {
+    const dateNames = [...clause.matchAll(/\b[a-z_]\w*\b(?!\s*\()/g)].filter(
+      ([name]) => name === axisColumn.toLowerCase() || dateNamePattern.test(name),
+    );
+    if (dateNames.length === 0) return false;
+    return (
+      /\b(?:or|not)\b(?!\s+null\b)/.test(clause) ||
+      dateNames.some(({ index, 0: name }) => {
+        rangeAfterPattern.lastIndex = index + name.length;
+        return !rangeAfterPattern.test(clause) && !rangeBeforePattern.test(clause.slice(0, index).trimEnd().slice(-2));
+      })
+    );
+  });
+}
+
+/** Matches the conditions after `WHERE`, up to the next clause or the end of the statement. */
+const whereClausePattern = /\bwhere\b(?:(?!\b(?:where|group|order|limit|union|window|select)\b)[\s\S])*/gi;
+/** Matches names of date columns, in lower case. */
+const dateNamePattern = /(?:startedat|seenat|gatheredat|date|month|week|day|year|quarter)$/;
+/** Matches a comparison with a bound after a date, which may be the first argument of a function. */
+const rangeAfterPattern = /"?\s*(?:(?:,[^(),]{0,100}){0,3}\)\s*)?(?:[<>]=?(?!>)|between\b|is\s+not\s+null\b)/y;
+/** Matches a comparison with a bound before a date, e.g. `'2026-01-01' <= startedAt`. */
+const rangeBeforePattern = /[<>]=?$/;
+
 interface CountColumnsQuery {
   columns: readonly string[];
   sql?: string | undefined;

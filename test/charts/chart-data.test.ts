@@ -136,13 +136,55 @@ describe('The date axis of a chart', () => {
     ['2026-11', '2026-11-20', true],
     ['2026-11', '2026-12-01', false],
     ['2026-09', '2026-09-10', true],
-    ['2026-12', '2026-11-20', false],
+    ['2026-12', '2026-11-20', true],
   ])(
     'a chart ending in the month %s marks this month as unfinished if the ads were read on %s (expected: %s)',
     (month, readOn, isOpen) => {
       const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
       expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
       expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
+    },
+  );
+});
+
+test('a chart marks each month as unfinished that ends after the ads were read', () => {
+  const rows = ['2026-08', '2026-09', '2026-10', '2026-11'].map((month) => [month, 3]);
+  const data = readChartData('bar', { columns: ['month', 'ads'], rows }, Date.parse('2026-10-05'));
+  expect(data.points?.map(({ isUnfinished }) => isUnfinished)).toEqual([false, false, true, true]);
+  expect(data.title).toBe('by month (2026-10 to 2026-11 so far)');
+});
+
+describe('Dates that a condition of the SQL statement leaves out', () => {
+  const conditions: [condition: string, value: number | null][] = [
+    ["startedMonth IN ('2026-01', '2026-04')", null],
+    ["startedMonth = '2026-01' OR startedMonth = '2026-04'", null],
+    ["startedMonth NOT IN ('2026-02', '2026-03')", null],
+    ["startedMonth <> '2026-02'", null],
+    ["startedMonth LIKE '%-01'", null],
+    ["strftime('%m', startedAt) IN ('01', '04')", null],
+    ["language = 'de' AND startedAt REGEXP '^2026-0[14]'", null],
+    ["startedMonth >= '2026-01'", 0],
+    ["'2026-01' <= startedMonth", 0],
+    ["startedAt BETWEEN '2026-01-01' AND '2026-05-01' AND language = 'de'", 0],
+    ["date(startedAt) > date('now', '-1 year')", 0],
+    ['startedMonth IS NOT NULL AND daysRunning > 30', 0],
+    ["language = 'de' OR language = 'fr'", 0],
+  ];
+
+  test.each(conditions)(
+    'a chart of counts with the condition %s shows %s for a month without a row',
+    (condition, value) => {
+      const sql = `SELECT startedMonth, count(*) AS ads FROM ads WHERE ${condition} GROUP BY 1`;
+      const rows = [
+        ['2026-01', 3],
+        ['2026-04', 5],
+      ];
+      expect(listPlaces({ columns: ['startedMonth', 'ads'], rows, sql })).toEqual([
+        ['2026-01', 3],
+        ['2026-02', value],
+        ['2026-03', value],
+        ['2026-04', 5],
+      ]);
     },
   );
 });
