@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { createLazyGetter } from '../lazy-getter.ts';
 import { limitEntries } from '../limit-entries.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
-import { parseItem, type StoredItem } from '../storage/item-versions.ts';
+import { findVersionAt, type ItemVersion, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { countMedia, hasPlaceholder, readCardField, readCardLink } from '../views/ad-media.ts';
 import { parseTime } from '../views/dates.ts';
 import { computeRunningTime } from '../views/days-running.ts';
@@ -13,7 +13,7 @@ import { groupBy } from '../views/group-by.ts';
 import { findLandingDomain, parseLandingPage } from '../views/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts';
 import { sanitize } from '../views/safe-text.ts';
-import { isObject, readObjects, type UntypedFields } from '../views/view.ts';
+import { isObject, isVisibleText, readObjects, type UntypedFields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import { computeActiveWhenLastRead, findLastGatherings, findLastSeenRanges } from './last-seen.ts';
 import { findListingOrder, type ListingOrder, type OrderValues, readOrderValues } from './listing-order.ts';
@@ -55,6 +55,8 @@ export interface AdFacts {
   variantId: string | null;
   /** The time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
   lastSeenAt: number | null;
+  /** True if the ad has an end date that had passed when the ad was read. */
+  hasEndDatePassed: boolean;
   /** The time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
   readAt: number;
   /**
@@ -78,7 +80,8 @@ function readLastSeenTime({ lastSeenAt }: UntypedFields, readAt: number): number
 }
 
 /** Values that are read from the JSON of an ad. They are cached, because parsing the JSON is slow. */
-interface ParsedAd extends Pick<AdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'filledChartedFields'> {
+interface ParsedAd
+  extends Pick<AdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'hasEndDatePassed' | 'filledChartedFields'> {
   textHash: string;
   perceptualHash: string | undefined;
   /**
@@ -265,12 +268,16 @@ export class AdRowReader {
   }
 
   async #computeGatheringFacts({ ads, gatherings }: AdContents): Promise<GatheringFacts> {
-    const parsedAdsByJson = new Map(ads.map((storedAd) => [normalizeAdId(storedAd.id), this.#parseAd(storedAd)]));
+    const adsById = new Map(ads.map((storedAd) => [normalizeAdId(storedAd.id), storedAd]));
     const incompleteGatherings = gatherings.filter(
       ({ isComplete, partGatheringIds }) => !isComplete && partGatheringIds.length === 0,
     );
-    const listOrderValues = ({ adIds }: Gathering) =>
-      [...adIds].flatMap((id) => [parsedAdsByJson.get(id)?.orderValues ?? []]);
+    // Use the values that the ads had when the service listed them, because a later response may contain other values.
+    const listOrderValues = ({ adIds, responseSequenceNumber }: Gathering) =>
+      [...adIds].flatMap((id) => {
+        const storedAd = adsById.get(id);
+        return storedAd ? [this.#parseAd(findVersionAt(responseSequenceNumber, storedAd) ?? storedAd).orderValues] : [];
+      });
     return {
       listingOrders: new Map(
         incompleteGatherings.map((gathering) => [
@@ -278,7 +285,10 @@ export class AdRowReader {
           findListingOrder(listOrderValues(gathering), gathering.filters ?? {}),
         ]),
       ),
-      lastSeenRanges: await findLastSeenRanges(gatherings, (id) => parsedAdsByJson.get(id)?.lastSeenAt),
+      lastSeenRanges: await findLastSeenRanges(gatherings, (id) => {
+        const storedAd = adsById.get(id);
+        return storedAd && this.#parseAd(storedAd).lastSeenAt;
+      }),
       lastGatheringByAd: await findLastGatherings({ gatherings }),
     };
   }
@@ -323,7 +333,7 @@ export class AdRowReader {
         variants.set(storedAd, pageVariants.variantIds[index] ?? null);
     }
     const factsById = ads.map((storedAd): [string, AdFacts] => {
-      const { pageId, pageName, lastSeenAt, filledChartedFields } = this.#parseAd(storedAd);
+      const { pageId, pageName, lastSeenAt, hasEndDatePassed, filledChartedFields } = this.#parseAd(storedAd);
       const [language = null, variant = null] = [languagesByTextHash.get(storedAd), variants.get(storedAd)];
       return [
         normalizeAdId(storedAd.id),
@@ -333,6 +343,7 @@ export class AdRowReader {
           language,
           variantId: variant,
           lastSeenAt,
+          hasEndDatePassed,
           filledChartedFields,
           readAt: storedAd.at,
         },
@@ -350,7 +361,7 @@ export class AdRowReader {
     return detectedLanguage.language;
   }
 
-  #parseAd({ json, at }: StoredItem): ParsedAd {
+  #parseAd({ json, at }: ItemVersion): ParsedAd {
     const { parsedAdsByJson } = this.#sharedCaches;
     const cachedAd = parsedAdsByJson.get(json);
     if (cachedAd) return cachedAd;
@@ -360,6 +371,7 @@ export class AdRowReader {
       pageId,
       pageName: readPageName(ad),
       lastSeenAt: readLastSeenTime(ad, at),
+      hasEndDatePassed: (parseTime(ad.endDate) ?? Number.POSITIVE_INFINITY) <= at,
       textHash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       perceptualHash: readPerceptualHash(ad),
       orderValues: readOrderValues(ad, at),
@@ -567,11 +579,8 @@ function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
 function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
     if (!text || hasPlaceholder(text)) continue;
-    const line = text
-      .trim()
-      .split(/\r?\n|\r/, 1)[0]
-      ?.trim();
-    if (line) return line;
+    const line = text.split(/\r?\n|\r/).find(isVisibleText);
+    if (line !== undefined) return line.trim();
   }
   return null;
 }

@@ -40,6 +40,11 @@ export interface IncompleteGathering {
    */
   incompletePartTexts: readonly string[];
   /**
+   * True if at least one part (smaller search) of a split search was read completely. `listingOrder` then does not
+   * contain the values of all ads that were read.
+   */
+  hasCompletePart: boolean;
+  /**
    * True if at least one part (smaller search) of a split search was not read at all. `listingOrder` then says nothing
    * about the missing ads, because they may belong anywhere in this order.
    */
@@ -69,6 +74,7 @@ export function formatIncompleteGathering(incompleteGathering: IncompleteGatheri
     hasReadLastPage,
     listingOrder,
     incompletePartTexts,
+    hasCompletePart,
     hasUnreadPart,
     earlierCompleteDay,
   } = incompleteGathering;
@@ -80,7 +86,7 @@ export function formatIncompleteGathering(incompleteGathering: IncompleteGatheri
   const earlier = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;
   const parts = incompletePartTexts.length > 0 ? `Not complete: ${incompletePartTexts.join('; ')}.` : undefined;
   return [
-    `Read ${readCountText}${orderPhrase}.`,
+    `Read ${readCountText}${hasCompletePart ? '' : orderPhrase}.`,
     earlier ?? missingAdsSentence,
     parts,
     removedText,

@@ -326,6 +326,7 @@ function describeIncompleteGathering(
         .map((part) => listingOrders?.get(part.id)),
     ),
     incompletePartTexts: describeIncompleteParts(gathering),
+    hasCompletePart: partGatheringIds.length > 0 && readParts.some(({ isComplete }) => isComplete),
     hasUnreadPart:
       readParts.length < partGatheringIds.length ||
       readParts.some(({ isComplete, adIds }) => !isComplete && adIds.size === 0),
@@ -554,7 +555,8 @@ function formatGatherings(coverage: CoverageView, notesStatedAbove: readonly str
   const unlistedText =
     unlisted > 0 ? ` The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.` : '';
   const notes = `${unlistedText}${removedAds > 0 ? ` ${formatCount(removedAds, 'ad')} removed to make room.` : ''}`;
-  if (ads === 0) return `${prefix}: nothing is gathered yet. gather_ads and the searches fill the dataset.${notes}`;
+  if (ads === 0 && gatherings === 0)
+    return `${prefix}: nothing is gathered yet. gather_ads and the searches fill the dataset.${notes}`;
   if (gatherings === 0) return `${prefix} from searches; no gathering covers them.${notes}`;
   const outside = outsideAds > 0 ? `, ${formatUncoveredCount(outsideAds)}` : '';
   if (partial.length === 0) return `${prefix}${outside}; every gathering is complete.${notes}`;

@@ -7,7 +7,10 @@ import { formatIsoTime } from './tables.ts';
 export interface ListingOrder {
   field: OrderField;
   isDescending: boolean;
-  /** The lowest and the highest value in the list. Dates are ISO days such as `2026-05-11`. */
+  /**
+   * The lowest and the highest value of the ads that are in order. Dates are ISO days such as `2026-05-11`. Values that
+   * are out of order do not count, because a single wrong or changed value must not determine which ads are missing.
+   */
   minValue: string | number;
   maxValue: string | number;
   /** The value at which the list ends. Ads that are missing from the list have this value or come after it. */
@@ -139,10 +142,40 @@ const hasRequestedDirection = ({ isDescending }: SortedListing, requestedDirecti
   isDescending === undefined || requestedDirection === undefined || isDescending === (requestedDirection !== 'asc');
 
 function buildListingOrder({ field, values, isDescending = true, hasListedAllValues }: SortedListing): ListingOrder {
-  const [minValue = '', maxValue = ''] = findRange(values).map((value) =>
+  const valuesInOrder = findLongestSortedSubsequence(values, isDescending);
+  const [firstValue = '', lastValue = ''] = [valuesInOrder.at(0), valuesInOrder.at(-1)].map((value = 0) =>
     dateFields.has(field) ? formatIsoTime(value).slice(0, 10) : value,
   );
-  return { field, isDescending, minValue, maxValue, lastValue: isDescending ? minValue : maxValue, hasListedAllValues };
+  const [minValue, maxValue] = isDescending ? [lastValue, firstValue] : [firstValue, lastValue];
+  return { field, isDescending, minValue, maxValue, lastValue, hasListedAllValues };
+}
+
+/**
+ * Returns the longest subsequence of the values that never rises (if `isDescending`) or never falls. It leaves out the
+ * values that are out of order.
+ */
+function findLongestSortedSubsequence(values: readonly number[], isDescending: boolean): number[] {
+  const sortKeys = isDescending ? values.map((value) => -value) : values;
+  /**
+   * For each length, the index at which a sorted subsequence of this length ends. Of several such subsequences, it is
+   * the one with the smallest last key. The keys at these indexes never fall, so they can be searched by bisection.
+   */
+  const endIndexes: number[] = [];
+  const previousIndexes: (number | undefined)[] = [];
+  for (const [index, sortKey] of sortKeys.entries()) {
+    let [low, high] = [0, endIndexes.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sortKeys[endIndexes[middle] ?? 0] ?? 0) <= sortKey) low = middle + 1;
+      else high = middle;
+    }
+    previousIndexes.push(endIndexes[low - 1]);
+    endIndexes[low] = index;
+  }
+  const sortedValues: number[] = [];
+  for (let index = endIndexes.at(-1); index !== undefined; index = previousIndexes[index])
+    sortedValues.push(values[index] ?? 0);
+  return sortedValues.reverse();
 }
 
 /** Counts how often a value is larger than the previous value, and how often a value is smaller. */
@@ -170,8 +203,3 @@ function measureOrderEvidence(values: readonly number[]): number {
   }
   return orderCountLog;
 }
-
-const findRange = (values: readonly number[]): number[] => [
-  values.reduce((lowest, value) => Math.min(lowest, value), Number.POSITIVE_INFINITY),
-  values.reduce((highest, value) => Math.max(highest, value), Number.NEGATIVE_INFINITY),
-];

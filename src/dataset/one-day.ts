@@ -11,6 +11,7 @@ interface ObservedAd {
   pageId: string | null;
   pageName: string | null;
   lastSeenAt: number | null;
+  hasEndDatePassed: boolean;
   readAt: number;
 }
 
@@ -37,7 +38,8 @@ const minAdsOnDay = 10;
 /**
  * Finds the advertisers whose ads were nearly all last seen running on the same day, more than two days before they
  * were read. The service has probably looked at such an advertiser only once. The service then does not know how long
- * the ads ran after that day, and lacks ads that had already ended.
+ * the ads ran after that day, and lacks ads that had already ended. Ads with an end date in the past do not count as
+ * seen on a day, because the service knows how long they ran.
  *
  * Recent days do not count. If a service observes ads continuously, running ads are last seen on the day of reading.
  * @returns the advertisers by key, with the largest number of ads first
@@ -75,10 +77,10 @@ type AdCountsByDay = Map<number, number>;
 
 /**
  * Returns the day on which an ad was last seen running, in days since the Unix epoch. Returns undefined unless the ad
- * was read more than two days later.
+ * was read more than two days later, or if its end date is known and has passed.
  */
-function findLastSeenDay({ lastSeenAt, readAt }: ObservedAd): number | undefined {
-  if (lastSeenAt === null) return undefined;
+function findLastSeenDay({ lastSeenAt, hasEndDatePassed, readAt }: ObservedAd): number | undefined {
+  if (lastSeenAt === null || hasEndDatePassed) return undefined;
   const day = Math.floor(lastSeenAt / dayMs);
   return Math.floor(readAt / dayMs) - day > maxDaysSinceSeen ? day : undefined;
 }

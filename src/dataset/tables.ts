@@ -1,6 +1,6 @@
 import { parseTime } from '../views/dates.ts';
 import { type ApiField, adFields, type FieldNamesWith, pageFields } from '../views/fields.ts';
-import { readNumber } from '../views/view.ts';
+import { isVisibleText, readNumber } from '../views/view.ts';
 
 /**
  * The column type of each API field that is stored in a table column: `numeric` for numbers and flags, and `text` for
@@ -150,11 +150,11 @@ export function listComputedColumns(): { name: string; meaning: string | undefin
 }
 
 /**
- * Converts the value of an API field to a text cell. Returns null for a blank text or another type, because the service
- * may omit a field or send a type that the API document does not define.
+ * Converts the value of an API field to a text cell. Returns null for a text without visible characters or another
+ * type, because the service may omit a field or send a type that the API document does not define.
  */
 export const toTextCell = (fieldValue: unknown): string | null =>
-  typeof fieldValue === 'string' && fieldValue.trim() !== '' ? clipText(fieldValue) : null;
+  typeof fieldValue === 'string' && isVisibleText(fieldValue) ? clipText(fieldValue) : null;
 
 /**
  * The maximum length of a text cell, in characters. Real ads have shorter texts. Without this limit, a very long text

@@ -126,8 +126,8 @@ export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFo
 interface LaunchesChartProps {
   ads: readonly { startedAt?: string | undefined }[];
   /**
-   * The time at which the ads were read, in ISO format. The chart marks the month of this time as unfinished and shows
-   * no later months.
+   * The time at which the ads were read, in ISO format. The chart marks the month of this time as unfinished, and counts
+   * ads of later months in the column of this month.
    */
   readAt: string | undefined;
   formats?: Formats;
@@ -170,7 +170,11 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
     if (column) column.value++;
   }
   const peak = columns.reduce((max, { value }) => Math.max(max, value), 0);
-  const endLabels = [getNameSuffix(0) === '' ? (columnNames[0] ?? '') : 'earlier', columnNames[columnCount - 1] ?? ''];
+  const lastColumnName = columnNames[columnCount - 1] ?? '';
+  const endLabels = [
+    getNameSuffix(0) === '' ? (columnNames[0] ?? '') : 'earlier',
+    latestMonth > lastColumnMonth ? `${lastColumnName} or later` : lastColumnName,
+  ];
   return (
     <Figure
       title="Launches by month"

@@ -584,7 +584,7 @@ function formatRunningTime(ad: AdView, asOf: string | undefined): string | undef
       ? `${startDay}–${lastDay}`
       : startDay
         ? `since ${startDay}`
-        : lastDay && `${endDay ? 'ended' : 'last seen'} ${lastDay}`;
+        : lastDay && `${endDay ? (ad.stillRunning ? 'ends' : 'ended') : 'last seen'} ${lastDay}`;
   const text = joinNonEmpty(state, ', ');
   return dates && text ? `${dates} (${text})` : dates;
 }

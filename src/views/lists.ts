@@ -42,7 +42,12 @@ export interface FramedList extends ListFrame {
 export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...frame }: FramedList): string {
   const { totalHits, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
   const footer = formatFooter(frame, sentCount !== undefined && firstNumber + shownCount <= sentCount);
-  if (shownCount === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer}`;
+  if (shownCount === 0) {
+    if (hasMore) return `No ${noun}s on this page.${footer}`;
+    return totalHits
+      ? `No ${noun}s listed, ${formatNumber(totalHits)} found in all.${footer}`
+      : `No ${noun}s found.${footer}`;
+  }
   const countText =
     sentCount !== undefined && sentCount > shownCount
       ? formatPosition({ noun, firstNumber, shownCount, totalCount: sentCount })

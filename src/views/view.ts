@@ -51,7 +51,9 @@ const plainWordPattern = /^[\w-]{1,32}$/;
 
 /** Returns true if the value is a text with at least one visible character. */
 export const isVisibleText = (value: unknown): boolean =>
-  typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
+  typeof value === 'string' &&
+  // Check the beginning first, because most texts begin with a visible character.
+  [value.slice(0, 100), value].some((text) => sanitize(text).trim() !== '');
 
 /** Returns an id as text. Returns an empty string if the id is missing, because the output schemas require an id. */
 export const readId = (id: unknown): string => readText(isNumber(id) ? String(id) : id, maxIdTokens) ?? '';

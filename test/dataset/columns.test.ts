@@ -127,6 +127,24 @@ test('ads whose text is only a template placeholder have no language and no text
   expect(await server.queryRows('SELECT count(DISTINCT variant) FROM ads')).toEqual([[1]]);
 });
 
+test('texts without visible characters are null in SQL, and firstLine is the first line with visible characters', async ({
+  upstream,
+  server,
+}) => {
+  const service = serveAds(upstream, 0);
+  service.ads = [
+    createAd(1, { headline: '\u200b', body: '\u2800\nBig summer sale' }),
+    createAd(2, { headline: ' \u200e', body: `${'\u2800'.repeat(300)}\r\n  Free shipping  \nToday` }),
+    createAd(3, { headline: 'Boots', body: '\u200b\n\ufeff' }),
+  ];
+  await server.call('search_ads', {});
+  expect(await server.queryRows('SELECT headline, body IS NULL, firstLine FROM ads ORDER BY rowid')).toEqual([
+    [null, 0, 'Big summer sale'],
+    [null, 0, 'Free shipping'],
+    ['Boots', 1, 'Boots'],
+  ]);
+});
+
 test('the SQL column pictureState says whether a picture is available, expired, failed or missing', async ({
   upstream,
   start,

@@ -31,19 +31,24 @@ test('no sort field is detected for an ad list that is short or unsorted', () =>
   expect(findListingOrder([])).toBeUndefined();
 });
 
-test('the sort field of an ad list is detected although one value is out of order', () => {
-  const ads = Array.from({ length: 200 }, (_, index) =>
-    orderFields.map((field) => (field === 'duplicates' ? index : null)),
+test('the sort field and the range of an ad list are detected although one value is out of order', () => {
+  const position = fc.integer({ min: 2, max: 197 });
+  fc.assert(
+    fc.property(position, fc.integer({ min: -1000, max: 2000 }), fc.boolean(), (index, wrongValue, isDescending) => {
+      const values = Array.from({ length: 200 }, (_, place) => (isDescending ? 500 - place : 500 + place));
+      const ads = values
+        .with(index, wrongValue)
+        .map((value) => orderFields.map((field) => (field === 'duplicates' ? value : null)));
+      expect(findListingOrder(ads)).toEqual({
+        field: 'duplicates',
+        isDescending,
+        minValue: Math.min(...values),
+        maxValue: Math.max(...values),
+        lastValue: values.at(-1),
+        hasListedAllValues: false,
+      });
+    }),
   );
-  const changed = ads.map((ad, index) => (index === 50 ? ad.map((value) => value && 900) : ad));
-  expect(findListingOrder(changed)).toEqual({
-    field: 'duplicates',
-    isDescending: false,
-    minValue: 0,
-    maxValue: 900,
-    lastValue: 900,
-    hasListedAllValues: false,
-  });
 });
 
 const createListing = (field: string, values: readonly (number | null)[]): OrderValues[] =>

@@ -201,6 +201,48 @@ describe('Notes on searches that gather_ads read only in part', () => {
     }
   });
 
+  test('the values of missing ads stay the same after a later search returns other values for an ad', async ({
+    upstream,
+    start,
+  }) => {
+    const server = await start({ cacheSeconds: 0 }, { now: () => now });
+    const service = serveAds(upstream, 0);
+    const ads = createAds(200).toSorted((left, right) => Number(right.duplicates) - Number(left.duplicates));
+    service.ads = ads;
+    await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
+    const readNote = async () =>
+      readCoverage(await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' })).partial?.[0]?.note;
+    expect(await readNote()).toContain('The missing ads have at most 82, or no duplicates.');
+    service.ads = ads.slice(39, 40).map((ad) => ({ ...ad, duplicates: 1 }));
+    await server.call('search_ads', {});
+    expect(await readNote()).toContain('The missing ads have at most 82, or no duplicates.');
+  });
+
+  test('a note on a split search shows no range of dates if it would cover only a part of the ads that were read', async ({
+    upstream,
+    tenant,
+  }) => {
+    const service = serveAds(upstream, 0);
+    const ads = createAds(350);
+    service.selectAds = ({ country }) => (country === 'DE' ? ads.slice(0, 50) : ads.slice(50)).toReversed();
+    await tenant.call('gather_ads', { split: [{ country: 'DE' }, { country: 'FR' }], maxAds: 100, maxCredits: 100 });
+    const result = await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+    expect(readCoverage(result).partial?.[0]?.note).toMatch(
+      /^Read 100 of 350 ads\. The missing ads are from \S+ or earlier, or have no date\./,
+    );
+  });
+
+  test('the coverage of a search without matching ads says that the search is complete', async ({
+    upstream,
+    tenant,
+  }) => {
+    serveAds(upstream, 0);
+    const readCoverageText = async () => (await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' })).text;
+    expect(await readCoverageText()).toContain('Coverage: 0 ads: nothing is gathered yet.');
+    await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    expect(await readCoverageText()).toContain('Coverage: 0 ads; every gathering is complete.');
+  });
+
   test('an empty SQL result does not begin with missing ads if an earlier run has read the search completely', async ({
     upstream,
     start,
@@ -261,6 +303,16 @@ describe('Notes on the days when ads were last seen', () => {
       }),
       { numRuns: 20 },
     );
+  });
+
+  test('an advertiser is not named for ads that were last seen on one day if their end dates are known', async ({
+    upstream,
+    tenant,
+  }) => {
+    serveAds(upstream, 0).ads = createAds(30, (index) => ({ lastSeenAt: toDay(60), endDate: toDay(100 + index) }));
+    const { text } = await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    expect(text).toContain('30 ended');
+    expect(text).not.toContain('Last seen on one day');
   });
 
   test('reports and exports about dates name an advertiser whose ads were all last seen on the same day', async ({

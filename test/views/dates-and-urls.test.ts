@@ -87,6 +87,7 @@ describe('How long an ad has been running', () => {
       formatAd(buildAdView({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
     expect(formatRun({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
     expect(formatRun({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
+    expect(formatRun({ endDate: '2027-11-01' })).toBe('ends 2027-11-01 (running)');
     expect(formatRun({ lastSeenAt: '2026-11-10' })).toBe('last seen 2026-11-10 (seen 10 days ago)');
     expect(formatRun({ startedAt: '2026-11-01', endDate: '2026-11-09', lastSeenAt: '2026-11-08' })).toBe(
       '2026-11-01–2026-11-09 (8 days, ended, last seen 2026-11-08)',
