@@ -216,6 +216,12 @@ const maxAdsInParts = 100_000;
  */
 const maxPagesWithoutNewAds = 3;
 /**
+ * The number of times that the total of a search may rise while its pages are read. If it rises more often, the service
+ * probably counts only the ads that it has listed so far. The total then does not limit the size of a page, because
+ * otherwise the service would be asked for a few ads at a time.
+ */
+const maxTotalRises = 1;
+/**
  * Another page is requested only if the remaining time is at least this many times as long as the slowest page has
  * taken so far, because the next page may be even slower.
  */
@@ -391,11 +397,13 @@ class GatheringReader {
     if (part.state.isStuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
     const knownTotal = part.state.matchingCount === null ? await this.#findTotal(part) : undefined;
     const usedCursors = new Set([part.state.cursor]);
+    const getTotalAds = () => part.state.matchingCount ?? knownTotal?.totalAds;
     let isTotalPlausible = true;
+    let totalRises = 0;
     for (;;) {
       const reachedLimit = this.#findReachedLimit();
       if (reachedLimit) return reachedLimit;
-      const totalAds = part.state.matchingCount ?? knownTotal?.totalAds;
+      const totalAds = getTotalAds();
       // Some services charge for the requested number of ads, not for the returned number. Therefore never request more
       // ads than remain, which saves credits on the last page.
       const remainingAds =
@@ -415,7 +423,9 @@ class GatheringReader {
       await yieldToEventLoop();
       const { state } = part;
       if (state.hasReadLastPage) return { reason: 'end' };
-      isTotalPlausible &&= totalAds === undefined || state.listedCount < totalAds;
+      const newTotalAds = getTotalAds() ?? Infinity;
+      if (totalAds !== undefined && newTotalAds > totalAds) totalRises++;
+      isTotalPlausible &&= state.listedCount < newTotalAds && totalRises <= maxTotalRises;
       if (usedCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
       usedCursors.add(state.cursor);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { serveAds } from '../../support/ad-service.ts';
+import { createAd, serveAds } from '../../support/ad-service.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -42,6 +42,31 @@ test('gather_ads exceeds maxCredits at most by one increase in the price of a pa
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
   expect(service.chargedCredits).toBeLessThanOrEqual(61);
+});
+
+test('gather_ads requests only the remaining ads after the number of matching ads has risen', async ({
+  upstream,
+  start,
+}) => {
+  let now = Date.parse('2026-11-20T10:00:00Z');
+  const server = await start({ cacheSeconds: 0 }, { now: () => now });
+  // This service charges for the requested number of ads.
+  const service = serveAds(upstream, 20, (_, { limit }) => limit);
+  const filters = { some: 'ads' };
+  await server.call('gather_ads', { filters, maxCredits: 1000 });
+  // Two ads are added before the ads are read again.
+  now += 3_600_000;
+  service.ads = Array.from({ length: 22 }, (_, index) => createAd(index));
+  const again = await server.call('gather_ads', { filters, fresh: true, maxCredits: 1000 });
+  expect(again.data).toMatchObject({ read: 22, complete: true, receipt: { charged: 22, calls: 2 } });
+  // One ad is added while the ads are read.
+  service.ads = Array.from({ length: 150 }, (_, index) => createAd(1000 + index));
+  service.overrideResponse = ({ cursor }) => {
+    if (cursor === '100') service.ads = [...service.ads, createAd(2000)];
+    return undefined;
+  };
+  const grown = await server.call('gather_ads', { filters: { more: 'ads' }, maxCredits: 1000 });
+  expect(grown.data).toMatchObject({ read: 151, complete: true, receipt: { charged: 151, calls: 3 } });
 });
 
 test('gather_ads stops when the credit budget of the server is used up', async ({ upstream, start }) => {
