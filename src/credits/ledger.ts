@@ -43,7 +43,10 @@ export interface ReserveRequest {
   isPaid: boolean;
   /** The highest price that the API key has paid so far for a call of any operation. */
   maxPrice: number;
-  /** The name of a queue, for calls whose price is unknown. Calls in the same queue run one at a time. */
+  /**
+   * The name of a queue, for calls whose price is unknown. Calls in the same queue run one at a time. While a paid call
+   * in a queue runs, no other paid call runs.
+   */
   queue?: string | undefined;
   /**
    * The credits that count as spent if this process dies before it records the cost of the call. If undefined, all

@@ -1,7 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
+import { ad, creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
+
+/** Responds to a search with ten ads, and charges ten credits. */
+const tenAds = json(
+  { items: Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` })), cursor: null, hasMore: false },
+  { headers: creditHeaders(10) },
+);
 
 describe('A credit budget for the local library', () => {
   const test = freshServiceTest({ config: { cacheSeconds: 0 } });
@@ -76,6 +83,26 @@ describe('A credit budget for an external API', () => {
     await save('there');
     const results = await Promise.all(Array.from({ length: 10 }, (_, index) => save(`${index}`)));
     expect(results.filter(({ isError }) => !isError)).toHaveLength(3);
+  });
+
+  test('calls with a known price wait until a call with an unknown price has ended', async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 200 });
+    upstream.respondWith(tenAds);
+    await call('search_ads', { limit: 10 });
+    let endHeldCall = () => {};
+    upstream.respondWith((request, response, body) => {
+      if (request.method === 'POST') return tenAds(request, response, body);
+      endHeldCall = () => json({ id: 'x' }, { headers: creditHeaders(190) })(request, response, body);
+    });
+    const requestCount = upstream.requests.length;
+    const heldCall = call('get_ad', { adId: deriveUuid('x') });
+    await upstream.waitForRequests(requestCount + 1);
+    const searches = [1, 2, 3].map((page) => call('search_ads', { limit: 10, filters: { page } }));
+    // Without the wait, the searches would be sent in this time.
+    await delay(100);
+    endHeldCall();
+    expect((await heldCall).isError).toBe(false);
+    expect((await Promise.all(searches)).map(({ error }) => error?.kind)).toEqual(Array(3).fill('credit_budget'));
   });
 
   test('a paid call that waits for another paid call times out at its own deadline', async ({ upstream, start }) => {

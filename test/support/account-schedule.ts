@@ -133,8 +133,9 @@ class ExpectedLedger {
 
   decideAdmission({ budget, credits, atLeast, isPaid, queue }: FixedRequest): Admission['kind'] {
     const { reserved, reservedAtLeast, paidCallsInProgress } = this.readTotals();
-    if (queue !== undefined && [...this.openRequests.values()].some((request) => request.queue === queue))
-      return 'wait';
+    const isBlockedBy = (open: FixedRequest) =>
+      open.queue !== undefined && (open.queue === queue || (open.isPaid && isPaid));
+    if ([...this.openRequests.values()].some(isBlockedBy)) return 'wait';
     const unspent = budget - this.spent - this.uncertain + 1e-6;
     if ((isPaid || atLeast > 0) && atLeast > unspent - reservedAtLeast) return 'refused';
     if (!isPaid) return 'granted';

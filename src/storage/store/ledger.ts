@@ -270,13 +270,19 @@ function reserve(
   request: ReserveRequest,
   { id, ...lease }: { id: string; owner: string; takenAt: number },
 ): 'granted' | 'wait' | 'refused' {
-  if (request.queue !== undefined && listOpenLeases(account).some(({ queue }) => queue === request.queue))
-    return 'wait';
+  if (listOpenLeases(account).some((openLease) => isBlockedBy(openLease, request))) return 'wait';
   const admission = decideAdmission(summarizeAccount(account), request);
   if (admission !== 'now') return admission === 'never' ? 'refused' : 'wait';
   account.leases[id] = { ...lease, ...request };
   return 'granted';
 }
+
+/**
+ * Returns true if a call must wait until the call of an open lease has ended. Calls in the same queue run one at a time.
+ * No paid call runs beside a paid call with an unknown price, which may use up the whole budget.
+ */
+const isBlockedBy = (openLease: StoredLease, request: ReserveRequest): boolean =>
+  openLease.queue !== undefined && (openLease.queue === request.queue || (openLease.isPaid && request.isPaid));
 
 /**
  * Adds the charge of a call to the account, unless the call was settled before. A call with a lease (a reservation) was
