@@ -112,11 +112,6 @@ export interface GatherOutcome {
   /** The ids of the ads that this call has read, in lower case. */
   idsReadByCall: ReadonlySet<string>;
   /**
-   * The number of credits that this call has spent. If the service does not report a charge, the highest possible
-   * charge counts.
-   */
-  spentCredits: number;
-  /**
    * True if the call read all pages from the beginning although an earlier call with `fresh` had stopped early, because
    * this earlier call was too long ago to be continued.
    */
@@ -325,7 +320,6 @@ class GatheringReader {
       contents,
       readCount: this.#adIds.size,
       idsReadByCall: this.#idsReadByCall,
-      spentCredits: await this.#callBudget.readUsedCredits(),
       hasStartedOver: isTooOldToContinue && this.#idsReadByCall.size > 0,
       markResultReturned: () =>
         this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),

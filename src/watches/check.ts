@@ -62,23 +62,31 @@ export async function runWatchChecks(
       completeOutcomes.get(questionKey) ??
       (fresh ? undefined : findRecentStoredOutcome(request.question, contentsBefore, context));
     const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
-    const readPages = (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> =>
-      withOpenedGathering(
-        request,
-        contentsBefore,
-        { ...context, ...addWatchToProgress(context, progressPrefix, adsRead) },
-        (_, readMissingPages) => readMissingPages(),
-      ).then(
-        (outcome) => ({ stopInfo: outcome.stopInfo, outcome }),
-        (error) => ({ stopInfo: classifyFailure(error, context) }),
-      );
+    const readPages = async (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> => {
+      let callBudget: Awaited<ReturnType<GatherContext['createCallBudget']>> | undefined;
+      const createCallBudget = async (creditLimit?: number) => {
+        callBudget = await context.createCallBudget(creditLimit);
+        return callBudget;
+      };
+      const watchContext = { ...context, createCallBudget, ...addWatchToProgress(context, progressPrefix, adsRead) };
+      try {
+        const outcome = await withOpenedGathering(request, contentsBefore, watchContext, (_, readMissingPages) =>
+          readMissingPages(),
+        );
+        return { stopInfo: outcome.stopInfo, outcome };
+      } catch (error) {
+        return { stopInfo: classifyFailure(error, context) };
+      } finally {
+        // A check can also fail after it has paid for pages.
+        remainingCredits -= (await callBudget?.readUsedCredits()) ?? 0;
+      }
+    };
     const { stopInfo, outcome } = existingOutcome
       ? { stopInfo: existingOutcome.stopInfo, outcome: existingOutcome }
       : callStopInfo
         ? { stopInfo: callStopInfo }
         : await readPages();
     const check = outcome && createWatchCheck(watch, outcome, context.clock());
-    if (outcome && outcome !== existingOutcome) remainingCredits -= outcome.spentCredits;
     adsRead += outcome?.idsReadByCall.size ?? 0;
     const usesStoredAds = existingOutcome !== undefined && !completeOutcomes.has(questionKey);
     checkedWatches.push({
@@ -116,7 +124,6 @@ export function findRecentStoredOutcome(
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),
-    spentCredits: 0,
     hasStartedOver: false,
     markResultReturned: async () => {},
   };

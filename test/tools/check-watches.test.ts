@@ -1,4 +1,6 @@
 import { expect } from 'vitest';
+import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
+import { createUnavailableError } from '../../src/storage/store/guarded-store.ts';
 import { type AdService, createAd, serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.ts';
@@ -207,6 +209,36 @@ test('check_watches continues with the other watches (saved searches) after one 
   expect(data.watches).toMatchObject([{ complete: true }, failed, { complete: true }]);
   expect(data.stopped).toBeUndefined();
   expect(text).toContain('q is no filter');
+});
+
+test('check_watches never exceeds maxCredits, although the dataset could not be read after a page was paid for', async ({
+  upstream,
+  start,
+}) => {
+  const datasets = new MemoryDatasets();
+  const openDataset = datasets.open.bind(datasets);
+  let failsNextRead = false;
+  datasets.open = async (owner) => {
+    const dataset = await openDataset(owner);
+    const readContents = dataset.readContents.bind(dataset);
+    return Object.assign(dataset, {
+      readContents: () => {
+        if (!failsNextRead) return readContents();
+        failsNextRead = false;
+        throw createUnavailableError();
+      },
+    });
+  };
+  const server = await start({}, { datasets });
+  const service = await learnPrices(server, serveAds(upstream, 40));
+  await createWatches(server, ['a', 'b', 'c'], 10);
+  service.overrideResponse = () => {
+    failsNextRead = true;
+    return undefined;
+  };
+  const { text } = await server.call('check_watches', { maxCredits: 10 });
+  expect(service.chargedCredits).toBeGreaterThan(0);
+  expect(service.chargedCredits, text).toBeLessThanOrEqual(10);
 });
 
 test('a watch (a saved search) can cover several searches or the ads of a collection', async ({ upstream, server }) => {
