@@ -21,6 +21,12 @@ const adTexts = {
   turkish: 'İLK HASAT ÇAY',
   english: 'Running shoes with free shipping, no returns needed',
   hidden: 'Sum\u200bmer sa\u00adle 𝐁𝐎𝐋𝐃',
+  emoji: '✔\ufe0fGratis 1\ufe0f\u20e3Schritt ❤\ufe0fListo',
+  variant: '葛\u{e0100}飾区',
+  hebrew: 'חופשה בתל־אביב',
+  persian: 'کتاب ۵۰',
+  european: 'Łazienka Køkken Điện ÆSOP мʼясо',
+  hyphen: 'Scarpe e borse di lusso',
 };
 const names = Object.keys(adTexts);
 const pageId = 'copies';
@@ -41,14 +47,22 @@ const queriesByName: Record<string, string[]> = {
   turkish: ['ilk çay'],
   english: ['run', '"free shipping"', 'shoes -boots'],
   hidden: ['summer sale bold'],
+  emoji: ['gratis', '"schritt"', 'listo', '❤\ufe0f gratis'],
+  variant: ['葛飾'],
+  hebrew: ['אביב'],
+  persian: ['كتاب', '50 کتاب'],
+  european: ['lazienka', 'kokken', 'dien', 'aesop', "м'ясо"],
+  hyphen: ['scarpe -e-mail', 'borse -iPhoneケース'],
 };
 
 test.each<[query: string, matches: string[]]>([
   ...Object.entries(queriesByName).flatMap(([name, queries]) =>
     queries.map((query) => [query, [name]] as [string, string[]]),
   ),
-  ...['세분', 'コー豆', '"shipping free"', '"run"', 'shoes -returns', 'sh'].map((query) => [query, []] as [string, []]),
-  ['-e -shoes', names.filter((name) => name !== 'english')],
+  ...['세분', 'コー豆', '"shipping free"', '"run"', 'shoes -returns', 'sh', 'scarpe -e-borse'].map(
+    (query) => [query, []] as [string, []],
+  ),
+  ['-e -shoes', names.filter((name) => !['english', 'hyphen'].includes(name))],
 ])('the full-text search for %s finds exactly the example ads %j', async (query, matches) => {
   expect((await searchIds({ query, pageId })).map((id) => names[Number(id.slice(-6))]).sort()).toEqual(
     matches.toSorted(),

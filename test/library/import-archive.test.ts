@@ -317,6 +317,18 @@ test('the command `library import` skips a row with a quotation mark that is not
   }
 });
 
+test('the command `library import` reads rows whose cells begin with a quotation mark and contain line breaks', async ({
+  libraryServer,
+}) => {
+  const bodies = ['"Best product ever\nOrder now, it is free!', '"Great\nBuy now!"', 'One "word"\n"Two"', '"\n"'];
+  const rows = bodies.map((body, index) => `${index + 1},P,"${body.replaceAll('"', '""')}"`);
+  for (const newline of ['\n', '\r\n']) {
+    const report = await libraryServer.importRecords(['ad_archive_id,page_name,body', ...rows].join(newline));
+    expect(report).toMatchObject({ skipped: 0 });
+    expect((await findAds(libraryServer)).map(({ body }) => body).toSorted()).toEqual(bodies.toSorted());
+  }
+});
+
 test('the command `library import` rejects a table that contains no ads and names the missing columns', async ({
   libraryServer,
 }) => {

@@ -147,6 +147,30 @@ test('the command `library import` accepts both names and codes of countries in 
   ]);
 });
 
+test('the command `library import` accepts the common spellings of country names in a table', async ({
+  libraryServer,
+}) => {
+  const codes = {
+    ...{
+      Turkey: 'TR',
+      'Hong Kong': 'HK',
+      Macau: 'MO',
+      Palestine: 'PS',
+      'Czech Republic': 'CZ',
+      UAE: 'AE',
+      'U.S.': 'US',
+    },
+    ...{ 'United States of America': 'US', 'Great Britain': 'GB', 'Bosnia and Herzegovina': 'BA', 'Viet Nam': 'VN' },
+    ...{ "Cote d'Ivoire": 'CI', 'Côte d’Ivoire': 'CI', 'The Netherlands': 'NL', Osterreich: 'AT', 'SOUTH KOREA': 'KR' },
+  };
+  const rows = Object.keys(codes).map((country) => `${country},${country}`);
+  expect(await libraryServer.importRecords(['headline,countries', ...rows].join('\n'))).toMatchObject({ skipped: 0 });
+  const ads = await findAds(libraryServer);
+  expect(Object.fromEntries(ads.map(({ headline, countries }) => [headline, countries]))).toEqual(
+    Object.fromEntries(Object.entries(codes).map(([country, code]) => [country, [code]])),
+  );
+});
+
 test('the command `library import` counts each row of a table as stored, repeated or skipped', async ({
   libraryServer,
 }) => {

@@ -264,7 +264,13 @@ test.each<[string, Call, RegExp]>([
     searchCall({ startedAtFrom: 'yesterday' }),
     new RegExp(`takes ${isoDate}.*; got "yesterday"`),
   ],
-  ['a day that does not exist', searchCall({ startedAtFrom: '2026-02-31T25:00:00Z' }), new RegExp(`takes ${isoDate}`)],
+  [
+    'an hour that does not exist',
+    searchCall({ startedAtFrom: '2026-02-28T25:00:00Z' }),
+    new RegExp(`takes ${isoDate}`),
+  ],
+  ['a day that does not exist', searchCall({ startedAtFrom: '2026-02-31' }), new RegExp(`takes ${isoDate}`)],
+  ['a leap day in another year', searchCall({ startedAtTo: '2026-02-29T12:00:00Z' }), new RegExp(`takes ${isoDate}`)],
   [
     'a number for a date filter',
     searchCall({ startedAtFrom: 20_260_131 }),

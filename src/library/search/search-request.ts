@@ -140,7 +140,15 @@ function parseNotFilter(filter: SearchFilter, descriptions: SearchFilter[], valu
 }
 
 const isNonBlankText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
-const isoDatePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
+const isoDatePattern = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
+
+/** Returns true if a text is an ISO 8601 date or date-time whose day exists, so not for 31 February. */
+function isIsoDate(text: string): boolean {
+  const day = isoDatePattern.exec(text)?.[1];
+  if (day === undefined || Number.isNaN(Date.parse(text))) return false;
+  // JavaScript accepts 31 February and turns it into 3 March. Therefore compare the parsed day with the original text.
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+}
 
 function parseValue(filter: SearchFilter, value: unknown): FilterValue {
   const { type, maxLength = Number.POSITIVE_INFINITY } = filter;
@@ -157,8 +165,10 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
   if (type === 'boolean') requireValid(typeof value === 'boolean', 'true or false');
   else if (type === 'number') requireValid(typeof value === 'number', 'a number');
   else if (type === 'date') {
-    const isDate = typeof value === 'string' && isoDatePattern.test(value) && !Number.isNaN(Date.parse(value));
-    requireValid(isDate, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)');
+    requireValid(
+      typeof value === 'string' && isIsoDate(value),
+      'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)',
+    );
   } else {
     requireValid(isNonBlankText(value), 'a text that is not empty');
     requireValid(String(value).length <= maxLength, `a text of at most ${maxLength} characters`, String(value).length);

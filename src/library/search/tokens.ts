@@ -9,13 +9,24 @@
 
 const invisibleCharacterPattern = /\p{Cf}/gu;
 /**
- * Matches marks that many people leave out when they search: Latin, Greek and Cyrillic accents, and Arabic and Hebrew
- * vowel points. Does not match the vowel signs of Indic scripts, because they distinguish words.
+ * Matches marks that many people leave out when they search: Latin, Greek and Cyrillic accents, Arabic and Hebrew vowel
+ * points, and variation selectors, e.g. after an emoji. Does not match the vowel signs of Indic scripts, because they
+ * distinguish words.
  */
-const optionalMarksPattern = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
-/** Letters and their replacements in normalized text, e.g. `ss` for `ß`, so that a search finds both spellings. */
-const letterReplacements: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي', ة: 'ه', ٱ: 'ا' };
-const replaceableLetterPattern = /[ßςıىةٱ]/g;
+const optionalMarksPattern =
+  /[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640\p{Variation_Selector}]/gu;
+/**
+ * Characters and their replacements in normalized text, e.g. `ss` for `ß`, so that a search finds both spellings. The
+ * keycap of an emoji such as `1️⃣` and an apostrophe that counts as a letter become spaces, because they separate words.
+ */
+const characterReplacements: Record<string, string> = {
+  ...{ ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ı: 'i', ς: 'σ' },
+  ...{ ى: 'ي', ی: 'ي', ک: 'ك', ة: 'ه', ٱ: 'ا' },
+  ...Object.fromEntries([...'٠١٢٣٤٥٦٧٨٩'].map((digit, value) => [digit, String(value)])),
+  ...Object.fromEntries([...'۰۱۲۳۴۵۶۷۸۹'].map((digit, value) => [digit, String(value)])),
+  ...{ '\u20e3': ' ', ʼ: ' ' },
+};
+const replaceableCharacterPattern = /[\u20e3ʼßæœøłđıςىیکةٱ٠-٩۰-۹]/g;
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu;
 const unspacedScripts =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
@@ -45,7 +56,7 @@ function normalizeText(text: string): string {
     .toLowerCase()
     .replace(optionalMarksPattern, '')
     .normalize('NFC')
-    .replace(replaceableLetterPattern, (letter) => letterReplacements[letter] ?? letter);
+    .replace(replaceableCharacterPattern, (character) => characterReplacements[character] ?? character);
 }
 
 function splitIntoRuns(text: string): ScriptRun[] {
@@ -111,6 +122,8 @@ export function parseQuery(query: string) {
   for (const [, minus, quotedText, word] of query.matchAll(/(?<![^\s])(-?)(?:"([^"]*)"|([^\s]+))/g)) {
     const targetPhrases = minus ? phrases.excluded : phrases.required;
     if (quotedText !== undefined) targetPhrases.push(formatPhrase(quotedText, true) ?? '');
+    // Exclude a word such as `e-mail` as one phrase. Otherwise, a record with only one part of the word would be excluded.
+    else if (minus) targetPhrases.push(formatPhrase(word ?? '', false) ?? '');
     else for (const { text } of splitIntoRuns(word ?? '')) targetPhrases.push(formatPhrase(text, false) ?? '');
   }
   return { required: phrases.required.filter(Boolean), excluded: phrases.excluded.filter(Boolean) };

@@ -282,12 +282,14 @@ const unescapeCell = (cell: string): string =>
 
 /**
  * Returns true if a cell lacks its closing quotation mark, so that the opening mark of a later row closed it. The raw
- * text then contains the cell unchanged. A correct row doubles the quotation marks inside a cell. For speed, only
- * checks the first suspicious cell.
+ * text then contains the cell unchanged, and with a single quotation mark at its beginning. A correct row doubles the
+ * quotation marks inside a cell. For speed, only checks the first suspicious cell.
  */
 function hasUnclosedQuote(cells: readonly string[], rawRow: string): boolean {
   const suspiciousCell = cells.find((cell) => cell.startsWith('"') && /[\r\n]/.test(cell));
-  return suspiciousCell !== undefined && rawRow.includes(suspiciousCell);
+  if (suspiciousCell === undefined) return false;
+  const cellIndex = rawRow.indexOf(suspiciousCell);
+  return cellIndex >= 0 && rawRow[cellIndex - 1] !== '"';
 }
 
 const quoteNotClosedError = { code: 'CSV_QUOTE_NOT_CLOSED' };

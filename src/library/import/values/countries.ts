@@ -6,9 +6,30 @@ import { quoteValue } from '../../service/request.ts';
  * other text.
  */
 export function findCountryCode(country: string): string | undefined {
-  if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();
-  return getCodesByName().get(country.toLowerCase());
+  const name = normalizeName(country);
+  if (/^[a-z]{2}$/.test(name)) return new Intl.Locale(`und-${name}`).region ?? name.toUpperCase();
+  return getCodesByName().get(name);
 }
+
+/**
+ * Normalizes the name of a country, so that differences in case, accents, dots and apostrophes do not matter, nor does
+ * the article `the`. `&` counts as `and`.
+ */
+const normalizeName = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .replace(/[\p{M}.'’]/gu, '')
+    .replaceAll('&', 'and')
+    .toLowerCase()
+    .trim()
+    .replace(/^the /, '');
+
+/** Common names of countries that `Intl.DisplayNames` does not contain, in normalized form. */
+const otherNames: Record<string, string> = {
+  ...{ usa: 'US', 'united states of america': 'US', 'great britain': 'GB', uae: 'AE', 'czech republic': 'CZ' },
+  ...{ turkey: 'TR', macau: 'MO', 'russian federation': 'RU', 'viet nam': 'VN', 'republic of korea': 'KR' },
+  ...{ 'ivory coast': 'CI', burma: 'MM', swaziland: 'SZ', 'cape verde': 'CV', 'east timor': 'TL' },
+};
 
 /**
  * Returns the ISO 3166 code of a country. Accepts a code or a name in one of seven languages.
@@ -28,10 +49,13 @@ const getCodesByName = createLazyGetter(() => {
   const letterPairs = letters.flatMap((first) => letters.map((second) => first + second));
   // Keep only current country codes. `Intl.Locale` replaces a withdrawn code with its successor, e.g. DD with DE.
   const currentCodes = letterPairs.filter((code) => new Intl.Locale(`und-${code}`).region === code);
-  const codeByName = new Map([['usa', 'US']]);
+  const codeByName = new Map(Object.entries(otherNames));
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl']) {
-    const displayNames = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
-    for (const code of currentCodes) codeByName.set((displayNames.of(code) ?? code).toLowerCase(), code);
+    // The short names are, for example, `Hong Kong` and `Palestine`.
+    for (const style of ['short', 'long'] as const) {
+      const displayNames = new Intl.DisplayNames([language], { type: 'region', style, fallback: 'none' });
+      for (const code of currentCodes) codeByName.set(normalizeName(displayNames.of(code) ?? code), code);
+    }
   }
   return codeByName;
 });
