@@ -11,7 +11,7 @@ import { isLoopbackHost } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
 import { createLazyGetter } from './lazy-getter.ts';
-import { createKeyMasker } from './logging/key-masking.ts';
+import { createKeyMasker, maskPrefixedKeys } from './logging/key-masking.ts';
 import { createCallLogger, escapeControlCharacters, type Log, type OnCall } from './logging/log.ts';
 import type { CallResources } from './mcp/caller-context.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
@@ -335,7 +335,7 @@ function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefin
  * Returns a copy of the tool catalog in which every call fails with an error that lists the problems in the settings.
  */
 function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
-  const problem = problems.map(escapeControlCharacters).join('\n');
+  const problem = problems.map((text) => maskPrefixedKeys(escapeControlCharacters(text))).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', hasInvalidSettings: true, problem, wasSent: false });
   return { ...catalog, callTool: async () => catalog.buildRejectedResult(error) };
 }

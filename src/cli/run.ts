@@ -75,7 +75,7 @@ const canShowProgress = process.stderr.isTTY === true && !isJsonLog;
 /** Prints a problem with the command line, followed by a hint on where to find help. */
 function printUsageProblem(problem: string, help: string): void {
   if (isJsonLog) jsonLog.error(problem, { help });
-  else writeToStderr(`ad-library-mcp: ${problem}\n${help}\n`);
+  else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${problem}\n${help}\n`));
 }
 
 process.exitCode = await readParsedCommand(process.argv.slice(2))

@@ -154,7 +154,8 @@ function readSettingText({ variable, canBeReadFromFile }: Setting, environment: 
   const filePath = canBeReadFromFile && normalizeSettingText(environment[variable + fileSuffix]);
   if (!filePath) return variableText;
   if (variableText !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
-  const where = `${filePath}, the file of ${variable}${fileSuffix}`;
+  // Do not name the path, because somebody may have set this variable to the secret itself.
+  const where = `the file of ${variable}${fileSuffix}`;
   let content: string;
   try {
     content = readFileSync(filePath, 'utf8');

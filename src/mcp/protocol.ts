@@ -41,7 +41,9 @@ export function isLatestRevision(message: unknown): boolean {
 
 /**
  * Converts a message to the form that the MCP SDKs expect. Removes null parameters, which many clients send. Replaces
- * empty lists with empty objects, because PHP clients encode an empty object as a list.
+ * empty lists with empty objects, because PHP clients encode an empty object as a list. Removes the parameter `task` of
+ * a tool call: a server that does not support tasks must run the call as if the parameter were missing (MCP
+ * specification, *Tasks*), and the SDK for earlier revisions would reject the call.
  */
 export function normalizeMessage<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
@@ -53,6 +55,7 @@ export function normalizeMessage<Value>(message: Value): Value {
   if (isPlainObject(normalizedParams._meta)) normalizedParams._meta = normalizeMeta(normalizedParams._meta);
   if (isPlainObject(normalizedParams.capabilities))
     normalizedParams.capabilities = replaceEmptyLists(normalizedParams.capabilities);
+  if (isToolCall(message)) delete normalizedParams.task;
   return { ...message, params: normalizedParams };
 }
 
@@ -130,15 +133,25 @@ export const refusedReadCode = -32_000;
  * no response at all.
  * @returns undefined if the request is valid
  */
-export function findRequestError(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
-  const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
+export const findRequestError = (schemas: RequestSchemas, request: { method: string }): RequestError | undefined =>
+  findSchemaError(Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request, request);
+
+/**
+ * Validates the members of a request that all JSON-RPC requests have, e.g. its id, and describes the first problem in
+ * one line. Over stdio, the SDKs send no response to a request with an invalid id.
+ * @returns undefined if the members are valid
+ */
+export const findEnvelopeError = (schemas: RequestSchemas, request: object): RequestError | undefined =>
+  findSchemaError(schemas.request, request);
+
+function findSchemaError(schema: Schema | undefined, request: object): RequestError | undefined {
   const [issue] = (schema?.['~standard'].validate(request) as ValidationResult | undefined)?.issues ?? [];
   if (issue === undefined) return undefined;
   const path = (issue.path ?? []).join('.').slice(0, 100);
   const isParams = path.startsWith('params');
   return {
     code: isParams ? -32_602 : -32_600,
-    message: `${isParams ? 'Invalid params' : 'Invalid request'}: ${path}: ${issue.message}.`,
+    message: `${isParams ? 'Invalid params' : 'Invalid request'}: ${path === '' ? '' : `${path}: `}${issue.message}.`,
   };
 }
 

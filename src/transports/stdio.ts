@@ -8,6 +8,7 @@ import { parseJson } from '../api/json.ts';
 import type { Log, OnCall } from '../logging/log.ts';
 import type { Catalog, Session } from '../mcp/catalog.ts';
 import {
+  findEnvelopeError,
   findRequestError,
   isCancelNotification,
   isLatestRevision,
@@ -202,13 +203,13 @@ function createTransport(write: SendMessage, schemas: RequestSchemas) {
     },
     /**
      * Passes a message to the SDK. If the message is a request that does not match its schema, sends an error response
-     * instead.
+     * instead. The SDK would send no response to some of these requests.
      */
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
         // Do not count a subscription as an open request, because its response is sent only when the subscription ends.
         if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') addOpenRequest(message.id);
-        const error = findRequestError(schemas, message);
+        const error = findEnvelopeError(schemas, message) ?? findRequestError(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }
       transport.onmessage?.(message);

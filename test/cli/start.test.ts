@@ -70,6 +70,8 @@ describe('Starting the stdio server', () => {
   test.each([
     [['--credit-budget', '2.5'], '--credit-budget must be a whole number from 0 to 1000000000'],
     [['--outptu', 'text'], "unknown option '--outptu' (Did you mean --output?)"],
+    [['--api-key=svc_live_CANARY'], "unknown option '--api-key=svc_live_***'"],
+    [['svc_live_CANARY'], "unknown command 'svc_live_***'"],
   ])('the stdio server rejects the arguments %j with exit code 2', async (args, problem) => {
     const { code, stdout, stderr } = await runCommand(args, { input: session });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

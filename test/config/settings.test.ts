@@ -49,8 +49,15 @@ test('a secret can be read from a file whose path is in the variable with the su
       expect.stringContaining(`must be left out if ${variable} is set`),
     ]);
     writeFileSync(file, ' \n');
-    expect(findProblems({ [variable]: file })).toEqual([expect.stringContaining(`is empty in ${file}`)]);
-    expect(findProblems({ [variable]: folder })).toEqual([expect.stringContaining(`cannot be read from ${folder}`)]);
+    expect(findProblems({ [variable]: file })).toEqual([
+      expect.stringContaining(`is empty in the file of ${variable}`),
+    ]);
+    const unreadable = `cannot be read from the file of ${variable}`;
+    expect(findProblems({ [variable]: folder })).toEqual([expect.stringContaining(`${unreadable}: EISDIR`)]);
+    // Somebody may set the variable to the secret itself.
+    const misplacedSecret = findProblems({ [variable]: 'hunter2-is-the-secret' });
+    expect(misplacedSecret).toEqual([expect.stringContaining(`${unreadable}: ENOENT`)]);
+    expect(misplacedSecret.join()).not.toContain('hunter2');
   }
   expect(findUnknownVariables({ AD_LIBRARY_PORT_FILE: file })).toHaveLength(1);
 });

@@ -165,7 +165,7 @@ test('the command `library import` accepts the common spellings of country names
   };
   const rows = Object.keys(codes).map((country) => `${country},${country}`);
   expect(await libraryServer.importRecords(['headline,countries', ...rows].join('\n'))).toMatchObject({ skipped: 0 });
-  const ads = await findAds(libraryServer);
+  const ads = (await findAds(libraryServer)) as { headline: string; countries: string[] }[];
   expect(Object.fromEntries(ads.map(({ headline, countries }) => [headline, countries]))).toEqual(
     Object.fromEntries(Object.entries(codes).map(([country, code]) => [country, [code]])),
   );

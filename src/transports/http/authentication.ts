@@ -68,7 +68,7 @@ export function requireApiKey(
 
 /** Returns true if the query string of a request contains an API key, or a parameter such as `api_key`. */
 export function hasKeyInUrl({ req }: Context): boolean {
-  const queryTexts = Object.entries(req.query()).flat();
+  const queryTexts = Object.entries(req.queries()).flat(2);
   return queryTexts.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
 }
 

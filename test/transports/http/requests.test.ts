@@ -55,6 +55,7 @@ const invalidRequests: Record<string, InvalidRequest> = {
   'with two keys': { status: 401, ...withTwoKeys('svc_live_b') },
   'with the same key twice': { status: 401, ...withTwoKeys('svc_live_a') },
   'with a key in the URL': { status: 400, path: '/mcp?key=svc_live_abc' },
+  'with a key in the second value of a URL parameter': { status: 400, path: '/mcp?a=1&a=svc_live_abc' },
   'with a percent-encoded key in the URL': { status: 400, path: '/mcp?api_key=svc%5flive%5fabc' },
   'to a foreign host': { status: 403, ...withHeaders({ host: 'evil.example' }), namedSetting: '--allowed-hosts' },
   'to an IP address': { status: 403, ...withHeaders({ host: '10.1.2.3' }) },

@@ -40,6 +40,32 @@ describe('Messages over stdio', () => {
     expect(logged.filter((text) => text.includes('stdio'))).toHaveLength(2);
   });
 
+  test.for([
+    ['2025-11-25', { id: 2 ** 60 }],
+    ['2025-11-25', { id: 1.5 }],
+    ['2025-11-25', { id: null }],
+    ['2025-11-25', { extra: 1 }],
+    ['2026-07-28', { id: 1.5 }],
+    ['2026-07-28', { extra: 1 }],
+  ] as const)(
+    'a stdio request with an invalid member is answered with an error (revision %s, member %j)',
+    async ([revision, members]) => {
+      const isLatest = revision === '2026-07-28';
+      const { send, lines, stdin, ended } = await openSession({ revision: isLatest ? '' : revision });
+      const params = { name: 'whoami', ...(isLatest && { _meta: envelope }) };
+      send({ ...request(7, 'tools/call', params), ...members });
+      stdin.end();
+      await ended;
+      expect(lines).toMatchObject([{ error: { code: -32_600, message: expect.stringMatching(/^Invalid request: /) } }]);
+    },
+  );
+
+  test('a tool call with the parameter task runs as an ordinary call', async () => {
+    const { ask } = await openSession();
+    const { result } = await ask(request(2, 'tools/call', { name: 'whoami', task: { ttl: 1000 } }));
+    expect(result.isError).toBeFalsy();
+  });
+
   test('a stdio message larger than 10 MB is rejected', async () => {
     const { stdin, lines } = await openSession();
     const piece = Buffer.alloc(1024 * 1024, 'x');
