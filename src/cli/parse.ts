@@ -272,6 +272,13 @@ export function readCommand(
     .helpCommand('help [command]', 'Print the help of a command')
     .exitOverride();
   const setParsedCommand = (name: string, command: Command) => {
+    // Commander accepts the options of `program` after every command. Refuse those that the command does not have.
+    const ownSettings: readonly string[] = commandsByName[name]?.settings ?? [];
+    const foreignSetting = Object.keys(program.opts()).find(
+      (option) => option in settings && !ownSettings.includes(option),
+    );
+    if (foreignSetting)
+      command.error(`error: unknown option '${settings[foreignSetting as keyof typeof settings].flag}'`);
     const optionEntries = Object.entries(command.optsWithGlobals());
     const options = Object.fromEntries(optionEntries.filter(([option]) => !(option in settings)));
     const flags = Object.fromEntries(

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIP, isIPv4 } from 'node:net';
+import { homedir } from 'node:os';
 import * as z from 'zod';
 import { parseSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
@@ -27,8 +28,11 @@ export const addDefaultValue =
   (settingText: string | undefined): Value =>
     settingText === undefined ? defaultValue : parse(settingText);
 
-/** A parser that accepts any text and returns it unchanged, e.g. for a folder name. */
-export const parseAnyText: SettingParser<string> = (settingText) => settingText;
+/**
+ * Parses the path of a file or folder. Replaces `~` at its beginning with the user's home folder, as a shell does,
+ * because hosts start the server without a shell.
+ */
+export const parsePath: SettingParser<string> = (settingText) => settingText.replace(/^~(?=$|[/\\])/, () => homedir());
 
 /**
  * Parses an API key, which consists of printable ASCII characters without spaces. A key in quotation marks is rejected,
@@ -97,9 +101,10 @@ export const parseListenHost: SettingParser<string> = (settingText) => {
 /** Parses a comma-separated list of host names without ports. */
 export const parseHostNames: SettingParser<string[]> = (settingText) => {
   const hostNames = parseNames(settingText);
-  const wrongNames = hostNames.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
+  // The header `Host` contains internationalized names in the form `xn--…`, so names with other letters never match.
+  const wrongNames = hostNames.filter((name) => !/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(name));
   if (wrongNames.length > 0)
-    throwProblem(`must contain only host names, without scheme or port: ${wrongNames.join(', ')}`);
+    throwProblem(`must contain only host names, without scheme, port or *: ${wrongNames.join(', ')}`);
   return hostNames.map((name) => name.toLowerCase());
 };
 

@@ -4,7 +4,6 @@ import {
   createWholeNumberParser,
   createWordParser,
   makeOptional,
-  parseAnyText,
   parseApiKey,
   parseBaseUrl,
   parseBoolean,
@@ -13,6 +12,7 @@ import {
   parseMediaHosts,
   parseNames,
   parseOrigin,
+  parsePath,
   parseSecret,
   parseStoreUrl,
   parseTrustedProxy,
@@ -233,7 +233,7 @@ export const settings = addNames({
   },
   database: {
     onlyFor: 'library',
-    parse: makeOptional(parseAnyText),
+    parse: makeOptional(parsePath),
     valueName: 'file',
     help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
   },
@@ -242,7 +242,7 @@ export const settings = addNames({
     title: 'Folder for files',
     // Treat a text with a placeholder as a missing setting. Some hosts pass the default value of their settings form
     // without replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
-    parse: (settingText) => (settingText?.includes('${') ? undefined : makeOptional(parseAnyText)(settingText)),
+    parse: (settingText) => (settingText?.includes('${') ? undefined : makeOptional(parsePath)(settingText)),
     valueName: 'folder',
     help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
   },

@@ -76,7 +76,9 @@ export function createCallBudget({
         size = findLargestPageSize({ ...page, maxSize: size, maxCost: limit.budget - spent });
         if (size === 0) {
           const problem = explainSmallRemainder(limit.budget, spent, account.day);
-          throw createBudgetError(limit, { problem, isTransient: false });
+          const creditsAfterCalls = limit.budget - spent + account.reservedCredits;
+          const isTransient = findLargestPageSize({ ...page, maxSize, maxCost: creditsAfterCalls }) > 0;
+          throw createBudgetError(limit, { problem, isTransient });
         }
       }
       return size;

@@ -16,11 +16,16 @@ import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
 /**
- * Tells clients that they may cache lists for an hour. Every caller gets the same lists, which do not change while the
+ * Tells clients that they may cache a list for an hour. Every caller gets the same list, which does not change while the
  * process runs.
  */
 const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
-const cacheHints = { 'tools/list': listCacheHint, 'prompts/list': listCacheHint, 'server/discover': listCacheHint };
+/**
+ * Tells clients that they may cache the list of tools for five minutes, but not share it. The list depends on the host,
+ * and it gets more filters when a local library (a server of imported ads) starts later than this server.
+ */
+const toolListCacheHint = { ttlMs: 300_000, cacheScope: 'private' } as const;
+const cacheHints = { 'tools/list': toolListCacheHint, 'prompts/list': listCacheHint, 'server/discover': listCacheHint };
 
 /** Creates a server of the SDK for protocol revision 2026-07-28, which answers requests from the catalog. */
 export function bindV2(catalog: Catalog, session: Session): Server {

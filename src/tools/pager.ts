@@ -139,8 +139,10 @@ function fitPage<View, Heading>(
   { cursors, resultTokens, resultBytes }: Pick<ToolContext, 'cursors' | 'resultTokens' | 'resultBytes'>,
 ): ListPage<View, Heading> & Pick<ToolOutput, 'isTextFitted'> {
   const { cursor, hasMore, totalHits } = response.validatedBody;
-  const { position } = listing;
   const sentItems = getSentItems(response);
+  // If the page has become shorter than what was already shown, show it from its beginning, because it was paid for.
+  const hasItemsLeft = listing.position.shownCount < sentItems.length;
+  const position = hasItemsLeft ? listing.position : { ...listing.position, shownCount: 0 };
   const remainingItems = sentItems.slice(position.shownCount);
   const sharedFacts = views.findSharedFacts?.(sentItems);
   const notes = position.shownCount === 0 ? readServiceNotes(response.rawBody) : {};

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -85,6 +86,12 @@ const acceptedTexts: Partial<Record<SettingName, [text: string, value: unknown][
   ],
   tools: [[' search_ads, get_ad ,,', ['search_ads', 'get_ad']]],
   allowedHosts: [['Ads.Example.com,[::1]', ['ads.example.com', '[::1]']]],
+  files: [
+    ['~/ads', `${homedir()}/ads`],
+    ['~', homedir()],
+    ['~me/ads', '~me/ads'],
+    ['/ads/~', '/ads/~'],
+  ],
   baseUrl: [
     ['https://api.example.com', 'https://api.example.com'],
     ['https://api.example.com/ads/prefix/', 'https://api.example.com/ads/prefix'],
@@ -149,7 +156,9 @@ const refusedTexts: Record<string, Record<string, string[]>> = {
   ALLOWED_ORIGINS: { 'at least one name': [' , '] },
   ALLOWED_HOSTS: {
     'at least one name': [' , '],
-    'without scheme or port': ['ads.example.com:8443', 'https://ads.example.com'],
+    'without scheme, port or *': splitWords(
+      'ads.example.com:8443 https://ads.example.com *.example.com bücher.example',
+    ),
   },
   PUBLIC_URL: {
     'https://': ['http://ads.example.com', 'ads.example.com'],

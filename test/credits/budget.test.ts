@@ -105,6 +105,30 @@ describe('A credit budget for an external API', () => {
     expect((await Promise.all(searches)).map(({ error }) => error?.kind)).toEqual(Array(3).fill('credit_budget'));
   });
 
+  test('gather_ads says that it may succeed later if other calls have only reserved the credits', async ({
+    upstream,
+    start,
+  }) => {
+    const { call } = await start({ creditBudget: 30 });
+    upstream.respondWith(tenAds);
+    await call('search_ads', { limit: 10 });
+    await call('search_ads', { limit: 10, filters: { page: 2 } });
+    let endHeldCall = () => {};
+    upstream.respondWith((...exchange) => {
+      endHeldCall = () => tenAds(...exchange);
+    });
+    const requestCount = upstream.requests.length;
+    const heldCall = call('search_ads', { limit: 10, filters: { page: 3 } });
+    await upstream.waitForRequests(requestCount + 1);
+    const { error, text } = await call('gather_ads', { filters: { some: 'ads' }, maxCredits: 10 });
+    expect(error).toMatchObject({ kind: 'credit_budget', retryable: true });
+    expect(text).not.toContain('restart');
+    endHeldCall();
+    expect((await heldCall).isError).toBe(false);
+    const exhausted = await call('gather_ads', { filters: { some: 'ads' }, maxCredits: 10 });
+    expect(exhausted.error).toMatchObject({ kind: 'credit_budget', retryable: false });
+  });
+
   test('a paid call that waits for another paid call times out at its own deadline', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5, timeoutMs: 200 });
     upstream.respondWith(() => {});

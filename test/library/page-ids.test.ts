@@ -4,7 +4,7 @@ import { deriveUuid } from '../support/derive-uuid.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 
 /** Ids that differ only in case or in characters that an index could use to encode case. */
-const ids = ['pAbC', 'p1!_.~-', 'pÉé%', 'p%41', 'p%%a', 'p_%Zz'].flatMap((id) => [
+const ids = ['search', 'pAbC', 'p1!_.~-', 'pÉé%', 'p%41', 'p%%a', 'p_%Zz'].flatMap((id) => [
   ...new Set([id, id.toLowerCase(), id.toUpperCase(), id.replace(/%/g, '%25'), `${id}A`, `${id}%a`, `${id}%%a`]),
 ]);
 

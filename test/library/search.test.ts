@@ -326,6 +326,12 @@ describe('Search filters of the local library', () => {
       impressionsMin: 1_000_001,
     },
   ];
+  test('a filter finds a name in any Unicode form', async () => {
+    await libraryServer.importRecords({ id: createUuid(2_000_001), pageId: 'forms', pageName: 'Cafe\u0301 Noir' });
+    for (const name of ['Caf\u00e9 Noir', 'Cafe\u0301 Noir', 'CAF\u00c9 NOIR'])
+      expect((await libraryServer.searchAll({ pageId: 'forms', advertiserExact: [name] })).items).toHaveLength(1);
+  });
+
   const firstNumber = 1_000_001;
   const examplesImport = libraryServer.importRecords(
     ...exampleAds.map((ad, index) => ({ ...ad, id: createUuid(firstNumber + index), pageId })),

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { serviceTest, upstreamTest } from '../support/fixtures.ts';
@@ -224,6 +225,21 @@ describe.each([
     expect(await readSpent()).toBe(before);
   });
 });
+
+testWithUpstream(
+  'a cursor shows a page from its beginning if the page has become shorter than what was already shown',
+  async ({ upstream, start }) => {
+    const { call } = await start({ cacheSeconds: 0, resultTokens: 1000 });
+    const service = serveAds(upstream, 50);
+    const { cursor, shown } = (await call('search_ads', { limit: 50 })).data;
+    expect(shown).toMatchObject({ from: 1, of: 50 });
+    service.ads = service.ads.slice(0, 3);
+    const { data, text } = await call('search_ads', { limit: 50, cursor });
+    expect(readIds(data)).toEqual(service.ads.map(({ id }) => id));
+    expect(data.shown).toBeUndefined();
+    expect(text).not.toContain('No ads');
+  },
+);
 
 describe('A cursor that comes from the API', () => {
   const createPage = (cursor: unknown, more: object = {}) =>

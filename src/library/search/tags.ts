@@ -17,9 +17,12 @@ export interface TagValue {
 /** Trims a text, and replaces characters that SQLite cannot store. */
 const toStorableText = (text: string): string => text.trim().replace(/[\p{Cs}\0]/gu, '\uFFFD');
 
-/** Normalizes a tag value for comparison with filter values. Converts all values except ids to lower case. */
+/**
+ * Normalizes a tag value for comparison with filter values. For all values except ids, differences in case and in the
+ * Unicode form of letters do not matter.
+ */
 export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, normalizedValue: string): string {
-  return isId ? toStorableText(normalizedValue) : toStorableText(normalizedValue).toLowerCase();
+  return isId ? toStorableText(normalizedValue) : toStorableText(normalizedValue).normalize('NFC').toLowerCase();
 }
 
 /** Collects the values of all tags of a record, without duplicates. */

@@ -57,7 +57,7 @@ const createJsonResponse = (status: number, headers: Record<string, string>, bod
 export async function handleApiRequest(request: ApiRequest, options: ServiceOptions): Promise<ApiResponse> {
   const path = new URL(request.url).pathname;
   try {
-    const matchedPath = matchApiPath(path);
+    const matchedPath = matchApiPath(path, request.method);
     if (matchedPath === undefined) throw createNoSuchPathError(path);
     // Do not answer HEAD requests like GET requests, because the caller would pay for a body that is not sent.
     const operation = matchedPath.operations.find(({ method }) => method === request.method);
@@ -72,15 +72,18 @@ export async function handleApiRequest(request: ApiRequest, options: ServiceOpti
 }
 
 /**
- * Returns the operations of a path, and the values of the path parameters. Returns undefined if the API has no such
- * path.
+ * Returns the operations of a path, and the values of the path parameters. If several patterns match the path, prefers
+ * one with an operation for the method: `GET /v1/pages/search` returns the page with the id `search`. Returns undefined
+ * if the API has no such path.
  */
-function matchApiPath(path: string) {
-  for (const { pattern, operations: matchedOperations } of apiPaths) {
+function matchApiPath(path: string, requestMethod: string) {
+  const matchedPaths = apiPaths.flatMap(({ pattern, operations: matchedOperations }) => {
     const match = pattern.exec(path);
-    if (match) return { operations: matchedOperations, params: decodeParams(match.groups ?? {}) };
-  }
-  return undefined;
+    return match ? [{ operations: matchedOperations, params: decodeParams(match.groups ?? {}) }] : [];
+  });
+  const hasMethod = ({ operations: matchedOperations }: (typeof matchedPaths)[number]) =>
+    matchedOperations.some(({ method }) => method === requestMethod);
+  return matchedPaths.find(hasMethod) ?? matchedPaths[0];
 }
 
 /** Decodes the percent-encoded parameters of a path. Returns a parameter with an invalid encoding unchanged. */

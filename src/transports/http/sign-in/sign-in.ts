@@ -140,8 +140,8 @@ export function createSignIn(options: SignInOptions) {
   routes.post('/token', async (context) => {
     const form = await readFormFields(context, ['grant_type', 'client_id']);
     const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
-    const { code_verifier: verifier = '', redirect_uri: redirectUri = '', resource: requestedResource } = form;
-    const codeFields = ['code', 'redirect_uri', 'code_verifier'];
+    const { code_verifier: verifier = '', redirect_uri: redirectUri, resource: requestedResource } = form;
+    const codeFields = ['code', 'code_verifier'];
     rejectMissingField(
       form,
       type === 'authorization_code' ? codeFields : type === 'refresh_token' ? ['refresh_token'] : [],

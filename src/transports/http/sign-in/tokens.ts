@@ -177,12 +177,13 @@ export function createTokenIssuer(options: TokensOptions) {
      */
     redeemCode: async (
       code: string,
-      { clientId, redirectUri, verifier }: Record<'clientId' | 'redirectUri' | 'verifier', string>,
+      { clientId, redirectUri, verifier }: { clientId: string; redirectUri: string | undefined; verifier: string },
     ) => {
       const tokenContent = decryptToken('code', code);
       if (tokenContent === undefined || tokenContent.c !== hashText(clientId) || tokenContent.h !== hashText(verifier))
         return undefined;
-      return redirectUri === tokenContent.r ? renewConnection(tokenContent) : undefined;
+      // OAuth 2.1 omits the redirect URI from token requests. Clients of earlier versions still send it.
+      return [undefined, tokenContent.r].includes(redirectUri) ? renewConnection(tokenContent) : undefined;
     },
     /**
      * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. A refresh

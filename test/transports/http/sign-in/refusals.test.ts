@@ -160,7 +160,8 @@ test('an authorization code is valid only once and only with its own client, red
     [{ resource: 'https://other.example.com/mcp' }, 'invalid_target'],
     [{ client_id: 'made up' }, 'invalid_client'],
     [{ grant_type: 'password' }, 'unsupported_grant_type'],
-    ...Object.keys(validGrant).map((name) => [{ [name]: '' }, 'invalid_request'] as const),
+    [{ redirect_uri: '' }, 'invalid_grant'],
+    ...['grant_type', 'client_id', 'code', 'code_verifier'].map((name) => [{ [name]: '' }, 'invalid_request'] as const),
   ] as const)
     expect([invalidFields, await errorOf({ ...validGrant, ...invalidFields })]).toEqual([invalidFields, error]);
   const first = await server.token(validGrant);
@@ -172,6 +173,11 @@ test('an authorization code is valid only once and only with its own client, red
   expect(await errorOf(validGrant)).toBe('invalid_grant');
   expect((await server.call(access, 'whoami')).status).toBe(401);
   expect((await server.refreshTokens(refresh, validGrant.client_id)).status).toBe(400);
+});
+
+test('an authorization code can be redeemed without the redirect URI, as in OAuth 2.1', async ({ server }) => {
+  const { redirect_uri: _, ...grant } = await server.withCode();
+  expect(await server.token(grant)).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
 });
 
 test('a sign-in connection ends if its refresh token is used twice', async ({ server }) => {
