@@ -254,7 +254,12 @@ export async function estimatePrice({
     if (!hasCreditLimit) return price;
     // With `maxCredits: 0`, the caller wants an estimate, which can require paid searches. If the price of these
     // searches is unknown, do not ask the user, who could not decide without a price.
-    if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePriceBounds;
+    if (maxCredits === 0) {
+      // An estimate sends a search for each part of a split search.
+      const partCount = Array.isArray(input.split) ? input.split.length : 1;
+      const highestPrice = partCount * price.atMost;
+      return Number.isFinite(highestPrice) ? { atLeast: price.atLeast, atMost: highestPrice } : freePriceBounds;
+    }
     return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit };
   }
 }

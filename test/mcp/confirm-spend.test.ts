@@ -166,6 +166,24 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(person.forms).toEqual([]);
   });
 
+  test('a cost estimate of a split search needs a confirmation if its searches together exceed the limit', async ({
+    service,
+    server,
+  }) => {
+    const apiKey = service.createKey();
+    await (await connectWithForms(server, apiKey, choose('spend'))).call('search_ads', { limit: 1 });
+    const person = choose('cancel');
+    const { call } = await connectWithForms(server, apiKey, person);
+    const createSplit = (countries: string[]) => countries.map((country) => ({ countries: [country] }));
+    await call('gather_ads', { split: createSplit(['DE', 'FR']), maxCredits: 0 });
+    expect(person.forms).toEqual([]);
+    service.requests.length = 0;
+    const { error } = await call('gather_ads', { split: createSplit(['US', 'GB', 'AT']), maxCredits: 0 });
+    expect(error?.kind).toBe('credit_budget');
+    expect(person.forms.map(({ message }) => message)).toEqual([expect.stringContaining('3 credits')]);
+    expect(service.countPaidRequests()).toBe(0);
+  });
+
   test('the spending confirmation shows the price of only as many ads as maxAds allows', async ({
     service,
     server,
