@@ -254,7 +254,9 @@ export function openCallCache(
 
   /** Returns true if the response to a request is cached, so that repeating the request costs nothing. */
   async function hasCachedResponse(tenantId: string, request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean> {
-    return (await responseCache.get(tenantId, createFingerprint(request))) !== undefined;
+    const fingerprint = createFingerprint(request);
+    const name = await responseCache.resolveName(tenantId, getCachedResponseName({ ...request, fingerprint }));
+    return name !== undefined && (await responseCache.get(tenantId, name)) !== undefined;
   }
 
   /**

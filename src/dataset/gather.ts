@@ -462,15 +462,12 @@ class GatheringReader {
     const getMaxAllowedPageSize = () => Math.min(pageSizes.maxToTry, this.#maxAds - this.#adIds.size);
     const largestPage = buildPageRequest(part.question, { limit: getMaxAllowedPageSize(), cursor });
     const isLargestPageCached =
-      remainingAds < getMaxAllowedPageSize() &&
-      !part.ignoresCache &&
-      (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
+      !part.ignoresCache && (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
     let maxPageSize = isLargestPageCached ? getMaxAllowedPageSize() : remainingAds;
     for (;;) {
-      const limit = await this.#callBudget.choosePageSize({
-        operation,
-        maxSize: Math.min(getMaxAllowedPageSize(), maxPageSize),
-      });
+      const maxSize = Math.min(getMaxAllowedPageSize(), maxPageSize);
+      // A cached page costs nothing, so the credit limits do not apply to it.
+      const limit = isLargestPageCached ? maxSize : await this.#callBudget.choosePageSize({ operation, maxSize });
       const startedAt = this.#context.clock();
       try {
         await this.#requestPage(part, { limit, cursor });

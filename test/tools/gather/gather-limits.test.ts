@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { createAd, serveAds } from '../../support/ad-service.ts';
+import { deriveUuid } from '../../support/derive-uuid.ts';
+import { creditHeaders, json } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -67,6 +69,25 @@ test('gather_ads requests only the remaining ads after the number of matching ad
   };
   const grown = await server.call('gather_ads', { filters: { more: 'ads' }, maxCredits: 1000 });
   expect(grown.data).toMatchObject({ read: 151, complete: true, receipt: { charged: 151, calls: 3 } });
+});
+
+test('gather_ads uses a cached page although reading the page again would exceed the credit limits', async ({
+  upstream,
+  start,
+}) => {
+  const server = await start({ creditBudget: 20, cacheSeconds: 900 });
+  const service = serveAds(upstream, 100);
+  const page = { items: service.ads, cursor: null, hasMore: false };
+  service.interceptRequest = (path) =>
+    path.includes('/items') ? json(page, { headers: creditHeaders(10) }) : undefined;
+  const filters = { some: 'ads' };
+  await server.call('search_ads', { filters, limit: 100 });
+  const items = { collectionId: deriveUuid('c'), itemType: 'ads', limit: 100 };
+  await server.call('list_collection_items', items);
+  for (const question of [{ filters }, { collectionId: items.collectionId }]) {
+    const { data, text } = await server.call('gather_ads', { ...question, maxCredits: 5 });
+    expect(data, text).toMatchObject({ read: 100, complete: true, receipt: { charged: 0 } });
+  }
 });
 
 test('gather_ads stops when the credit budget of the server is used up', async ({ upstream, start }) => {
