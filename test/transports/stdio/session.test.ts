@@ -66,6 +66,18 @@ describe('Messages over stdio', () => {
     expect(result.isError).toBeFalsy();
   });
 
+  test.for(['2025-11-25', '2026-07-28'])(
+    'the error about a resource whose URI contains the API key does not repeat the key (revision %s)',
+    async (revision) => {
+      const isLatest = revision === '2026-07-28';
+      const { ask, logged } = await openSession({ revision: isLatest ? '' : revision });
+      const params = { uri: 'x:svc_live_one', ...(isLatest && { _meta: envelope }) };
+      const response = await ask(request(2, 'resources/read', params));
+      expect(response.error.message).toContain('A URI must not contain the API key.');
+      expect(JSON.stringify([response, logged])).not.toContain('svc_live_one');
+    },
+  );
+
   test('a stdio message larger than 10 MB is rejected', async () => {
     const { stdin, lines } = await openSession();
     const piece = Buffer.alloc(1024 * 1024, 'x');
