@@ -2,7 +2,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { strToU8, zipSync } from 'fflate';
+import { strToU8, Zip, ZipDeflate, zipSync } from 'fflate';
 import { expect } from 'vitest';
 import { formatProgress } from '../../src/cli/library.ts';
 import { createWorkbookWriter, type SheetCell } from '../../src/dataset/workbook.ts';
@@ -59,6 +59,31 @@ test('the command `library import` reads every file in a ZIP archive', async ({ 
     ['/week/c.csv.gz', 1, 0],
     ['/inner.zip/d.csv', 1, 0],
   ]);
+});
+
+test('the command `library import` refuses a ZIP archive inside a ZIP archive that was written as a stream', async ({
+  folder,
+  database,
+}) => {
+  const innerArchive = zipSync({ 'b.csv': strToU8(toCsv('Two')), 'c.csv': strToU8(toCsv('Three')) }, { level: 0 });
+  const chunks: Uint8Array[] = [];
+  const zip = new Zip((_, chunk) => void chunks.push(chunk));
+  for (const [name, bytes] of Object.entries({ 'a.csv': strToU8(toCsv('One')), 'inner.ZIP': innerArchive })) {
+    const entry = new ZipDeflate(name, { level: 0 });
+    zip.add(entry);
+    entry.push(bytes, true);
+  }
+  zip.end();
+  const archive = join(folder, 'ads.zip');
+  await writeFile(archive, Buffer.concat(chunks));
+  const { files } = await importPaths(database, [archive]);
+  expect(
+    files.map(({ name, ads, problems }) => [name.slice(archive.length), ads, problems.map((each) => each.problem)]),
+  ).toEqual([
+    ['/a.csv', 1, []],
+    ['/inner.ZIP', 0, [expect.stringMatching(/was written as a stream and contains another ZIP archive; unpack it/)]],
+  ]);
+  expect((await readAds(database)).map(({ headline }) => headline)).toEqual(['One']);
 });
 
 test('the command `library import` reports a file in a ZIP archive that is damaged', async ({ folder, database }) => {

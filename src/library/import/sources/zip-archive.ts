@@ -57,6 +57,8 @@ export class ZipArchive {
    * name.
    */
   readonly #checksums: { name: string; checksum: number }[] = [];
+  /** True if reading stopped at an entry that cannot be read safely. */
+  #isRefused = false;
 
   constructor(bytes: AsyncIterable<Uint8Array>) {
     this.#bytes = bytes;
@@ -66,7 +68,9 @@ export class ZipArchive {
   async *readEntries(): AsyncGenerator<ZipEntry> {
     const { Unzip, UnzipInflate } = await import('fflate');
     const pendingEntries: PendingEntry[] = [];
+    let archiveError: Error | undefined;
     const unzip = new Unzip((file) => {
+      if (archiveError) return;
       const name = cleanName(file.name);
       const entry: PendingEntry = { name, unreadChunks: [], isComplete: false, error: undefined };
       pendingEntries.push(entry);
@@ -81,6 +85,17 @@ export class ZipArchive {
         if (isFinal && error === null) this.#checksums.push({ name, checksum });
         entry.isComplete ||= isFinal || error !== null;
       };
+      // If the archive was written as a stream, the size of an entry stands after the entry. The reader then looks for
+      // the next signature of an entry, and would find the signatures inside an inner archive.
+      if (file.size === undefined && /\.zip$/i.test(name)) {
+        archiveError = new UnreadableSourceError(
+          'the ZIP archive was written as a stream and contains another ZIP archive; unpack it and import its files',
+        );
+        this.#isRefused = true;
+        entry.error = archiveError;
+        entry.isComplete = true;
+        return;
+      }
       try {
         file.start();
       } catch (error) {
@@ -90,7 +105,6 @@ export class ZipArchive {
     });
     unzip.register(UnzipInflate);
     const archiveChunks = this.#readChunks();
-    let archiveError: Error | undefined;
     /** Passes the next chunk of the archive to the ZIP reader. Returns false if no more chunks can be read. */
     async function passNextChunk(): Promise<boolean> {
       if (archiveError) return false;
@@ -114,6 +128,7 @@ export class ZipArchive {
         if (!(await passNextChunk()) && entry.unreadChunks.length === 0 && !entry.isComplete) break;
       }
       const reason = entry.error ?? archiveError;
+      if (reason instanceof UnreadableSourceError) throw reason;
       throw new UnreadableSourceError(
         `the entry of the ZIP archive is damaged, encrypted or cut off${reason ? ` (${reason.message})` : ''}`,
       );
@@ -147,6 +162,7 @@ export class ZipArchive {
    * all entries have been read.
    */
   findProblem(): string | undefined {
+    if (this.#isRefused) return undefined;
     const archiveEnd = Buffer.concat(this.#lastChunks);
     const endRecordStart = archiveEnd.lastIndexOf(endRecordSignature);
     if (endRecordStart < 0 || endRecordStart + endRecordBytes > archiveEnd.length)
