@@ -7,8 +7,8 @@ export interface LazyGetter<Value> {
 
 /**
  * Returns a function that creates a value at its first call and returns the same value at later calls. If `createValue`
- * throws or its promise rejects, the next call creates the value anew. Use it for values that take long to create or
- * much memory, and that many processes never need, e.g. a Zod schema with many fields.
+ * throws or its promise rejects, the next call tries again. Use this function for a value that is slow to create or
+ * needs much memory, e.g. a Zod schema with many fields, if many processes never need the value.
  */
 export function createLazyGetter<Value>(createValue: () => Value): LazyGetter<Value> {
   let created: { value: Value } | undefined;

@@ -211,7 +211,7 @@ async function callOperation(
   caller: Caller & { apiKey: string },
   request: ApiArguments,
 ) {
-  const { apiKey, tenantId, connection, signal, forbidsPaidRequests, onReceipt, onFailure, onUnconfirmed } = caller;
+  const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onUnconfirmed } = caller;
   const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = request;
   try {
     const requested = { operation, path, query, ...(body && { body }) };
@@ -219,7 +219,10 @@ async function callOperation(
       request: { fingerprint: createFingerprint(requested), hasDefaultSize, ...requested },
       owner: { apiKey, tenantId, connection },
       signal,
-      cacheOptions: { ...cacheOptions, forbidsPaidRequests },
+      cacheOptions: {
+        ...cacheOptions,
+        forbidsPaidRequests: caller.forbidsPaidRequests || cacheOptions.forbidsPaidRequests,
+      },
       creditLimit,
       progress: { isSent: false },
     });

@@ -4,7 +4,7 @@ import { formatCount } from '../views/numbers.ts';
 import { joinNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarUnit, createCalendar } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
-import { findCountColumns, mayOmitDates } from './count-columns.ts';
+import { canOmitDates, findCountColumns } from './count-columns.ts';
 
 /** The rows of a query result from which a chart is drawn. The cells of each row are in the order of `columns`. */
 export interface ChartRows {
@@ -38,8 +38,8 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
 /**
  * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns only `problem`, a text that
  * says why.
- * @param readAtMs time until which the ads are known, in milliseconds since the Unix epoch; each month, week or day that
- * ends later is marked as unfinished
+ * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; each month, week or day
+ * that ends after this time is marked as unfinished
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
@@ -89,8 +89,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
       hasOnlyWholeNumbers(rows, column)
     );
   });
-  const omitsDates = mayOmitDates(table.sql ?? '', table.columns[0] ?? '');
-  const isZeroFilledBySeries = isCountBySeries.map((isCount) => isCount && !omitsDates);
+  const hasAllDates = !canOmitDates(table.sql ?? '', table.columns[0] ?? '');
+  const isZeroFilledBySeries = isCountBySeries.map((isCount) => isCount && hasAllDates);
   const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, isZeroFilledBySeries, maxPointCount) : points;
   if (filledPoints === undefined) {
     const [from, to] = [points[0]?.name, points.at(-1)?.name];

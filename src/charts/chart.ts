@@ -274,39 +274,49 @@ function drawBars(shapes: Shape[], { series, points }: Panel, { pointCentersX, s
 }
 
 function drawLines(shapes: Shape[], { series, points }: Panel, { pointCentersX, scaleY }: Scale): void {
-  const isLastPointUnfinished = points.at(-1)?.isUnfinished === true;
   for (const { values, seriesIndex } of series) {
     const linePoints = values.map((value, index) =>
-      value === null ? undefined : ([pointCentersX[index] ?? 0, scaleY(value)] as const),
+      value === null
+        ? undefined
+        : {
+            point: [pointCentersX[index] ?? 0, scaleY(value)] as const,
+            isUnfinished: points[index]?.isUnfinished === true,
+          },
     );
-    drawLine(shapes, linePoints, seriesIndex, isLastPointUnfinished);
+    drawLine(shapes, linePoints, seriesIndex);
   }
+}
+
+/** A point of a line. Unfinished points follow after all finished points. */
+interface LinePoint {
+  point: Point;
+  isUnfinished: boolean;
 }
 
 /**
  * Draws one line, with gaps where values are missing. Marks each point if there are at most 40 points, and always marks
- * a point without neighbors. If the last month, week or day is unfinished, the line to its point is dashed.
+ * a point without neighbors. The line to each unfinished month, week or day is dashed.
  */
-function drawLine(
-  shapes: Shape[],
-  linePoints: readonly (Point | undefined)[],
-  color: number,
-  isLastPointUnfinished: boolean,
-): void {
-  const pointRuns: Point[][] = [[]];
+function drawLine(shapes: Shape[], linePoints: readonly (LinePoint | undefined)[], color: number): void {
+  const pointRuns: LinePoint[][] = [[]];
   for (const linePoint of linePoints)
     if (linePoint) pointRuns.at(-1)?.push(linePoint);
     else pointRuns.push([]);
-  for (const points of pointRuns) {
-    const isRunUnfinished = isLastPointUnfinished && points === pointRuns.at(-1);
-    const solidPoints = isRunUnfinished ? points.slice(0, -1) : points;
+  for (const run of pointRuns) {
+    const points = run.map(({ point }) => point);
+    const finishedCount = run.filter(({ isUnfinished }) => !isUnfinished).length;
+    const [solidPoints, dashedPoints] = [
+      points.slice(0, finishedCount),
+      finishedCount < run.length ? points.slice(Math.max(0, finishedCount - 1)) : [],
+    ];
     if (solidPoints.length > 1) shapes.push({ kind: 'line', points: solidPoints, width: 3, color });
-    if (isRunUnfinished && points.length > 1)
-      shapes.push({ kind: 'line', points: points.slice(-2), width: 3, color, isDashed: true });
+    if (dashedPoints.length > 1) shapes.push({ kind: 'line', points: dashedPoints, width: 3, color, isDashed: true });
   }
-  for (const points of pointRuns)
-    for (const [x, y] of points)
-      if (points.length === 1 || linePoints.length <= 40)
+  for (const run of pointRuns)
+    for (const {
+      point: [x, y],
+    } of run)
+      if (run.length === 1 || linePoints.length <= 40)
         shapes.push({ kind: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, color });
 }
 

@@ -25,33 +25,44 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
  * conditions on dates compare them with a bound, e.g. `WHERE startedAt >= '2026-01-01'`.
  * @param axisColumn the name of the column that contains the dates
  */
-export function mayOmitDates(sql: string, axisColumn: string): boolean {
-  const whereClauses = [...removeCommentsAndLiterals(sql).matchAll(whereClausePattern)].map(([clause]) =>
-    clause.toLowerCase(),
-  );
-  return whereClauses.some((clause) => {
-    const dateNames = [...clause.matchAll(/\b[a-z_]\w*\b(?!\s*\()/g)].filter(
-      ([name]) => name === axisColumn.toLowerCase() || dateNamePattern.test(name),
-    );
-    if (dateNames.length === 0) return false;
-    return (
-      /\b(?:or|not)\b(?!\s+null\b)/.test(clause) ||
-      dateNames.some(({ index, 0: name }) => {
-        rangeAfterPattern.lastIndex = index + name.length;
-        return !rangeAfterPattern.test(clause) && !rangeBeforePattern.test(clause.slice(0, index).trimEnd().slice(-2));
-      })
-    );
+export function canOmitDates(sql: string, axisColumn: string): boolean {
+  const statement = removeCommentsAndLiterals(sql)
+    .toLowerCase()
+    // A condition in `FILTER (WHERE …)` decides which ads are counted, and removes no rows.
+    .replace(/\bfilter\s*\(\s*where\b/g, ' ')
+    .replace(/\bbetween\b/g, '>=');
+  return [...statement.matchAll(whereClausePattern)].some(([clause]) => {
+    const [firstCondition = '', ...rest] = clause.split(/\b(and|or)\b/);
+    const conditions = [
+      { text: firstCondition, conjunction: '' },
+      ...rest.flatMap((text, index) => (index % 2 === 0 ? [] : [{ text, conjunction: rest[index - 1] }])),
+    ].map((condition) => ({ ...condition, isOnDate: isConditionOnDate(condition.text, axisColumn.toLowerCase()) }));
+    return conditions.some(({ text, conjunction, isOnDate }, index) => {
+      // With `OR`, two bounds can leave out the dates between them.
+      if (conjunction === 'or' && (isOnDate || conditions[index - 1]?.isOnDate)) return true;
+      return isOnDate && (!boundPattern.test(text) || otherComparisonPattern.test(text));
+    });
   });
 }
 
+/** Returns true if a condition contains the column of the axis or another column with dates. */
+const isConditionOnDate = (condition: string, axisColumn: string): boolean =>
+  [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*\()/g)].some(
+    ([name]) => name === axisColumn || (name !== 'current_date' && dateNamePattern.test(name)),
+  );
+
 /** Matches the conditions after `WHERE`, up to the next clause or the end of the statement. */
-const whereClausePattern = /\bwhere\b(?:(?!\b(?:where|group|order|limit|union|window|select)\b)[\s\S])*/gi;
+const whereClausePattern = /\bwhere\b(?:(?!\b(?:where|group|order|limit|union|window|select)\b)[\s\S])*/g;
 /** Matches names of date columns, in lower case. */
 const dateNamePattern = /(?:startedat|seenat|gatheredat|date|month|week|day|year|quarter)$/;
-/** Matches a comparison with a bound after a date, which may be the first argument of a function. */
-const rangeAfterPattern = /"?\s*(?:(?:,[^(),]{0,100}){0,3}\)\s*)?(?:[<>]=?(?!>)|between\b|is\s+not\s+null\b)/y;
-/** Matches a comparison with a bound before a date, e.g. `'2026-01-01' <= startedAt`. */
-const rangeBeforePattern = /[<>]=?$/;
+/** Matches a comparison with a bound, or the condition that a date is known or unknown. */
+const boundPattern = /[<>]|\bis\s+(?:not\s+)?null\b/;
+/**
+ * Matches comparisons that can leave out dates between others, and functions after which the order of dates is lost,
+ * e.g. `strftime('%m', startedAt)`.
+ */
+const otherComparisonPattern =
+  /<>|!=|(?<![<>])=|\bnot\b(?!\s+null\b)|\b(?:in|like|glob|regexp|match|strftime|length|instr)\b|\bsubstr\s*\((?!\s*[\w.]+\s*,\s*1\s*,)/;
 
 interface CountColumnsQuery {
   columns: readonly string[];

@@ -278,7 +278,9 @@ export function readCommand(
       (option) => option in settings && !ownSettings.includes(option),
     );
     if (foreignSetting)
-      command.error(`error: unknown option '${settings[foreignSetting as keyof typeof settings].flag}'`);
+      command.error(
+        `error: the option '${settings[foreignSetting as keyof typeof settings].flag}' does not apply to '${name}'`,
+      );
     const optionEntries = Object.entries(command.optsWithGlobals());
     const options = Object.fromEntries(optionEntries.filter(([option]) => !(option in settings)));
     const flags = Object.fromEntries(

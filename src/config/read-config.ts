@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { type LogFormat, logFormats } from '../logging/log.ts';
-import { isLoopbackHost } from './setting-values.ts';
+import { isLoopbackHost, parsePath } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
 /**
@@ -158,7 +158,7 @@ function readSettingText({ variable, canBeReadFromFile }: Setting, environment: 
   const where = `the file of ${variable}${fileSuffix}`;
   let content: string;
   try {
-    content = readFileSync(filePath, 'utf8');
+    content = readFileSync(parsePath(filePath), 'utf8');
   } catch (error) {
     throw new Error(`cannot be read from ${where}: ${(error as NodeJS.ErrnoException).code}`);
   }

@@ -101,10 +101,12 @@ export const parseListenHost: SettingParser<string> = (settingText) => {
 /** Parses a comma-separated list of host names without ports. */
 export const parseHostNames: SettingParser<string[]> = (settingText) => {
   const hostNames = parseNames(settingText);
-  // The header `Host` contains internationalized names in the form `xn--…`, so names with other letters never match.
+  // Requests contain internationalized names in the form `xn--…`, so names with other letters never match.
   const wrongNames = hostNames.filter((name) => !/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(name));
   if (wrongNames.length > 0)
-    throwProblem(`must contain only host names, without scheme, port or *: ${wrongNames.join(', ')}`);
+    throwProblem(
+      `must contain only host names, without scheme, port or *, and international names in the form xn--…: ${wrongNames.join(', ')}`,
+    );
   return hostNames.map((name) => name.toLowerCase());
 };
 
@@ -182,7 +184,7 @@ function readFilters(filePath: string): SearchFilters {
  */
 export const readFiltersFile: SettingParser<SearchFilters> = (filePath) => {
   try {
-    return readFilters(filePath);
+    return readFilters(parsePath(filePath));
   } catch (error) {
     const problem =
       error instanceof z.ZodError

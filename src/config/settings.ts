@@ -235,7 +235,7 @@ export const settings = addNames({
     onlyFor: 'library',
     parse: makeOptional(parsePath),
     valueName: 'file',
-    help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
+    help: 'File of the local library; ~ stands for your home folder (default: in memory with --demo, else ad-library.db)',
   },
   files: {
     onlyFor: 'stdio',
@@ -244,7 +244,7 @@ export const settings = addNames({
     // without replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
     parse: (settingText) => (settingText?.includes('${') ? undefined : makeOptional(parsePath)(settingText)),
     valueName: 'folder',
-    help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
+    help: 'Folder that stores the dataset between runs and receives exports; ~ stands for your home folder (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
   },
   mediaHosts: {
     title: 'Picture hosts',

@@ -44,8 +44,8 @@ export interface ReserveRequest {
   /** The highest price that the API key has paid so far for a call of any operation. */
   maxPrice: number;
   /**
-   * The name of a queue, for calls whose price is unknown. Calls in the same queue run one at a time. While a paid call
-   * in a queue runs, no other paid call runs.
+   * The name of a queue, for calls whose exact price is not known. Calls in the same queue run one at a time. While a
+   * paid call in a queue runs, no other paid call starts.
    */
   queue?: string | undefined;
   /**

@@ -41,7 +41,7 @@ export interface IncompleteGathering {
   incompletePartTexts: readonly string[];
   /**
    * True if at least one part (smaller search) of a split search was read completely. `listingOrder` then does not
-   * contain the values of all ads that were read.
+   * contain the values of all ads that were read, so the note shows no range.
    */
   hasCompletePart: boolean;
   /**

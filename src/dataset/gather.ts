@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { ServiceRequest, ServiceResponse } from '../api/call.ts';
+import { type CacheOptions, PaymentNeeded, type ServiceRequest, type ServiceResponse } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
 import type { CachedTotal } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
@@ -211,11 +211,11 @@ const maxAdsInParts = 100_000;
  */
 const maxPagesWithoutNewAds = 3;
 /**
- * The number of times that the total of a search may rise while its pages are read. If it rises more often, the service
- * probably counts only the ads that it has listed so far. The total then does not limit the size of a page, because
- * otherwise the service would be asked for a few ads at a time.
+ * How often the list of a search may reach the total that the service stated before the page, and still continue. If it
+ * happens more often, the service probably counts only the ads that it has listed so far. The total then no longer
+ * limits the size of a page, because otherwise each request would be for only a few ads.
  */
-const maxTotalRises = 1;
+const maxExceededTotals = 1;
 /**
  * Another page is requested only if the remaining time is at least this many times as long as the slowest page has
  * taken so far, because the next page may be even slower.
@@ -393,7 +393,7 @@ class GatheringReader {
     const usedCursors = new Set([part.state.cursor]);
     const getTotalAds = () => part.state.matchingCount ?? knownTotal?.totalAds;
     let isTotalPlausible = true;
-    let totalRises = 0;
+    let exceededTotals = 0;
     for (;;) {
       const reachedLimit = this.#findReachedLimit();
       if (reachedLimit) return reachedLimit;
@@ -417,9 +417,8 @@ class GatheringReader {
       await yieldToEventLoop();
       const { state } = part;
       if (state.hasReadLastPage) return { reason: 'end' };
-      const newTotalAds = getTotalAds() ?? Infinity;
-      if (totalAds !== undefined && newTotalAds > totalAds) totalRises++;
-      isTotalPlausible &&= state.listedCount < newTotalAds && totalRises <= maxTotalRises;
+      if (totalAds !== undefined && state.listedCount >= totalAds) exceededTotals++;
+      isTotalPlausible &&= state.listedCount < (getTotalAds() ?? Infinity) && exceededTotals <= maxExceededTotals;
       if (usedCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
       usedCursors.add(state.cursor);
@@ -461,7 +460,7 @@ class GatheringReader {
     const pageSizes = this.#pageSizes;
     const getMaxAllowedPageSize = () => Math.min(pageSizes.maxToTry, this.#maxAds - this.#adIds.size);
     const largestPage = buildPageRequest(part.question, { limit: getMaxAllowedPageSize(), cursor });
-    const isLargestPageCached =
+    let isLargestPageCached =
       !part.ignoresCache && (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
     let maxPageSize = isLargestPageCached ? getMaxAllowedPageSize() : remainingAds;
     for (;;) {
@@ -470,11 +469,17 @@ class GatheringReader {
       const limit = isLargestPageCached ? maxSize : await this.#callBudget.choosePageSize({ operation, maxSize });
       const startedAt = this.#context.clock();
       try {
-        await this.#requestPage(part, { limit, cursor });
+        await this.#requestPage(part, { limit, cursor }, { forbidsPaidRequests: isLargestPageCached });
         this.#pagesRead++;
         pageSizes.maxAccepted = Math.max(pageSizes.maxAccepted, limit);
         return;
       } catch (error) {
+        if (error instanceof PaymentNeeded && isLargestPageCached) {
+          // The cached page has just expired. Choose a page size that the credit limits allow.
+          isLargestPageCached = false;
+          maxPageSize = remainingAds;
+          continue;
+        }
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smallerSize = fallbackPageSizes.find((size) => size < limit);
         // The service may have refused the page size because it was too small, so try the largest page size once.
@@ -488,7 +493,11 @@ class GatheringReader {
   }
 
   /** Requests a page of ads and stores it, even if the caller disconnects before the response arrives. */
-  async #requestPage(part: PartProgress, position: PagePosition): Promise<void> {
+  async #requestPage(
+    part: PartProgress,
+    position: PagePosition,
+    cacheOptions: Pick<CacheOptions, 'forbidsPaidRequests'>,
+  ): Promise<void> {
     let pageStorage: Promise<void> | undefined;
     const storePageOnce = (response: AdListResponse) => {
       pageStorage ??= this.#storePage(part, response);
@@ -509,6 +518,7 @@ class GatheringReader {
     const response = await this.#context.api[operation]({
       ...buildPageRequest(part.question, position),
       ...callOptions,
+      ...cacheOptions,
     });
     // A response without a sequence number gets 0, so that it counts as older than all other responses.
     const { sequenceNumber = 0, receipt, rawBody } = response;

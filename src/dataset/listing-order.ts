@@ -9,7 +9,8 @@ export interface ListingOrder {
   isDescending: boolean;
   /**
    * The lowest and the highest value of the ads that are in order. Dates are ISO days such as `2026-05-11`. Values that
-   * are out of order do not count, because a single wrong or changed value must not determine which ads are missing.
+   * are out of order do not count, because a single wrong value must not determine which ads are missing. A wrong value
+   * at the end of the list is only detected if it is on the wrong side of the value before it.
    */
   minValue: string | number;
   maxValue: string | number;

@@ -137,8 +137,8 @@ export const findRequestError = (schemas: RequestSchemas, request: { method: str
   findSchemaError(Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request, request);
 
 /**
- * Validates the members of a request that all JSON-RPC requests have, e.g. its id, and describes the first problem in
- * one line. Over stdio, the SDKs send no response to a request with an invalid id.
+ * Validates the members that all JSON-RPC requests have, e.g. the id, and describes the first problem in one line. Over
+ * stdio, the SDKs send no response to a request with an invalid id or an unknown member.
  * @returns undefined if the members are valid
  */
 export const findEnvelopeError = (schemas: RequestSchemas, request: object): RequestError | undefined =>

@@ -16,16 +16,20 @@ import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
 /**
- * Tells clients that they may cache a list for an hour. Every caller gets the same list, which does not change while the
- * process runs.
+ * Tells clients that they may cache a response for an hour. Every caller gets the same response, which does not change
+ * while the process runs.
  */
-const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
+const publicCacheHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 /**
  * Tells clients that they may cache the list of tools for five minutes, but not share it. The list depends on the host,
  * and it gets more filters when a local library (a server of imported ads) starts later than this server.
  */
 const toolListCacheHint = { ttlMs: 300_000, cacheScope: 'private' } as const;
-const cacheHints = { 'tools/list': toolListCacheHint, 'prompts/list': listCacheHint, 'server/discover': listCacheHint };
+const cacheHints = {
+  'tools/list': toolListCacheHint,
+  'prompts/list': publicCacheHint,
+  'server/discover': publicCacheHint,
+};
 
 /** Creates a server of the SDK for protocol revision 2026-07-28, which answers requests from the catalog. */
 export function bindV2(catalog: Catalog, session: Session): Server {
@@ -72,10 +76,10 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
   );
-  server.setRequestHandler('skills/list', listSkillsSchemas, () => ({ skills: catalog.skills, ...listCacheHint }));
+  server.setRequestHandler('skills/list', listSkillsSchemas, () => ({ skills: catalog.skills, ...publicCacheHint }));
   server.setRequestHandler('skills/get', getSkillSchemas, ({ uri }) => ({
     ...catalog.getSkill(uri, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
-    ...listCacheHint,
+    ...publicCacheHint,
   }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
   server.setRequestHandler('resources/list', async () => ({

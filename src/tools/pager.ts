@@ -140,7 +140,7 @@ function fitPage<View, Heading>(
 ): ListPage<View, Heading> & Pick<ToolOutput, 'isTextFitted'> {
   const { cursor, hasMore, totalHits } = response.validatedBody;
   const sentItems = getSentItems(response);
-  // If the page has become shorter than what was already shown, show it from its beginning, because it was paid for.
+  // If the page now has fewer items than were already shown, show it from its beginning, because the caller paid for it.
   const hasItemsLeft = listing.position.shownCount < sentItems.length;
   const position = hasItemsLeft ? listing.position : { ...listing.position, shownCount: 0 };
   const remainingItems = sentItems.slice(position.shownCount);

@@ -203,7 +203,7 @@ function createTransport(write: SendMessage, schemas: RequestSchemas) {
     },
     /**
      * Passes a message to the SDK. If the message is a request that does not match its schema, sends an error response
-     * instead. The SDK would send no response to some of these requests.
+     * instead. Over stdio, the SDKs send no response to a request with an invalid id or an unknown member.
      */
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {

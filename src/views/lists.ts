@@ -45,7 +45,7 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
   if (shownCount === 0) {
     if (hasMore) return `No ${noun}s on this page.${footer}`;
     return totalHits
-      ? `No ${noun}s listed, ${formatNumber(totalHits)} found in all.${footer}`
+      ? `The service counts ${formatCount(totalHits, noun)}, but listed none.${footer}`
       : `No ${noun}s found.${footer}`;
   }
   const countText =

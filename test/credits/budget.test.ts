@@ -99,7 +99,8 @@ describe('A credit budget for an external API', () => {
     await upstream.waitForRequests(requestCount + 1);
     const searches = [1, 2, 3].map((page) => call('search_ads', { limit: 10, filters: { page } }));
     // Without the wait, the searches would be sent in this time.
-    await delay(100);
+    await delay(200);
+    expect(upstream.requests).toHaveLength(requestCount + 1);
     endHeldCall();
     expect((await heldCall).isError).toBe(false);
     expect((await Promise.all(searches)).map(({ error }) => error?.kind)).toEqual(Array(3).fill('credit_budget'));

@@ -26,7 +26,7 @@ const adTexts = {
   hebrew: 'חופשה בתל־אביב',
   persian: 'کتاب ۵۰',
   european: 'Łazienka Køkken Điện ÆSOP мʼясо',
-  hyphen: 'Scarpe e borse di lusso',
+  hyphen: 'Scarpe e borse per iPhone',
 };
 const names = Object.keys(adTexts);
 const pageId = 'copies';

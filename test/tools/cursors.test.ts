@@ -227,7 +227,7 @@ describe.each([
 });
 
 testWithUpstream(
-  'a cursor shows a page from its beginning if the page has become shorter than what was already shown',
+  'a cursor shows a page from its beginning if the page now has fewer items than were already shown',
   async ({ upstream, start }) => {
     const { call } = await start({ cacheSeconds: 0, resultTokens: 1000 });
     const service = serveAds(upstream, 50);

@@ -73,8 +73,8 @@ export async function handleApiRequest(request: ApiRequest, options: ServiceOpti
 
 /**
  * Returns the operations of a path, and the values of the path parameters. If several patterns match the path, prefers
- * one with an operation for the method: `GET /v1/pages/search` returns the page with the id `search`. Returns undefined
- * if the API has no such path.
+ * one with an operation for the method: `GET /v1/pages/search` returns the page with the id `search`. If no operation
+ * has the method, returns the operations of all these patterns. Returns undefined if the API has no such path.
  */
 function matchApiPath(path: string, requestMethod: string) {
   const matchedPaths = apiPaths.flatMap(({ pattern, operations: matchedOperations }) => {
@@ -83,7 +83,11 @@ function matchApiPath(path: string, requestMethod: string) {
   });
   const hasMethod = ({ operations: matchedOperations }: (typeof matchedPaths)[number]) =>
     matchedOperations.some(({ method }) => method === requestMethod);
-  return matchedPaths.find(hasMethod) ?? matchedPaths[0];
+  const [firstMatch] = matchedPaths;
+  return (
+    matchedPaths.find(hasMethod) ??
+    (firstMatch && { ...firstMatch, operations: matchedPaths.flatMap((matchedPath) => matchedPath.operations) })
+  );
 }
 
 /** Decodes the percent-encoded parameters of a path. Returns a parameter with an invalid encoding unchanged. */

@@ -279,7 +279,8 @@ function reserve(
 
 /**
  * Returns true if a call must wait until the call of an open lease has ended. Calls in the same queue run one at a time.
- * No paid call runs beside a paid call with an unknown price, which may use up the whole budget.
+ * While a paid call in a queue runs, no other paid call starts, because a call without an exact price may use up the
+ * whole budget.
  */
 const isBlockedBy = (openLease: StoredLease, request: ReserveRequest): boolean =>
   openLease.queue !== undefined && (openLease.queue === request.queue || (openLease.isPaid && request.isPaid));

@@ -6,9 +6,8 @@ import { quoteValue } from '../../service/request.ts';
  * other text.
  */
 export function findCountryCode(country: string): string | undefined {
-  const name = normalizeName(country);
-  if (/^[a-z]{2}$/.test(name)) return new Intl.Locale(`und-${name}`).region ?? name.toUpperCase();
-  return getCodesByName().get(name);
+  if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();
+  return getCodesByName().get(normalizeName(country));
 }
 
 /**
@@ -54,7 +53,10 @@ const getCodesByName = createLazyGetter(() => {
     // The short names are, for example, `Hong Kong` and `Palestine`.
     for (const style of ['short', 'long'] as const) {
       const displayNames = new Intl.DisplayNames([language], { type: 'region', style, fallback: 'none' });
-      for (const code of currentCodes) codeByName.set(normalizeName(displayNames.of(code) ?? code), code);
+      for (const code of currentCodes) {
+        const name = displayNames.of(code);
+        if (name !== undefined) codeByName.set(normalizeName(name), code);
+      }
     }
   }
   return codeByName;
