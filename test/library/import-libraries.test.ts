@@ -114,6 +114,50 @@ test('if two keys of a record fit the same field, library import uses one and st
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
+test('the command `library import` reads results of Google ads in Namibia, whose code is NA', async ({
+  libraryServer,
+}) => {
+  const names = 'advertiser_id,creative_id,advertiser_disclosed_name,region_code,first_shown,last_shown';
+  const rows = ['AR1,CR44,Acme,NA,2025-01-01,2025-03-01', 'AR1,CR44,Acme,ZA,2025-01-05,2025-02-01'];
+  expect(await libraryServer.importRecords([names, ...rows].join('\n'))).toMatchObject({ skipped: 0 });
+  expect((await libraryServer.searchAll({})).items).toMatchObject([
+    { countries: ['NA', 'ZA'], startedAt: '2025-01-01T00:00:00.000Z', lastSeenAt: '2025-03-01T00:00:00.000Z' },
+  ]);
+});
+
+test('the newer of two records of a Google ad in one import determines the values, in any order', async ({
+  libraryServer,
+}) => {
+  const createResult = (name: string, lastShown: number) => ({
+    ...{ id: 'CR22', advertiser_id: 'AR1', advertiser: 'Acme', first_shown: 1_700_000_000, last_shown: lastShown },
+    ...{ target_domain: `${name}.example`, image: `https://x.example/${name}.png` },
+  });
+  const [older, newer] = [createResult('old', 1_736_000_000), createResult('new', 1_738_368_000)];
+  for (const records of [
+    [older, newer],
+    [newer, older],
+  ]) {
+    await libraryServer.importRecords(...records);
+    expect((await libraryServer.searchAll({})).items).toMatchObject([
+      { website: { siteDomain: 'new.example' }, lastSeenAt: '2025-02-01T00:00:00.000Z' },
+    ]);
+  }
+});
+
+test('the bounds of the audience of two records of an ad in one import are not mixed', async ({ libraryServer }) => {
+  const createRecord = (size: object) => ({
+    ...{ id: '111', page_id: '9', page_name: 'P', ad_delivery_start_time: '2026-01-01' },
+    estimated_audience_size: size,
+  });
+  await libraryServer.importRecords(
+    createRecord({ lower_bound: '500001', upper_bound: '1000000' }),
+    createRecord({ lower_bound: '1000001' }),
+  );
+  const [ad] = (await libraryServer.searchAll({})).items;
+  expect(ad).toMatchObject({ audienceSizeMin: 1_000_001 });
+  expect(ad).not.toHaveProperty('audienceSizeMax');
+});
+
 test('the command `library import` reads the regions of a Google ad in NumPy notation and reports a text that is no list', async ({
   libraryServer,
 }) => {

@@ -59,6 +59,7 @@ const fieldGroups = [
   ['adSpendMin', 'adSpendMax'],
   ['revenueMin', 'revenueMax'],
   ['impressionsMin', 'impressionsMax', 'regionStats'],
+  ['audienceSizeMin', 'audienceSizeMax'],
   ['audienceReach', 'reachMin', 'reachMax', 'euTotalReach', 'reachByCountry', 'ageCountryGenderReachBreakdown'],
 ];
 

@@ -82,7 +82,12 @@ export function openStoredPictures(database: Database, now: () => number) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
         for (const { url, fileName, byteCount } of fetchedPictures)
-          database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [url, fileName, byteCount]);
+          database.run(
+            // Keep a stored picture if a later attempt to fetch it failed.
+            `INSERT INTO pictures VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET file = excluded.file, bytes = excluded.bytes
+              WHERE excluded.file IS NOT NULL`,
+            [url, fileName, byteCount],
+          );
       });
     },
     /** Returns the file names of the stored pictures by URL. Omits URLs without a stored picture. */

@@ -1,7 +1,7 @@
 import type { MediaAsset } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
-import { findContradictoryResult } from '../ad-versions.ts';
+import { fillMissingFields, findContradictoryResult, isOlderVersion } from '../ad-versions.ts';
 import { type ColumnValueParser, isMissingValue, type NumberRange } from '../values/column-value-parser.ts';
 import { findCountryCode } from '../values/countries.ts';
 import {
@@ -28,6 +28,7 @@ import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
+import { namibiaCode } from './table-rows.ts';
 
 const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
@@ -181,9 +182,9 @@ export const googleAdsTransparencyFormat: ImportFormat = {
     // later row replaces the earlier row.
     const contradiction = laterAd.regionStats ? undefined : findContradictoryResult(earlierAd, laterAd);
     if (contradiction) reportProblem(contradiction);
+    const [newerAd, olderAd] = isOlderVersion(laterAd, earlierAd) ? [earlierAd, laterAd] : [laterAd, earlierAd];
     return applyRegionStats({
-      ...earlierAd,
-      ...laterAd,
+      ...fillMissingFields(newerAd, olderAd),
       ...combineRegionStats(earlierAd.regionStats, laterAd.regionStats),
     });
   },
@@ -376,7 +377,8 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
   return entries.flatMap((entry): RegionStats[] => {
     if (!isObject(entry)) return [];
     const region = new SourceRecord(Object.entries(entry), { keyPrefix: isRegionRow ? '' : 'region_stats.' });
-    const regionCode = parser.parseText(region.get('regioncode') ?? region.get('region'));
+    const regionCell = region.get('regioncode') ?? region.get('region');
+    const regionCode = regionCell === namibiaCode ? namibiaCode : parser.parseText(regionCell);
     if (regionCode === undefined) {
       parser.addValueError(new Error(`region_stats: ${quoteValue(entry)} has no region_code`));
       return [];

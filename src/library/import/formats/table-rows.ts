@@ -7,7 +7,8 @@ export function createRowConverter(columnNames: readonly string[], { format, fie
   if (format.hasColumnPaths) {
     const paths = columnNames.map(parseColumnPath);
     const hasValue = (cell: string, index: number) =>
-      !isMissingValue(cell) || (fields[index] === 'countries' && cell.trim() === namibiaCode);
+      !isMissingValue(cell) ||
+      (['countries', 'regionStats'].includes(fields[index] ?? '') && cell.trim() === namibiaCode);
     return (cells: readonly string[]) => {
       const cellsWithValues = cells.map((cell, index) => (hasValue(cell, index) ? cell : ''));
       return new SourceRecord(Object.entries(buildObject(columnNames, paths, cellsWithValues)));
@@ -27,7 +28,7 @@ export function createRowConverter(columnNames: readonly string[], { format, fie
 }
 
 /** The country code of Namibia. Outside columns of countries, `NA` means a missing value, as in R. */
-const namibiaCode = 'NA';
+export const namibiaCode = 'NA';
 
 type ColumnTree = Map<string, ColumnTree | string>;
 
