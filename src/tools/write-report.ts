@@ -312,7 +312,8 @@ async function buildSection(
   context: ToolContext,
 ) {
   const { contents } = coverageInput;
-  const { heading, text, sql, chart, adIds = [] } = section;
+  const { heading, sql, chart, adIds = [] } = section;
+  const text = section.text?.trim() ? section.text : undefined;
   const { now, isDemo, signal } = context;
   const writtenAt = text !== undefined && section.textWrittenAt !== now ? section.textWrittenAt : undefined;
   const problems: string[] = [];

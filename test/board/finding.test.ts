@@ -57,6 +57,12 @@ describe('The key finding above the ads on the board', () => {
       { ad: 'Serra 4' },
     ],
     [
+      'a run beside ads whose days are unknown',
+      [...computeFinding(296, true), ...createAdsOnDays(20).map((ad) => ({ ...ad, id: `more ${ad.id}` }))],
+      'Serra has run one ad for 296 days and still runs it; half of the 9 ads here whose days are known ran 20 days or less.',
+      { ad: 'Serra 4' },
+    ],
+    [
       'a run of which it is unknown whether it goes on',
       computeFinding(296),
       'Serra has run one ad for 296 days or more; half of its 9 ads here ran 20 days or less.',

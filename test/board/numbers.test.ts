@@ -49,6 +49,28 @@ inChromium('Dates on the ad board', () => {
   });
 });
 
+inChromium('The launches of an advertiser on the ad board', () => {
+  const headlines = [
+    ...['Red tea from the hills', 'Boots for long walks', 'A lamp that dims itself', 'Knives that stay sharp'],
+    ...['Quiet fans for hot nights', 'Umbrellas in every colour', 'Soft towels', 'Pans without oil', 'Fresh bread'],
+  ];
+  const months = ['2026-06', ...Array<string>(6).fill('2026-08'), '2026-09', '2026-07'];
+  const ads = months.map((month, index) => ({
+    ...{ id: deriveUuid(`launch ${index}`), pageId: 'p', pageName: 'Serra', headline: headlines[index] },
+    ...{ startedAt: `${month}-03T00:00:00Z`, lastSeenAt: '2026-11-20T01:00:00Z' },
+  }));
+  const boards = boardTest(() => ads);
+
+  test('the board reports a change of launches for a search, and not for ads that somebody picked', async () => {
+    const searched = await boards.show({ tool: 'search_ads', args: { limit: 20 } });
+    await waitForAdCount(searched, '9 .*');
+    expect(await readText(searched, '#finding')).toMatch(/^Launches of Serra (?:rose|fell) from /);
+    const picked = await boards.show({ tool: 'view_ads', args: { adIds: ads.map(({ id }) => id) } });
+    await waitForAdCount(picked, '9 .*');
+    expect(await picked.board.locator('#finding').count()).toBe(0);
+  });
+});
+
 inChromium('The ad board for an incomplete result', () => {
   const boards = boardTest(createAds(90));
 

@@ -1,5 +1,4 @@
 import { useMemo } from 'preact/hooks';
-import { buildCardAd, pickTitle } from '../../ui/ad-card.tsx';
 import { listFacts } from './ad-facts.ts';
 import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
 import { LazyPicture } from './pictures.tsx';
@@ -20,7 +19,7 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
   const texts = useMemo(
     () =>
       [
-        ['Headline', ads.map((ad, index) => pickTitle(buildCardAd(fullAds[index] ?? ad)))],
+        ['Headline', ads.map((ad, index) => (fullAds[index] ?? ad).headline ?? '')],
         ['Copy', ads.map(({ firstLine = '' }, index) => fullAds[index]?.body ?? firstLine)],
         ['Description', fullAds.map((ad) => ad?.linkDescription ?? '')],
       ] as const,
@@ -59,9 +58,12 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
                 cells={cells.map((parts) => parts.length > 0 && <MarkedText parts={parts} />)}
               />
             ))}
-            {facts[0]?.map(([name], index) => (
-              <FactRow key={name} name={name} cells={facts.map((factsOfAd) => factsOfAd[index]?.[1])} />
-            ))}
+            {facts[0]?.map(([name], index) => {
+              // The name of the end date is `Ended` for some ads and `Ends` for others.
+              const hasOneName = facts.every((factsOfAd) => factsOfAd[index]?.[0] === name);
+              const cells = facts.map((factsOfAd) => factsOfAd[index]?.[1]);
+              return <FactRow key={name} name={hasOneName ? name : 'End'} cells={cells} />;
+            })}
           </tbody>
         </table>
       </section>

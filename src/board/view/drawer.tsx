@@ -115,7 +115,9 @@ function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
   const adTexts = textFields.filter((text) => text !== undefined);
   if (adTexts.length === 0) return null;
   const copyTexts = () => {
-    const isCopied = copyToClipboard([title, ...adTexts].join('\n\n'));
+    // The title of an ad without a headline is usually the first line of its body.
+    const copiedTexts = ad.body?.includes(title) ? adTexts : [title, ...adTexts];
+    const isCopied = copyToClipboard(copiedTexts.join('\n\n'));
     view.updateState({ statusText: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
   };
   return (

@@ -116,14 +116,18 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
     );
     const days = ad?.daysRunning ?? 0;
     return ad !== undefined && days >= 30 && days > 2 * median
-      ? [{ name, adsWithDays: adsWithDaysRunning, median, ad, days }]
+      ? [{ name, ads, adsWithDays: adsWithDaysRunning, median, ad, days }]
       : [];
   });
   const longest = findMaxBy(candidates, ({ days }) => days);
   if (longest === undefined) return undefined;
-  const { name, adsWithDays, median, ad, days } = longest;
+  const { name, ads, adsWithDays, median, ad, days } = longest;
   const stateText = ad.active === true ? ' and still runs it' : ' or more';
-  const medianText = `half of ${formatAdsOnBoard(adsWithDays, formats)} ran ${formatCount(median, 'day')} or less`;
+  const medianAdsText =
+    adsWithDays.length === ads.length
+      ? formatAdsOnBoard(ads, formats)
+      : `the ${formatCount(adsWithDays.length, 'ad')} here whose days are known`;
+  const medianText = `half of ${medianAdsText} ran ${formatCount(median, 'day')} or less`;
   return {
     sentenceParts: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${stateText}; ${medianText}.`],
     clickTarget: { ad: ad.id },

@@ -183,7 +183,10 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   if (newAds.length > 0 && state.pendingIds.length > 0) numberedVariants.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
-  const hasAllLaunches = countAllMatches(nextState) === undefined && !hasTimeFilter(nextState.toolArguments);
+  const { gathering, context, toolArguments } = nextState;
+  // Ads that somebody picked, e.g. for `view_ads` or a collection, do not show how often an advertiser launches ads.
+  const isWholeSearch = (gathering ?? context.totalHits) !== undefined && toolArguments.collectionId === undefined;
+  const hasAllLaunches = isWholeSearch && countAllMatches(nextState) === undefined && !hasTimeFilter(toolArguments);
   const isComplete = nextState.pendingIds.length === 0;
   view.updateState({
     ...stateChange,
