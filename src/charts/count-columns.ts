@@ -30,18 +30,19 @@ export function canOmitDates(sql: string, axisColumn: string): boolean {
     .toLowerCase()
     // A condition in `FILTER (WHERE …)` decides which ads are counted, and removes no rows.
     .replace(/\bfilter\s*\(\s*where\b/g, ' ')
-    .replace(/\bbetween\b/g, '>=');
+    .replace(/\bbetween\b/g, '>=')
+    // Leave out groups without a date, e.g. `(language = 'de' OR language = 'fr')`, and `strftime('%Y', 'now')`.
+    .replace(/\([^()]*\)/g, (group) => (isConditionOnDate(group, axisColumn.toLowerCase()) ? group : '()'));
   return [...statement.matchAll(whereClausePattern)].some(([clause]) => {
-    const [firstCondition = '', ...rest] = clause.split(/\b(and|or)\b/);
-    const conditions = [
-      { text: firstCondition, conjunction: '' },
-      ...rest.flatMap((text, index) => (index % 2 === 0 ? [] : [{ text, conjunction: rest[index - 1] }])),
-    ].map((condition) => ({ ...condition, isOnDate: isConditionOnDate(condition.text, axisColumn.toLowerCase()) }));
-    return conditions.some(({ text, conjunction, isOnDate }, index) => {
-      // With `OR`, two bounds can leave out the dates between them.
-      if (conjunction === 'or' && (isOnDate || conditions[index - 1]?.isOnDate)) return true;
-      return isOnDate && (!boundPattern.test(text) || otherComparisonPattern.test(text));
-    });
+    const dateConditions = clause
+      .split(/\b(?:and|or)\b/)
+      .filter((condition) => isConditionOnDate(condition, axisColumn.toLowerCase()));
+    // With `OR`, two bounds can leave out the dates between them.
+    if (dateConditions.length > 0 && /\bor\b/.test(clause)) return true;
+    return dateConditions.some(
+      (condition) =>
+        !boundPattern.test(condition) || otherComparisonPattern.test(condition.replaceAll('strftime()', '')),
+    );
   });
 }
 
@@ -62,7 +63,7 @@ const boundPattern = /[<>]|\bis\s+(?:not\s+)?null\b/;
  * e.g. `strftime('%m', startedAt)`.
  */
 const otherComparisonPattern =
-  /<>|!=|(?<![<>])=|\bnot\b(?!\s+null\b)|\b(?:in|like|glob|regexp|match|strftime|length|instr)\b|\bsubstr\s*\((?!\s*[\w.]+\s*,\s*1\s*,)/;
+  /<>|!=|(?<![<>])=|\bnot\b(?!\s+null\b)|\b(?:in|like|glob|regexp|match|strftime|length|instr)\b|\bsubstr(?:ing)?\s*\((?!\s*[\w.]+\s*,\s*1\s*,)/;
 
 interface CountColumnsQuery {
   columns: readonly string[];

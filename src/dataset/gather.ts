@@ -211,9 +211,9 @@ const maxAdsInParts = 100_000;
  */
 const maxPagesWithoutNewAds = 3;
 /**
- * How often the list of a search may reach the total that the service stated before the page, and still continue. If it
- * happens more often, the service probably counts only the ads that it has listed so far. The total then no longer
- * limits the size of a page, because otherwise each request would be for only a few ads.
+ * The number of pages after which a search may have listed as many ads as its last known total, or more, and still have
+ * further pages. If this happens more often, the service probably counts only the ads that it has listed so far. The
+ * total then no longer limits the size of a page, because otherwise each request would be for only a few ads.
  */
 const maxExceededTotals = 1;
 /**

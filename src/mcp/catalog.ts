@@ -58,12 +58,9 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   /**
    * Finds a resource by its URI.
-   * @throws the error that `errors.notFound` creates if the resource does not exist, or the error that `errors.refused`
-   * creates if the URI contains the API key, which the error about a missing resource would repeat
+   * @throws the error that `errors.notFound` creates if the resource does not exist
    */
   const findResource = async (request: ResourceRequest): Promise<Resource> => {
-    if (request.apiKey && request.uri.includes(request.apiKey))
-      throw request.errors.refused('A URI must not contain the API key.');
     const { findExport, findSkillFile } = await import('./resources.ts');
     const skillFile = skills.length > 0 ? findSkillFile(request.uri) : undefined;
     if (skillFile) return skillFile;

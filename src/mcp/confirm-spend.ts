@@ -255,8 +255,8 @@ export async function estimatePrice({
     // With `maxCredits: 0`, the caller wants an estimate, which can require paid searches. If the price of these
     // searches is unknown, do not ask the user, who could not decide without a price.
     if (maxCredits === 0) {
-      // An estimate sends at most one search for each part of a split search. No search is sent for a part whose number
-      // of ads is known.
+      // An estimate sends at most one search for each part of a split search. This price is an upper bound, because no
+      // search is sent for a part whose number of ads is already known.
       const partCount = Array.isArray(input.split) ? input.split.length : 1;
       const highestPrice = partCount * price.atMost;
       return Number.isFinite(highestPrice) ? { atLeast: price.atLeast, atMost: highestPrice } : freePriceBounds;

@@ -123,7 +123,7 @@ export interface RequestError {
 }
 
 /**
- * The error code for a resource that cannot be read at the moment. It is the first code that JSON-RPC reserves for
+ * The error code for a resource that is not read, e.g. because too many resources are being read. It is the first code that JSON-RPC reserves for
  * server errors.
  */
 export const refusedReadCode = -32_000;

@@ -53,9 +53,12 @@ const largeFileBytes = 256 * 1024;
  * Finds an exported file of the caller.
  * @throws the error that `notFound` creates if there is no such file, or if the file is too large to send
  */
-export async function findExport(exports: TenantExports, { uri, errors: { notFound } }: ResourceRequest) {
+export async function findExport(exports: TenantExports, { uri, apiKey, errors }: ResourceRequest) {
+  const { notFound, refused } = errors;
   const file = await exports.find(uri);
   if (file === undefined) {
+    // The error about a missing resource would repeat the URI, and with it the key.
+    if (apiKey && uri.includes(apiKey)) throw refused('A URI must not contain the API key.');
     const problem = `There is no resource ${quoteId(uri)}. Exports can be read for an hour, reports for a day; making one again is free.`;
     throw notFound(problem);
   }

@@ -45,7 +45,7 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
   if (shownCount === 0) {
     if (hasMore) return `No ${noun}s on this page.${footer}`;
     return totalHits
-      ? `The service counts ${formatCount(totalHits, noun)}, but listed none.${footer}`
+      ? `No ${noun}s on this page. The service counts ${formatCount(totalHits, noun)} in all.${footer}`
       : `No ${noun}s found.${footer}`;
   }
   const countText =

@@ -59,7 +59,7 @@ describe('The key finding above the ads on the board', () => {
     [
       'a run beside ads whose days are unknown',
       [...computeFinding(296, true), ...createAdsOnDays(20).map((ad) => ({ ...ad, id: `more ${ad.id}` }))],
-      'Serra has run one ad for 296 days and still runs it; half of the 9 ads here whose days are known ran 20 days or less.',
+      'Serra has run one ad for 296 days and still runs it; half of its 9 ads here with known days ran 20 days or less.',
       { ad: 'Serra 4' },
     ],
     [

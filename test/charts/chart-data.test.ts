@@ -167,6 +167,10 @@ describe('Dates that a condition of the SQL statement leaves out', () => {
     ["startedAt < '2026-02-01' OR startedAt > '2026-03-31'", null],
     ["strftime('%m', startedAt) BETWEEN '04' AND '06'", null],
     ["substr(startedAt, 6, 2) > '03'", null],
+    ["substring(startedAt, 6, 2) > '03'", null],
+    ["(startedAt < '2026-02-01' AND language = 'de') OR (language = 'de' AND startedAt >= '2026-04-01')", null],
+    ["startedAt BETWEEN '2026-01-01' AND '2026-01-31' OR language = 'de'", null],
+    ["startedAt >= strftime('%Y-%m-%d', 'now', '-90 days')", 0],
     ['length(startedAt) > 3', null],
     ["substr(startedAt, 1, 7) > '2025-12'", 0],
     ["startedAt >= '2026-01-01' AND startedAt < '2027-01-01' AND (language = 'de' OR language = 'fr')", 0],
@@ -201,8 +205,8 @@ describe('Dates that a condition of the SQL statement leaves out', () => {
   );
 });
 
-test('a chart of counts shows zeros although the count has a condition of its own', () => {
-  const sql = "SELECT startedMonth, count(*) FILTER (WHERE language = 'de') AS ads FROM ads GROUP BY 1";
+test('a chart of counts shows zeros for months without a row if only FILTER has a condition on a date', () => {
+  const sql = "SELECT startedMonth, count(*) FILTER (WHERE endDate = '2026-05-01') AS ads FROM ads GROUP BY 1";
   const rows = [
     ['2026-01', 3],
     ['2026-03', 5],

@@ -27,7 +27,7 @@ describe('The view of an advertiser page', () => {
 test('an empty result list says whether later result pages may contain items', () => {
   expect(formatPageList({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   expect(formatPageList({ items: [], cursor: null, hasMore: false, totalHits: 50 })).toBe(
-    'The service counts 50 pages, but listed none.',
+    'No pages on this page. The service counts 50 pages in all.',
   );
   expect(formatPageList({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
     'No pages on this page.\n\nMore with cursor:\nnext-one',

@@ -116,7 +116,8 @@ function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
   if (adTexts.length === 0) return null;
   const copyTexts = () => {
     // The title of an ad without a headline is usually the first line of its body.
-    const copiedTexts = ad.body?.includes(title) ? adTexts : [title, ...adTexts];
+    const isTitleInBody = ad.headline !== title && ad.body?.includes(title) === true;
+    const copiedTexts = isTitleInBody ? adTexts : [title, ...adTexts];
     const isCopied = copyToClipboard(copiedTexts.join('\n\n'));
     view.updateState({ statusText: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
   };

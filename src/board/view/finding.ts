@@ -126,7 +126,7 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
   const medianAdsText =
     adsWithDays.length === ads.length
       ? formatAdsOnBoard(ads, formats)
-      : `the ${formatCount(adsWithDays.length, 'ad')} here whose days are known`;
+      : `its ${formatCount(adsWithDays.length, 'ad')} here with known days`;
   const medianText = `half of ${medianAdsText} ran ${formatCount(median, 'day')} or less`;
   return {
     sentenceParts: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${stateText}; ${medianText}.`],

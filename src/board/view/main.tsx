@@ -184,8 +184,10 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
   const { gathering, context, toolArguments } = nextState;
-  // Ads that somebody picked, e.g. for `view_ads` or a collection, do not show how often an advertiser launches ads.
-  const isWholeSearch = (gathering ?? context.totalHits) !== undefined && toolArguments.collectionId === undefined;
+  // Ads that somebody picked, e.g. for `view_ads` or in a collection, are not all ads of an advertiser, so they do not
+  // show how many ads it launched.
+  const isSearch = gathering !== undefined || context.tool === 'search_ads' || context.totalHits !== undefined;
+  const isWholeSearch = isSearch && toolArguments.collectionId === undefined;
   const hasAllLaunches = isWholeSearch && countAllMatches(nextState) === undefined && !hasTimeFilter(toolArguments);
   const isComplete = nextState.pendingIds.length === 0;
   view.updateState({

@@ -83,7 +83,8 @@ export function openStoredPictures(database: Database, now: () => number) {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
         for (const { url, fileName, byteCount } of fetchedPictures)
           database.run(
-            // Keep a stored picture if a later attempt to fetch it failed.
+            // If a later attempt to fetch a stored picture failed, keep its file name, because the folder may only be
+            // unavailable at the moment.
             `INSERT INTO pictures VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET file = excluded.file, bytes = excluded.bytes
               WHERE excluded.file IS NOT NULL`,
             [url, fileName, byteCount],

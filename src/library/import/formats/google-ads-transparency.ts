@@ -3,7 +3,7 @@ import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import { fillMissingFields, findContradictoryResult, isOlderVersion } from '../ad-versions.ts';
 import { type ColumnValueParser, isMissingValue, type NumberRange } from '../values/column-value-parser.ts';
-import { findCountryCode } from '../values/countries.ts';
+import { findCountryCode, namibiaCode } from '../values/countries.ts';
 import {
   type FieldParser,
   parseCount,
@@ -28,7 +28,6 @@ import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
-import { namibiaCode } from './table-rows.ts';
 
 const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
@@ -178,8 +177,9 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   toAd,
   toPage,
   combinePartialRecords(earlierAd, laterAd, reportProblem) {
-    // Only results by region can be combined. In other rows, report results that contradict each other, because the
-    // later row replaces the earlier row.
+    // Only results by region can be combined. For other rows, report results that contradict each other, because only
+    // those of the newer row are stored. A row is newer if its ad was last seen later. If this is unknown, the later row
+    // counts as newer.
     const contradiction = laterAd.regionStats ? undefined : findContradictoryResult(earlierAd, laterAd);
     if (contradiction) reportProblem(contradiction);
     const [newerAd, olderAd] = isOlderVersion(laterAd, earlierAd) ? [earlierAd, laterAd] : [laterAd, earlierAd];
@@ -378,7 +378,8 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
     if (!isObject(entry)) return [];
     const region = new SourceRecord(Object.entries(entry), { keyPrefix: isRegionRow ? '' : 'region_stats.' });
     const regionCell = region.get('regioncode') ?? region.get('region');
-    const regionCode = regionCell === namibiaCode ? namibiaCode : parser.parseText(regionCell);
+    const isNamibia = typeof regionCell === 'string' && regionCell.trim() === namibiaCode;
+    const regionCode = isNamibia ? namibiaCode : parser.parseText(regionCell);
     if (regionCode === undefined) {
       parser.addValueError(new Error(`region_stats: ${quoteValue(entry)} has no region_code`));
       return [];

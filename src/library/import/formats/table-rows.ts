@@ -1,4 +1,5 @@
 import { isMissingValue } from '../values/column-value-parser.ts';
+import { namibiaCode } from '../values/countries.ts';
 import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
@@ -6,9 +7,9 @@ import { SourceRecord } from './source-record.ts';
 export function createRowConverter(columnNames: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
     const paths = columnNames.map(parseColumnPath);
+    const canBeNamibia = columnNames.map((name, index) => fields[index] === 'countries' || /region_?code$/i.test(name));
     const hasValue = (cell: string, index: number) =>
-      !isMissingValue(cell) ||
-      (['countries', 'regionStats'].includes(fields[index] ?? '') && cell.trim() === namibiaCode);
+      !isMissingValue(cell) || (canBeNamibia[index] === true && cell.trim() === namibiaCode);
     return (cells: readonly string[]) => {
       const cellsWithValues = cells.map((cell, index) => (hasValue(cell, index) ? cell : ''));
       return new SourceRecord(Object.entries(buildObject(columnNames, paths, cellsWithValues)));
@@ -26,9 +27,6 @@ export function createRowConverter(columnNames: readonly string[], { format, fie
     return new SourceRecord(cellByName, { ignoredNames });
   };
 }
-
-/** The country code of Namibia. Outside columns of countries, `NA` means a missing value, as in R. */
-export const namibiaCode = 'NA';
 
 type ColumnTree = Map<string, ColumnTree | string>;
 

@@ -85,8 +85,8 @@ export class ZipArchive {
         if (isFinal && error === null) this.#checksums.push({ name, checksum });
         entry.isComplete ||= isFinal || error !== null;
       };
-      // If the archive was written as a stream, the size of an entry stands after the entry. The reader then looks for
-      // the next signature of an entry, and would find the signatures inside an inner archive.
+      // If the archive was written as a stream, the size of an entry comes after its data. The ZIP reader then searches
+      // the data for the signature of the next entry, and would find the signatures of the inner archive.
       if (file.size === undefined && /\.zip$/i.test(name)) {
         archiveError = new UnreadableSourceError(
           'the ZIP archive was written as a stream and contains another ZIP archive; unpack it and import its files',

@@ -1,6 +1,9 @@
 import { createLazyGetter } from '../../../lazy-getter.ts';
 import { quoteValue } from '../../service/request.ts';
 
+/** The country code of Namibia. Outside columns of countries and regions, `NA` means a missing value, as in R. */
+export const namibiaCode = 'NA';
+
 /**
  * Returns the ISO 3166 code of a country. Accepts a code or a name in one of seven languages. Returns undefined for any
  * other text.
