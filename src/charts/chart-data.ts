@@ -103,16 +103,17 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   if ([valueSpan, Math.abs(axisSpan)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
   const unit = calendar?.unit;
-  const firstUnfinishedPoint = filledPoints.find(
-    ({ position }) => unit !== undefined && readAtMs !== undefined && readAtMs < unit.getNextStartMs(position),
+  const isUnfinished = ({ position }: ChartPoint): boolean =>
+    unit !== undefined && readAtMs !== undefined && readAtMs < unit.getNextStartMs(position);
+  const unfinishedPoints = filledPoints.filter(isUnfinished);
+  const unfinishedNames = [unfinishedPoints.at(0), unfinishedPoints.at(-1)].flatMap((point) =>
+    point && unit ? [unit.formatName(point.position)] : [],
   );
-  const lastPoint = filledPoints.at(-1);
-  const unfinishedNames = [firstUnfinishedPoint, lastPoint].map((point) => unit?.formatName(point?.position ?? 0));
   const omittedRowCount = allRows.length - rows.length;
   const notes = [
     omittedRowCount > 0 &&
       `without ${formatCount(omittedRowCount, 'row')} that ${omittedRowCount === 1 ? 'has' : 'have'} none`,
-    firstUnfinishedPoint !== undefined && `${[...new Set(unfinishedNames)].join(' to ')} so far`,
+    unfinishedNames.length > 0 && `${[...new Set(unfinishedNames)].join(' to ')} so far`,
   ].filter(Boolean);
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
@@ -123,10 +124,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     axisKind,
-    points: filledPoints.map((point) => ({
-      ...point,
-      isUnfinished: firstUnfinishedPoint !== undefined && point.position >= firstUnfinishedPoint.position,
-    })),
+    points: filledPoints.map((point) => ({ ...point, isUnfinished: isUnfinished(point) })),
     series: numberColumns.map((column, seriesIndex) => ({
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
       /** The unit of the number column, e.g. `days`. Undefined for counts. */

@@ -305,18 +305,14 @@ function drawLine(shapes: Shape[], linePoints: readonly (LinePoint | undefined)[
   for (const run of pointRuns) {
     const points = run.map(({ point }) => point);
     const finishedCount = run.filter(({ isUnfinished }) => !isUnfinished).length;
-    const [solidPoints, dashedPoints] = [
-      points.slice(0, finishedCount),
-      finishedCount < run.length ? points.slice(Math.max(0, finishedCount - 1)) : [],
-    ];
+    const solidPoints = points.slice(0, finishedCount);
+    const dashedPoints = finishedCount < run.length ? points.slice(Math.max(0, finishedCount - 1)) : [];
     if (solidPoints.length > 1) shapes.push({ kind: 'line', points: solidPoints, width: 3, color });
     if (dashedPoints.length > 1) shapes.push({ kind: 'line', points: dashedPoints, width: 3, color, isDashed: true });
   }
   for (const run of pointRuns)
-    for (const {
-      point: [x, y],
-    } of run)
-      if (run.length === 1 || linePoints.length <= 40)
+    if (run.length === 1 || linePoints.length <= 40)
+      for (const [x, y] of run.map(({ point }) => point))
         shapes.push({ kind: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, color });
 }
 

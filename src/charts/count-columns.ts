@@ -31,18 +31,17 @@ export function canOmitDates(sql: string, axisColumn: string): boolean {
     // A condition in `FILTER (WHERE …)` decides which ads are counted, and removes no rows.
     .replace(/\bfilter\s*\(\s*where\b/g, ' ')
     .replace(/\bbetween\b/g, '>=')
-    // Leave out groups without a date, e.g. `(language = 'de' OR language = 'fr')`, and `strftime('%Y', 'now')`.
-    .replace(/\([^()]*\)/g, (group) => (isConditionOnDate(group, axisColumn.toLowerCase()) ? group : '()'));
+    // Leave out groups without a date, e.g. `(language = 'de' OR language = 'fr')` and `strftime('%Y', 'now')`.
+    .replace(/(?:\bstrftime\s*)?\([^()]*\)/g, (group) =>
+      isConditionOnDate(group, axisColumn.toLowerCase()) ? group : '()',
+    );
   return [...statement.matchAll(whereClausePattern)].some(([clause]) => {
     const dateConditions = clause
       .split(/\b(?:and|or)\b/)
       .filter((condition) => isConditionOnDate(condition, axisColumn.toLowerCase()));
     // With `OR`, two bounds can leave out the dates between them.
     if (dateConditions.length > 0 && /\bor\b/.test(clause)) return true;
-    return dateConditions.some(
-      (condition) =>
-        !boundPattern.test(condition) || otherComparisonPattern.test(condition.replaceAll('strftime()', '')),
-    );
+    return dateConditions.some((condition) => !boundPattern.test(condition) || otherComparisonPattern.test(condition));
   });
 }
 

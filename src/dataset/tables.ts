@@ -154,7 +154,7 @@ export function listComputedColumns(): { name: string; meaning: string | undefin
  * type, because the service may omit a field or send a type that the API document does not define.
  */
 export const toTextCell = (fieldValue: unknown): string | null =>
-  typeof fieldValue === 'string' && isVisibleText(fieldValue) ? clipText(fieldValue) : null;
+  isVisibleText(fieldValue) ? clipText(fieldValue) : null;
 
 /**
  * The maximum length of a text cell, in characters. Real ads have shorter texts. Without this limit, a very long text

@@ -123,8 +123,8 @@ export interface RequestError {
 }
 
 /**
- * The error code for a resource that is not read, e.g. because too many resources are being read. It is the first code that JSON-RPC reserves for
- * server errors.
+ * The error code for a resource that is not read, e.g. because too many resources are being read. It is the first code
+ * that JSON-RPC reserves for server errors.
  */
 export const refusedReadCode = -32_000;
 

@@ -96,5 +96,14 @@ const alwaysValidUtcDatePattern =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const maxTimestamp = 8.64e15;
 
+/**
+ * Returns true if a day in ISO format, such as `2026-02-28`, exists. JavaScript accepts 31 February and turns it into 3
+ * March. Therefore compares the parsed day with the text.
+ */
+export function isExistingDay(day: string): boolean {
+  const dayStartMs = parseTime(day);
+  return dayStartMs !== undefined && new Date(dayStartMs).toISOString().startsWith(day);
+}
+
 /** Counts the calendar days in UTC between two times. Both times are in milliseconds since the Unix epoch. */
 export const countDays = (startMs: number, endMs: number) => Math.floor(endMs / dayMs) - Math.floor(startMs / dayMs);

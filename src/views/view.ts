@@ -50,7 +50,7 @@ export function readText(value: unknown, maxTokens: number): string | undefined 
 const plainWordPattern = /^[\w-]{1,32}$/;
 
 /** Returns true if the value is a text with at least one visible character. */
-export const isVisibleText = (value: unknown): boolean =>
+export const isVisibleText = (value: unknown): value is string =>
   typeof value === 'string' &&
   // Check the beginning first, because most texts begin with a visible character.
   [value.slice(0, 100), value].some((text) => sanitize(text).trim() !== '');

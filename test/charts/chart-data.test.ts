@@ -147,7 +147,7 @@ describe('The date axis of a chart', () => {
   );
 });
 
-test('a chart marks each month as unfinished that ends after the ads were read', () => {
+test('a chart marks all months that end after the reading of the ads as unfinished', () => {
   const rows = ['2026-08', '2026-09', '2026-10', '2026-11'].map((month) => [month, 3]);
   const data = readChartData('bar', { columns: ['month', 'ads'], rows }, Date.parse('2026-10-05'));
   expect(data.points?.map(({ isUnfinished }) => isUnfinished)).toEqual([false, false, true, true]);

@@ -106,7 +106,7 @@ describe('A credit budget for an external API', () => {
     expect((await Promise.all(searches)).map(({ error }) => error?.kind)).toEqual(Array(3).fill('credit_budget'));
   });
 
-  test('gather_ads says that it may succeed later if other calls have only reserved the credits', async ({
+  test('the error of gather_ads says that a retry may help if other calls have only reserved the missing credits', async ({
     upstream,
     start,
   }) => {

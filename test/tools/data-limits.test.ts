@@ -201,7 +201,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     }
   });
 
-  test('the values of missing ads stay the same after a later search returns other values for an ad', async ({
+  test('the note about missing ads stays the same after a later search returns another value for a listed ad', async ({
     upstream,
     start,
   }) => {

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { Ad, Page } from '../../api/schemas.ts';
 import { isPathId, maxIdLength } from '../../api/url.ts';
-import { countDays, parseTime } from '../../views/dates.ts';
+import { countDays, isExistingDay, parseTime } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { maxNestingDepth, quoteValue } from '../service/request.ts';
 import { apiFormat } from './formats/api.ts';
@@ -182,12 +182,6 @@ function validateWithSchema<Item extends Record<string, unknown>>(
 }
 
 function isIsoDate(text: string): boolean {
-  const [, dayText] = isoDatePattern.exec(text.trim()) ?? [];
-  const dayStart = parseTime(dayText);
-  // JavaScript accepts 30 February and turns it into 2 March. Therefore compare the parsed day with the original text.
-  return (
-    dayStart !== undefined &&
-    parseTime(text) !== undefined &&
-    new Date(dayStart).toISOString().startsWith(dayText ?? '')
-  );
+  const day = isoDatePattern.exec(text.trim())?.[1];
+  return day !== undefined && isExistingDay(day) && parseTime(text) !== undefined;
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isSimilar, sortBySimilarity } from '../../api/nearest.ts';
 import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
+import { isExistingDay } from '../../views/dates.ts';
 import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 import { type CursorCodec, createInvalidRequestError, parseLimit, quoteValue } from '../service/request.ts';
@@ -145,9 +146,7 @@ const isoDatePattern = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-
 /** Returns true if a text is an ISO 8601 date or date-time whose day exists, so not for 31 February. */
 function isIsoDate(text: string): boolean {
   const day = isoDatePattern.exec(text)?.[1];
-  if (day === undefined || Number.isNaN(Date.parse(text))) return false;
-  // JavaScript accepts 31 February and turns it into 3 March. Therefore compare the parsed day with the original text.
-  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+  return day !== undefined && isExistingDay(day) && !Number.isNaN(Date.parse(text));
 }
 
 function parseValue(filter: SearchFilter, value: unknown): FilterValue {

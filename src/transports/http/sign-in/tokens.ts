@@ -183,7 +183,8 @@ export function createTokenIssuer(options: TokensOptions) {
       if (tokenContent === undefined || tokenContent.c !== hashText(clientId) || tokenContent.h !== hashText(verifier))
         return undefined;
       // OAuth 2.1 omits the redirect URI from token requests. Clients of earlier versions still send it.
-      return [undefined, tokenContent.r].includes(redirectUri) ? renewConnection(tokenContent) : undefined;
+      const isOwnRedirectUri = redirectUri === undefined || redirectUri === tokenContent.r;
+      return isOwnRedirectUri ? renewConnection(tokenContent) : undefined;
     },
     /**
      * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. A refresh
