@@ -58,7 +58,7 @@ const inGermany = { countries: ['DE'] };
  */
 const questions: { question: string; toolNames: string; findAnswer(ask: AskTool): Promise<string> }[] = [
   {
-    question: 'Which ads that promise free shipping have run longest in the US, and still run?',
+    question: 'Which ads that promise free shipping have run longest in the US and are still running?',
     toolNames: '`search_ads`',
     async findAnswer(ask) {
       const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
@@ -80,11 +80,11 @@ const questions: { question: string; toolNames: string; findAnswer(ask: AskTool)
       const [others = [], videos = []] = (await ask('query_ads', { sql })).rows;
       const share = Math.round((100 * Number(videos[1])) / read);
       const longer = Number(videos[2]) > Number(others[2]) ? 'They do run longer' : 'They do not run longer';
-      return `${videos[1]} of the ${read} ads are videos (${share}%). ${longer}: half of the videos have run ${videos[2]} days or longer, and half of the other ads have run ${others[2]} days or longer. All ${read} ads were read, so this is not a sample.`;
+      return `${videos[1]} of the ${read} ads are videos (${share}%). ${longer}: half of the videos have run for ${videos[2]} days or longer, and half of the other ads for ${others[2]} days or longer. All ${read} ads were read, so this is not a sample.`;
     },
   },
   {
-    question: 'Which of these advertisers tests the most messages, and which one does it repeat?',
+    question: 'Which of these advertisers tests the most messages, and which message does it repeat most often?',
     toolNames: '`query_ads`',
     async findAnswer(ask) {
       const inDe = "FROM current_ads JOIN ad_countries USING (id) WHERE country = 'DE'";
@@ -95,7 +95,7 @@ const questions: { question: string; toolNames: string; findAnswer(ask: AskTool)
         AND variant IS NOT NULL AND pageName = '${String(pageName).replaceAll("'", "''")}'
         GROUP BY variant ORDER BY 2 DESC, 3 DESC LIMIT 1`;
       const [[line, copies, days] = []] = (await ask('query_ads', { sql: perMessage })).rows;
-      return `${pageName} has ${messages} different messages in ${ads} ads, and ${running} of these ads still run. Its most repeated message is “${line}”. The message appears in ${copies} ads, one of which ran for ${days} days.`;
+      return `${pageName} has ${messages} different messages in ${ads} ads, and ${running} of these ads are still running. Its most repeated message is “${line}”. The message appears in ${copies} ads, and the longest-running of these ads ran for ${days} days.`;
     },
   },
 ];
@@ -193,7 +193,7 @@ async function playCompetitorSession(session: Session): Promise<void> {
     sections: [
       {
         heading: 'The message it repeats',
-        text: `“${message}” is in ${ads} ads. The longest of them ran ${longest} days.`,
+        text: `“${message}” is in ${ads} ads. The longest-running of them ran for ${longest} days.`,
         sql,
       },
       { heading: 'When its ads started', sql: starts, chart: 'bar' },
@@ -209,21 +209,23 @@ async function playCompetitorSession(session: Session): Promise<void> {
     ],
   });
   session.addAssistantText(
-    `Reading the ads cost ${receipt.charged} credits. ${page?.pageName} repeats the message “${message}” most often. The message appears in ${ads} ads, and the longest of these ads ran for ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
+    `Reading the ads cost ${receipt.charged} credits. ${page?.pageName} repeats the message “${message}” most often. The message appears in ${ads} ads, and the longest-running of these ads ran for ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => `“${heading}”`).join(', ')}.`,
   );
   session.addText('The report is one HTML file. See an [example report](pictures/report.html).');
 }
 
 async function playShareSession(session: Session): Promise<void> {
   const filters = { countries: ['DE'] };
-  session.addPersonText('What share of the ads in Germany are videos, and do they run longer? I want to cite it.');
+  session.addPersonText(
+    'What share of the ads in Germany are videos, and do they run longer? I want to cite the figures.',
+  );
   const { total } = await session.call('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }] });
   await session.call('gather_ads', { filters, maxAds: 1000, maxCredits: 40 });
   const sql = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 1`;
   const [others = [], videos = []] = (await session.call('query_ads', { sql })).rows;
   const percent = Math.round((100 * Number(videos[1])) / total);
   session.addAssistantText(
-    `${videos[1]} of the ${total} ads are videos (${percent}%). Half of the videos have run ${videos[2]} days or longer, and half of the other ads have run ${others[2]} days or longer. All matching ads were read, so this is not a sample.`,
+    `${videos[1]} of the ${total} ads are videos (${percent}%). Half of the videos have run for ${videos[2]} days or longer, and half of the other ads for ${others[2]} days or longer. All matching ads were read, so this is not a sample.`,
   );
   session.addPersonText('Give me the table, and a note on how the ads were gathered.');
   const table = `SELECT id, pageName, displayFormat, startedAt, daysRunning FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' ORDER BY daysRunning DESC`;
@@ -236,7 +238,7 @@ async function playShareSession(session: Session): Promise<void> {
 
 async function playShortlistSession(session: Session): Promise<void> {
   session.addPersonText(
-    'Which ads that promise free shipping have run longest in the US, and still run? Show them to me.',
+    'Which ads that promise free shipping have run longest in the US and are still running? Show them to me.',
   );
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
   const { items } = await session.call('search_ads', { filters, limit: 3 });
@@ -255,7 +257,9 @@ async function playShortlistSession(session: Session): Promise<void> {
   const ids = adIds.map((id) => `'${id}'`).join(', ');
   const sql = `SELECT pageName, headline, value AS hook, daysRunning, landingDomain FROM ads JOIN labels ON adId = id WHERE id IN (${ids}) AND label = 'hook' ORDER BY daysRunning DESC`;
   await session.call('export_ads', { sql, format: 'xlsx', name: 'free-shipping' });
-  session.addAssistantText(`The first ad is in “${collection?.name}”, and the sheet has ${items.length} rows.`);
+  session.addAssistantText(
+    `I saved the first ad to “${collection?.name}”. The Excel sheet has ${items.length} rows, one for each ad.`,
+  );
 }
 
 /** Inserts every session with its results on demo data into a documentation page. */

@@ -19,7 +19,10 @@ export const insertTools = (readme: string): string =>
   replaceMarked(
     readme,
     'tools',
-    formatToolsTable(['tool', 'does', 'costs'], (tool) => [selectFirstSentences(tool.description), formatCost(tool)]),
+    formatToolsTable(['Tool', 'What it does', 'Cost'], (tool) => [
+      selectFirstSentences(tool.description),
+      formatCost(tool),
+    ]),
   );
 
 /** Inserts the table of tools with full descriptions and hints into a Markdown page. */
