@@ -34,7 +34,7 @@ function formatFieldTable({ properties = {}, required = [] }: Schema, omittedNam
       const optionalMark = required.includes(name) ? '' : ' ?';
       return `| \`${name}\`${optionalMark} | ${formatType(schema)} | ${escapeTableText(schema.description ?? '')} |`;
     });
-  return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
+  return ['| Field | Type | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 /**
@@ -78,11 +78,11 @@ const causesByErrorKind: Record<ErrorKind, string> = {
   usage_limit: 'status 429, or the server knows that a usage limit is reached; `usageLimit` names the limit',
   credit_budget: 'the call could exceed `AD_LIBRARY_CREDIT_BUDGET` or its `maxCredits`, so the server does not send it',
   unavailable:
-    'status 500 or above, or the server cannot use its stored data, for example because the shared state cannot be reached. The text names the cause and states what was charged',
-  unexpected_response: 'the response does not come from the API; it is usually a web page or comes from a proxy',
+    'status 500 or above, or the server cannot use its stored data, for example because the shared store cannot be reached. The text names the cause and states what was charged',
+  unexpected_response: 'the response is not from the API; usually it is a web page, or it comes from a proxy',
   network: 'the connection failed or broke',
   timeout: 'the call took longer than `AD_LIBRARY_TIMEOUT_MS`',
-  busy: 'too many calls run at once, and this call was not sent; or another process uses the folder, another call reads the same ads, or the storage is full. The text names the cause',
+  busy: 'too many calls are running, so this call was not sent; or another process uses the folder of `AD_LIBRARY_FILES`, another call reads the same ads, or the storage is full. The text names the cause',
   internal: 'an error in this server; the log has details',
 };
 
@@ -92,7 +92,7 @@ function formatErrorTable(): string {
     const [firstLine] = text.split('\n');
     return `| \`${kind}\` | ${causesByErrorKind[kind]} | ${error.retryable ? 'yes' : 'no'} | ${firstLine} |`;
   });
-  return ['| kind | when | retryable | its text begins |', '|---|---|---|---|', ...rows].join('\n');
+  return ['| Kind | Cause | Retryable | The text begins with |', '|---|---|---|---|', ...rows].join('\n');
 }
 
 /** Inserts the tables of results and errors into a Markdown page. */
