@@ -13,7 +13,7 @@ import * as z from 'zod';
 import type { Catalog, Session } from './catalog.ts';
 import { FormNeeded, type FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
-import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
+import { createProgressReporter, type RequestError, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
 /**
  * Tells clients that they may cache a response for an hour. Every caller gets the same response, which does not change
@@ -92,6 +92,13 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     };
     return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(id), errors });
   });
+  return server;
+}
+
+/** Creates a server that rejects every request with the same error. */
+export function createRefusingServer({ serverInfo }: Pick<Catalog, 'serverInfo'>, error: RequestError): Server {
+  const server = new Server(serverInfo);
+  server.fallbackRequestHandler = () => Promise.reject(new ProtocolError(error.code, error.message));
   return server;
 }
 

@@ -4,6 +4,7 @@ import type { Credentials } from '../../api/client.ts';
 import type { Catalog, Session } from '../../mcp/catalog.ts';
 import type { OutputSetting } from '../../mcp/hosts.ts';
 import {
+  findEnvelopeError,
   findRequestError,
   isCancelNotification,
   isLatestRevision,
@@ -15,7 +16,7 @@ import {
   readProgressToken,
 } from '../../mcp/protocol.ts';
 import { bindV1, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
-import { bindV2, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
+import { bindV2, createRefusingServer, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
 
 /** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
 interface HttpMcpRequest {
@@ -53,10 +54,8 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, responseSent, linkOrigin, userAgent, output } = extra as Omit<
-        HttpMcpRequest,
-        'request' | 'body'
-      >;
+      const { credentials, responseSent, linkOrigin, userAgent, output, paramsError } = extra as LatestRequestExtra;
+      if (paramsError) return createRefusingServer(catalog, paramsError);
       const session: Session = {
         ...credentials,
         waitUntilSent: () => responseSent,
@@ -71,21 +70,32 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
   );
   return async ({ request, body, ...extra }) => {
     const message = findRequest(body);
-    const error = message && findRequestError(requestSchemasV2, message);
-    if (error?.code === invalidParamsCode) return createErrorResponse(message, error);
+    const envelopeError = message && findInvalidParams(findEnvelopeError(requestSchemasV2, message));
+    if (envelopeError) return createErrorResponse(message, envelopeError);
+    const paramsError = message && findInvalidParams(findRequestError(requestSchemasV2, message));
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
     // The SDK passes only `authInfo` to the function that creates the server. Therefore, put all other values into the
     // `extra` field of `authInfo`.
-    const authInfo = { token, clientId, scopes: [], extra };
+    const authInfo = { token, clientId, scopes: [], extra: { ...extra, paramsError } satisfies LatestRequestExtra };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
+/** The values that `createLatestHandler` passes through the SDK to the function that creates the server. */
+type LatestRequestExtra = Omit<HttpMcpRequest, 'request' | 'body'> & {
+  /**
+   * Set if the parameters of the request are invalid. The server object returns this error, so that the SDK first
+   * compares the headers with the body (MCP specification 2026-07-28, *Streamable HTTP*, *Server Validation*).
+   */
+  paramsError: RequestError | undefined;
+};
+
 /**
- * The JSON-RPC error code for invalid parameters. This file creates the response to a request with invalid parameters.
- * All other invalid requests are passed to the SDK, which creates the response and chooses the HTTP status.
+ * Returns the error if it is about the parameters of a request. The SDK rejects all other invalid requests, because it
+ * also chooses the HTTP status.
  */
-const invalidParamsCode = -32_602;
+const findInvalidParams = (error: RequestError | undefined): RequestError | undefined =>
+  error?.code === -32_602 ? error : undefined;
 
 /**
  * Creates the handler for MCP revisions 2024-11-05 to 2025-11-25. There are no sessions, so the handler creates a new

@@ -10,7 +10,7 @@ import {
   toolCall,
   validHeaders,
 } from '../../support/http.ts';
-import { envelope, request } from '../stdio/session.ts';
+import { createLatestRequest, envelope, request } from '../stdio/session.ts';
 
 const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
   upstream.respondWith(documentedResponse);
@@ -252,6 +252,26 @@ test('a request with an unknown method gets HTTP status 200 or 404, depending on
   }
   await connection.close();
 });
+
+test.for([
+  ['without the header MCP-Protocol-Version', { 'mcp-protocol-version': undefined }, -32_020],
+  ['whose header MCP-Protocol-Version names another revision', { 'mcp-protocol-version': '2025-11-25' }, -32_020],
+  ['whose header Mcp-Method names another method', { 'mcp-method': 'tools/list' }, -32_020],
+  ['without the header Mcp-Name', { 'mcp-name': undefined }, -32_020],
+  ['whose header Mcp-Name names another tool', { 'mcp-name': 'search_ads' }, -32_020],
+  ['of an unknown protocol revision', { 'mcp-protocol-version': '2031-01-01' }, -32_022, '2031-01-01'],
+] as const)(
+  'a request %s is rejected with status 400 before its invalid parameters are reported',
+  async ([_, changedHeaders, code, revision = '2026-07-28'], { server }) => {
+    const call = createLatestRequest('tools/call', { name: 'whoami', arguments: [1] });
+    const headers = Object.entries({ ...call.headers, ...changedHeaders }).filter(([, value]) => value !== undefined);
+    const { status, json } = await openConnection(server.origin).send({
+      headers: Object.fromEntries(headers),
+      body: call.body.replace('2026-07-28', revision),
+    });
+    expect({ status, code: json.error?.code }).toEqual({ status: 400, code });
+  },
+);
 
 test('web pages from an allowed origin can call the server', async ({ upstream: { baseUrl } }) => {
   const open = await startHttp({ baseUrl, allowedOrigins: ['app.example'] });
