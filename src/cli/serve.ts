@@ -9,10 +9,12 @@ import {
   createLog,
   createRateLimitedWarning,
   isLogged,
+  type Log,
   type OnCall,
   trackServiceState,
 } from '../logging/log.ts';
 import { createMemoryAcceptedKeys } from '../storage/keys.ts';
+import type { ReplicaState } from '../storage/store/open-store.ts';
 import { createHttpApp } from '../transports/http/app.ts';
 import { createGetTenantId, createTenantHasher } from '../transports/http/authentication.ts';
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
@@ -31,16 +33,36 @@ import { openReplicaState } from './replica-state.ts';
 export async function serveHttp(
   config: Config,
   writeLogLine: (line: string) => void,
-  dependencies: Partial<Pick<SignInOptions, 'openAgent' | 'monotonicNow'>> = {},
+  dependencies: ServeDependencies = {},
 ): Promise<Listener> {
+  const log = createLog(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
+  const sharedState = await openReplicaState(config, log, Date.now);
+  try {
+    return await startServer({ config, log, sharedState, dependencies });
+  } catch (error) {
+    // Close the connection to the shared store, because it would keep the process alive.
+    sharedState?.close();
+    throw error;
+  }
+}
+
+type ServeDependencies = Partial<Pick<SignInOptions, 'openAgent' | 'monotonicNow'>>;
+
+interface StartOptions {
+  config: Config;
+  log: Log;
+  /** The state that all replicas share. The started server closes it. If the start fails, the caller closes it. */
+  sharedState: ReplicaState | undefined;
+  dependencies: ServeDependencies;
+}
+
+async function startServer({ config, log, sharedState, dependencies }: StartOptions): Promise<Listener> {
   const { openAgent, monotonicNow = processMonotonicNow } = dependencies;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
-  const log = createLog(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
   const metrics = config.metrics
     ? (await import('../transports/http/metrics.ts')).createMetrics(allToolNames)
     : undefined;
-  const sharedState = await openReplicaState(config, log, Date.now);
   const now = sharedState?.now ?? Date.now;
   const acceptedKeys = sharedState?.keys ?? createMemoryAcceptedKeys(monotonicNow);
   const isKnownKey = sharedState?.isKnownKey ?? acceptedKeys.has;
@@ -130,11 +152,6 @@ export async function serveHttp(
     replicaState: sharedState,
     getServiceState: serviceTracker.getServiceState,
   });
-  const closeResources = async (drainMs: number) => {
-    await app.close(drainMs);
-    await signIn?.close();
-    sharedState?.close();
-  };
   // A connection without traffic may be waiting for a slow call, so the idle time limit is 30 seconds longer than a
   // call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
@@ -150,10 +167,6 @@ export async function serveHttp(
     useFastResponses: true,
     getPeerAddress: createGetPeerAddress(trustedProxy),
     onConnectionRefused: (address) => warnOfRefusal(() => ({ address })),
-  }).catch(async (error) => {
-    // Close the connection to the shared store, because it would keep the process alive.
-    await closeResources(0);
-    throw error;
   });
   return {
     ...listener,
@@ -167,7 +180,9 @@ export async function serveHttp(
       app.drain();
       await Promise.race([httpApp.drain(), delay(deadlineMs, undefined, { ref: false })]);
       await listener.close(remainingMs());
-      await closeResources(remainingMs());
+      await app.close(remainingMs());
+      await signIn?.close();
+      sharedState?.close();
     },
   };
 }

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { readConfig } from '../../src/config/read-config.ts';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
+import { waitUntil } from '../support/deadline.ts';
 import { answerWhenOpen, startUpstream } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
-import { openConnection, toolCall } from '../support/http.ts';
+import { openConnection, startHttp, toolCall } from '../support/http.ts';
 import { runCommand, startCommand, startHttpCommand } from '../support/process.ts';
 import { hasRedis, startRedis } from '../support/store-servers.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -110,6 +112,18 @@ test.skipIf(!hasRedis)('a server with a shared store exits with code 1 if its po
   expect(code).toBe(1);
   expect(stderr).toContain(`port ${port} of 127.0.0.1 is in use`);
   await close();
+});
+
+test.skipIf(!hasRedis)('a server that fails before it listens closes its connection to the shared store', async () => {
+  const redis = await startRedis();
+  onTestFinished(redis.close);
+  const listConnections = () => redis.cli('CLIENT', 'LIST').trim().split('\n');
+  const env = { AD_LIBRARY_STATE_URL: redis.url, AD_LIBRARY_STATE_SECRET: 'a secret of at least 32 characters' };
+  const { stateUrl, stateSecret } = readConfig(env);
+  const invalidProxy = { address: '10.0.0.0', prefixLength: 99, family: 'ipv4' as const };
+  const server = startHttp({ baseUrl, stateUrl, stateSecret, trustedProxy: invalidProxy });
+  await expect(server).rejects.toThrow('prefix');
+  await waitUntil(() => listConnections().length === 1);
 });
 
 test('a server whose host is not an address of this machine names the setting to change', async () => {
