@@ -229,7 +229,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const { fetch = networkClient.fetch } = apiService;
   const meterOptions = { ledger, windows: usageWindows, budget, createCallLedger, timeoutMs, now: monotonicNow };
   const { datasets, responseCache } = state;
-  const cacheOptions = { datasets, responseCache, isCachingEnabled: cacheSeconds > 0, acceptedKeys: keys };
+  const cacheOptions = { datasets, responseCache, cacheMs: cacheSeconds * 1000, acceptedKeys: keys };
   const callBounds = {
     maxCallsPerTenant: Math.max(256, 2 * callsPerKey),
     maxCalls: Math.max(1024, 2 * callsAtOnce),

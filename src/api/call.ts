@@ -130,8 +130,11 @@ export interface ServiceResponse {
    * (processes of this server) differ.
    */
   sequenceNumber?: number;
-  /** True if the cache now contains the response, so that all items of its page can be shown without another call. */
-  isCached?: true;
+  /**
+   * How long the cache still contains the response, in milliseconds. During this time, all items of its page can be
+   * shown without another call. Undefined if the response is not cached.
+   */
+  cachedForMs?: number;
   /**
    * The operation that returned this ad earlier, e.g. `searchAds`. Set only for an ad from the dataset (the stored
    * ads).

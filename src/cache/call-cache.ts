@@ -27,8 +27,8 @@ import { type InFlightCall, type InFlightOptions, trackInFlightCalls } from './i
 interface CallCacheOptions extends InFlightOptions {
   datasets: Datasets;
   responseCache: ResponseCache;
-  /** False if the settings disable caching. The server then sends every call to the service. */
-  isCachingEnabled: boolean;
+  /** How long responses are cached, in milliseconds. 0 if the server sends every call to the service. */
+  cacheMs: number;
   acceptedKeys: AcceptedKeys;
   /** Returns the current time in milliseconds since 1970. Used to measure the age of cached responses. */
   now: () => number;
@@ -62,7 +62,8 @@ export function openCallCache(
   meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'readPrices'>,
   options: CallCacheOptions,
 ) {
-  const { datasets, responseCache, isCachingEnabled, acceptedKeys, now, onError } = options;
+  const { datasets, responseCache, cacheMs, acceptedKeys, now, onError } = options;
+  const isCachingEnabled = cacheMs > 0;
   const inFlight = trackInFlightCalls(options);
   const sharedCalls = new Map<string, SharedCall>();
 
@@ -108,8 +109,12 @@ export function openCallCache(
     return cachedResponse && markAsReplayed(cachedResponse);
   }
 
-  const markAsReplayed = ({ response, arrivedAt }: CachedResponse) =>
-    markAsCached(response, Math.max(0, now() - arrivedAt));
+  const getAgeMs = (time: number) => Math.max(0, now() - time);
+
+  const markAsReplayed = ({ response, arrivedAt }: CachedResponse) => {
+    const ageMs = getAgeMs(arrivedAt);
+    return { ...markAsCached(response, ageMs), ...(isCachingEnabled && { cachedForMs: Math.max(0, cacheMs - ageMs) }) };
+  };
 
   /**
    * Sends a call. If another replica (another process of this server) is already sending an identical call, waits for
@@ -150,7 +155,7 @@ export function openCallCache(
     const response = {
       ...sentResponse,
       ...(sequenceNumber !== undefined && { sequenceNumber }),
-      ...(isCacheable && { isCached: true as const }),
+      ...(isCacheable && { cachedForMs: cacheMs }),
     };
     const parseItems =
       responseText === undefined
@@ -216,10 +221,7 @@ export function openCallCache(
     const rawBody = parseItem(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
     const source = { listedBy: item.listedBy, ...(dataset.isUnconfirmed && { isUnconfirmed: true as const }) };
-    return markAsReplayed({
-      response: { rawBody, validatedBody: ParsedAd.parse(rawBody), receipt, ...source },
-      arrivedAt: item.at,
-    });
+    return markAsCached({ rawBody, validatedBody: ParsedAd.parse(rawBody), receipt, ...source }, getAgeMs(item.at));
   }
 
   /**

@@ -154,8 +154,9 @@ function fitPage<View, Heading>(
     const nextPosition: Partial<PagePosition> | undefined =
       lastItemNumber < sentCount ? { shownCount: lastItemNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // If the page is cached, its remaining items are free.
-    const nextPrice = nextListing && (lastItemNumber < sentCount && response.isCached ? freePriceBounds : price);
+    // If the page is cached, its remaining items are free until the response expires.
+    const freeMs = lastItemNumber < sentCount ? response.cachedForMs : undefined;
+    const nextPrice = nextListing && (freeMs === undefined ? price : freePriceBounds);
     const cursorFields = {
       cursor: nextListing ? buildCursor(nextListing, cursors) : null,
       hasMore: lastItemNumber < sentCount || hasMore,
@@ -165,6 +166,7 @@ function fitPage<View, Heading>(
     const listText = views.formatList({
       totalHits,
       priceText,
+      freeMs,
       items,
       ...cursorFields,
       ...shownRange,
@@ -227,7 +229,7 @@ interface ListResponse<Heading> {
   validatedBody: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The response body as received. It also contains items with unknown fields or fields of unexpected types. */
   rawBody: unknown;
-  isCached?: true | undefined;
+  cachedForMs?: number | undefined;
   heading?: { data: Heading; text: string | undefined };
 }
 

@@ -19,6 +19,8 @@ export interface ListFrame {
   cursor?: string | null | undefined;
   /** The price of the next page as text, e.g. `free` or `10 credits`. Undefined if the price is unknown. */
   priceText?: string | undefined;
+  /** How long the rest of a page that was cut to fit stays free, in milliseconds. Undefined if the page is not cached. */
+  freeMs?: number | undefined;
   hasMore?: boolean | undefined;
   /**
    * The URL of an item in the web app of the service, with `<id>` as a placeholder for the id of the item, e.g.
@@ -87,12 +89,19 @@ export const countryPattern = /^[A-Z]{2}$/;
 /** Formats the number of duplicates of an ad, e.g. `3 copies`. */
 export const formatDuplicates = (duplicateCount: number): string => formatCount(duplicateCount, 'copy', 'copies');
 
-function formatFooter({ cursor, priceText, hasMore }: ListFrame, isCut: boolean): string {
+function formatFooter({ cursor, priceText, freeMs, hasMore }: ListFrame, isCut: boolean): string {
   if (!cursor) return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
-  const costText = priceText === undefined ? '' : priceText === 'free' ? ' is free' : ` costs ${priceText}`;
+  const freeText = freeMs === undefined ? ' is free' : ` is free for ${formatMinutes(freeMs)}`;
+  const costText = priceText === undefined ? '' : priceText === 'free' ? freeText : ` costs ${priceText}`;
   const nextPageText = priceText === undefined ? 'More' : `Next page: ${priceText},`;
   return `\n\n${isCut ? `The rest of this page${costText}` : nextPageText} with cursor:\n${cursor}`;
 }
+
+const minuteMs = 60_000;
+
+/** Formats a duration in whole minutes, rounded down, e.g. `15 minutes`. */
+const formatMinutes = (durationMs: number): string =>
+  durationMs < minuteMs ? 'less than a minute' : formatCount(Math.floor(durationMs / minuteMs), 'minute');
 
 /**
  * Finds the pattern of the `appUrl` of all items, e.g. `https://app.example/ads/<id>`. Returns undefined unless every

@@ -11,7 +11,7 @@ const upstreamTest = freshUpstreamTest();
 
 test('reading the rest of a page that was cut to fit is free if the page is in the cache', async ({ start }) => {
   for (const [cacheSeconds, charged, expectedText] of [
-    [900, 0, 'is free with cursor'],
+    [900, 0, 'is free for 15 minutes with cursor'],
     [0, 3, 'costs 3 credits with cursor'],
   ] as const) {
     const { call } = await start({ resultTokens: 1500, cacheSeconds });
@@ -19,6 +19,21 @@ test('reading the rest of a page that was cut to fit is free if the page is in t
     expect(text).toContain(`\n\nThe rest of this page ${expectedText}:\n${data.cursor}\n`);
     expect(data.nextPage).toEqual({ credits: charged });
     expect((await call('search_ads', { cursor: data.cursor })).data.receipt.charged).toBe(charged);
+  }
+});
+
+test('the rest of a cached page is free until the cached response expires', async ({ start }) => {
+  let clock = Date.now();
+  const { call } = await start({ resultTokens: 800, cacheSeconds: 120 }, { now: () => clock });
+  for (const [waitMs, expectedText] of [
+    [0, 'is free for 2 minutes'],
+    [59_000, 'is free for 1 minute'],
+    [60_000, 'is free for less than a minute'],
+    [1000, 'is free for 2 minutes'],
+  ] as const) {
+    clock += waitMs;
+    const { text } = await call('search_ads', { limit: 30 });
+    expect(text).toContain(`\n\nThe rest of this page ${expectedText} with cursor:\n`);
   }
 });
 
