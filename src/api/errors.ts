@@ -44,6 +44,11 @@ export interface FailureFacts {
   isUndocumented?: true;
   /** The number of credits that the service charged although the call failed. */
   charged?: number | undefined;
+  /**
+   * True if this call shared its request with an identical call. The receipt of the other call counts the charge
+   * (`charged`), so the receipt of this call does not.
+   */
+  isChargeShared?: true;
   /** True if the header with the charge cannot be parsed. The charge is then unknown. */
   chargeUnreadable?: boolean | undefined;
   /** False if it is certain that no request reached the service. Undefined if this is unknown. */

@@ -41,8 +41,8 @@ interface CallCacheOptions extends InFlightOptions {
 
 interface SharedCall extends InFlightCall {
   /**
-   * True once one of the callers that share the call has received the charge. The receipts of the other callers show no
-   * charge, so that the charge is not counted twice.
+   * True once one of the callers that share the call has received the charge, with the response or with the error. The
+   * receipts of the other callers show no charge, so that the charge is not counted twice.
    */
   isChargeShown: boolean;
 }
@@ -300,10 +300,18 @@ export function openCallCache(
 }
 
 async function awaitSharedCall(sharedCall: SharedCall, signal: AbortSignal): Promise<ServiceResponse> {
-  const response = await sharedCall.joinCall(signal);
-  if (sharedCall.isChargeShown) return markAsCached(response);
-  sharedCall.isChargeShown = true;
-  return response;
+  try {
+    const response = await sharedCall.joinCall(signal);
+    if (sharedCall.isChargeShown) return markAsCached(response);
+    sharedCall.isChargeShown = true;
+    return response;
+  } catch (error) {
+    if (!(error instanceof AdLibraryError) || !error.failure.charged) throw error;
+    if (sharedCall.isChargeShown)
+      throw new AdLibraryError({ ...error.failure, isChargeShared: true }, { cause: error });
+    sharedCall.isChargeShown = true;
+    throw error;
+  }
 }
 
 /**

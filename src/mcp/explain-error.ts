@@ -340,8 +340,9 @@ function formatUsageLimitEnd(limitType: string | undefined): string {
 const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
 function formatCharge(failure: Failure, hasSentRequests: boolean): string {
-  const { charged, isPaid, changesData, wasSent, storage } = failure;
-  if (charged) return `The service says it charged ${formatRounded(charged)} credits for this call.`;
+  const { charged, isChargeShared, isPaid, changesData, wasSent, storage } = failure;
+  const chargedCall = isChargeShared ? 'the request that this call shared with an identical call' : 'this call';
+  if (charged) return `The service says it charged ${formatRounded(charged)} credits for ${chargedCall}.`;
   // If the tool call sent earlier requests, return nothing here, because the receipt (what the call cost) states their
   // charges.
   if (wasSent === false || storage) return hasSentRequests ? '' : 'Nothing was sent, nothing was charged.';

@@ -30,10 +30,11 @@ export class Receipts {
 
   /**
    * Records the charge of a failed API call. The charge is the one that the service reported. Otherwise, it is null
-   * (unknown) if the call may have been charged, and 0 if not.
+   * (unknown) if the call may have been charged, and 0 if not. A charge that another receipt counts is recorded as 0.
    */
   readonly addFailure = (failure: Failure): void => {
-    const { charged, requestId = null, isPaid, wasSent, storage } = failure;
+    const { isChargeShared, requestId = null, isPaid, wasSent, storage } = failure;
+    const charged = isChargeShared ? 0 : failure.charged;
     const unreportedCharge = isPaid && mayBeCharged(failure) ? null : 0;
     if (wasSent !== false && !storage)
       this.add({ charged: charged ?? unreportedCharge, remaining: null, cached: false, requestId });

@@ -92,6 +92,22 @@ describe('Concurrent identical calls', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
+  test('if a shared API request fails and is charged, only one of its callers counts the charge', async ({
+    upstream,
+    start,
+  }) => {
+    const { call, logLines } = await start();
+    upstream.respondWith(json({}, { status: 500, headers: creditHeaders(3) }), documentedResponse);
+    const results = await Promise.all([1, 2, 3].map(() => call('search_ads', { limit: 11 })));
+    expect(upstream.requests).toHaveLength(1);
+    const loggedCharges = logLines.flatMap((line) => /charged=(\d+)/.exec(line)?.[1] ?? []);
+    expect(loggedCharges).toEqual(['3']);
+    const charges = results.map(({ text }) => /The service says it charged 3 credits for (.*)\./.exec(text)?.[1]);
+    const sharedCharge = 'the request that this call shared with an identical call';
+    expect(charges.toSorted()).toEqual([sharedCharge, sharedCharge, 'this call']);
+    expect((await call('get_credits')).data.thisServer).toMatchObject({ charged: 3 });
+  });
+
   test('of two identical calls with different maxCredits, only the one whose limit is high enough succeeds', async ({
     upstream,
     start,
