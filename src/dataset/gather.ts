@@ -322,15 +322,23 @@ class GatheringReader {
       idsReadByCall: this.#idsReadByCall,
       hasStartedOver: isTooOldToContinue && this.#idsReadByCall.size > 0,
       markResultReturned: () =>
-        this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),
+        this.#markReturned(contents, new Set([...parts.map(({ state }) => state.id), gathering.id])),
     };
   }
 
+  /**
+   * Marks gatherings as returned, in the order of `gatheringIds`. If the caller cancels the call, the remaining
+   * gatherings are not marked. Therefore the search as a whole must be the last, because its mark decides whether the
+   * next call with `fresh` pays for all pages again.
+   */
   async #markReturned({ gatherings }: DatasetContents, gatheringIds: ReadonlySet<string>): Promise<void> {
-    if (isCallAbandoned(this.#context.signal)) return;
-    for (const { id, hasReadLastPage, isFresh, state } of gatherings)
-      if (gatheringIds.has(id) && hasReadLastPage && isFresh)
+    const gatheringsById = new Map(gatherings.map((gathering) => [gathering.id, gathering]));
+    for (const id of gatheringIds) {
+      if (isCallAbandoned(this.#context.signal)) return;
+      const { hasReadLastPage, isFresh, state } = gatheringsById.get(id) ?? {};
+      if (state && hasReadLastPage && isFresh)
         await this.#dataset.saveGathering({ ...state, isFresh: false, stepNumber: state.stepNumber + 1, adIds: [] });
+    }
   }
 
   async #readParts(): Promise<StopInfo> {

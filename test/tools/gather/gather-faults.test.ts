@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import type { Dataset, Datasets } from '../../../src/storage/dataset.ts';
 import { MemoryDatasets } from '../../../src/storage/memory-datasets.ts';
 import { type AdService, createAd, serveAds } from '../../support/ad-service.ts';
 import { createUsageLimit, creditStatus, delays, errorResponse, faults, json } from '../../support/faulty-upstream.ts';
@@ -69,6 +70,37 @@ test('paid ads stay in the dataset if the server cannot read their page a second
   // The older cached copy must not be used after a successful reload either.
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1100, complete: true });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
+});
+
+test('if a split gather_ads call with fresh is cancelled just before its result, the next call does not pay again', async ({
+  upstream,
+  start,
+}) => {
+  const service = serveAds(upstream, 60);
+  service.selectAds = ({ part }) => service.ads.filter((_, index) => index % 2 === part);
+  const memory = new MemoryDatasets({ maxBytesEach: 8 * 2 ** 20 });
+  const caller = new AbortController();
+  // Each part and the whole search are marked as returned. Cancel the call while the first mark is being stored.
+  const open: Datasets['open'] = async (key) => {
+    const dataset = await memory.open(key);
+    const saveGathering: Dataset['saveGathering'] = async (step) => {
+      await dataset.saveGathering(step);
+      if (step.isFresh || caller.signal.aborted) return;
+      caller.abort();
+      // The ping returns after the server has received the cancellation.
+      await client.ping();
+    };
+    return { ...dataset, saveGathering };
+  };
+  const { client, call } = await start({ cacheSeconds: 0 }, { datasets: { open, close: () => memory.close() } });
+  const question = { split: [{ part: 0 }, { part: 1 }], maxCredits: 100, fresh: true };
+  await expect(call('gather_ads', question, { signal: caller.signal })).rejects.toThrow();
+  const searchCount = service.searches.length;
+  expect((await call('gather_ads', question)).data).toMatchObject({ read: 60, complete: true });
+  expect(service.searches.length).toBe(searchCount);
+  // This result was returned, so the next call with `fresh` reads all ads again.
+  expect((await call('gather_ads', question)).data).toMatchObject({ read: 60, complete: true });
+  expect(service.searches.length).toBe(2 * searchCount);
 });
 
 test('gather_ads stops when a usage limit is reached and continues in a later call', async ({ upstream, server }) => {
