@@ -112,7 +112,7 @@ function* findCombinationProblems(
   commandName: string,
   toolNames: readonly string[] | undefined,
 ): Generator<[SettingName, string]> {
-  const { host, allowedHosts, baseUrl, demo, files, stateUrl, stateSecret, publicUrl, signInSecret } = config;
+  const { host, allowedHosts, baseUrl, demo, database, files, stateUrl, stateSecret, publicUrl, signInSecret } = config;
   const isHttp = commandName === 'http';
   const unknownTools = config.tools?.filter((tool) => toolNames && !toolNames.includes(tool)) ?? [];
   if (unknownTools.length > 0) {
@@ -131,6 +131,12 @@ function* findCombinationProblems(
   }
   if (isHttp && files !== undefined) {
     yield ['files', 'must be left out over HTTP, because the folder belongs to one user and HTTP serves many'];
+  }
+  if (commandName === 'library serve' && demo && database !== undefined) {
+    yield [
+      'database',
+      'must be left out with demo data, because demo data is served from memory. To serve the database, leave out --demo',
+    ];
   }
   if (singleUserCommands.includes(commandName) && stateUrl)
     yield ['stateUrl', 'is only for http. A server over stdio keeps its state in memory'];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
 import { readConfig } from '../../src/config/read-config.ts';
-import { runLibraryCommand as run, serveDatabase } from '../library/support/command.ts';
+import { runLibraryCommand as run, serveDatabase, startServeCommand } from '../library/support/command.ts';
 import { databaseTest as test } from '../library/support/fixtures.ts';
 import { formatHttpRequest, openRawSocket } from '../support/http.ts';
 import { runCommand, startCommand } from '../support/process.ts';
@@ -177,7 +177,7 @@ test('the command `library serve` rejects a request whose Host header names a ho
 test('the command `library serve --demo` prints its API key and its URLs when it starts', async () => {
   // Use another loopback address than the default to check that the server listens on it. macOS has only one.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
-  const { origin, readStderr, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
+  const { origin, readStderr, close } = await startServeCommand(['--demo', '--host', host]);
   const expectedOutput =
     /^ad-library-mcp: demo key (svc_live_\w+)\nad-library-mcp: library on (http:\/\/[\d.]+:\d+)\nad-library-mcp: pages at \2\/p\/[\w-]+\/\n$/;
   const [, key = '', url = ''] = expectedOutput.exec(readStderr()) ?? [];
@@ -185,6 +185,19 @@ test('the command `library serve --demo` prints its API key and its URLs when it
   expect((await fetch(`${url}/v1/whoami`)).status).toBe(401);
   expect((await fetch(`${url}/v1/whoami`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200);
   expect(await close()).toBe(0);
+});
+
+test('the command `library serve --demo` refuses a database file, because demo data is served from memory', async ({
+  folder,
+  database,
+}) => {
+  await expect(startServeCommand(['--demo', ...databaseFlag(database)])).rejects.toThrow(
+    '--database must be left out with demo data, because demo data is served from memory. To serve the database, leave out --demo',
+  );
+  expect(() =>
+    readConfig({ AD_LIBRARY_DATABASE: database }, { demo: 'true' }, { commandName: 'library serve' }),
+  ).toThrow('AD_LIBRARY_DATABASE must be left out with demo data');
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test('the output of the command `library filters` can be used as the filter file of a server', async ({ folder }) => {

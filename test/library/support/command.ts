@@ -43,8 +43,12 @@ export async function runLibraryCommand(args: string[], options?: { input: strin
 }
 
 /** Serves a database on a free port. `close` stops the command and resolves with its exit code. */
-export async function serveDatabase(database: string, args: string[] = []) {
-  const { output, exitCode, end } = startLibraryCommand(['serve', '--port', '0', '--database', database, ...args]);
+export const serveDatabase = (database: string, args: string[] = []) =>
+  startServeCommand(['--database', database, ...args]);
+
+/** Starts `library serve` on a free port. `close` stops the command and resolves with its exit code. */
+export async function startServeCommand(args: string[]) {
+  const { output, exitCode, end } = startLibraryCommand(['serve', '--port', '0', ...args]);
   await Promise.race([waitUntil(() => output.err.includes('library on')), exitCode]);
   const [origin = ''] = /http:\S+/.exec(output.err) ?? [];
   const close = () => {
