@@ -218,6 +218,42 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   },
 );
 
+test.for<[range: string, min: number, max: number]>([
+  ['10-15K', 10_000, 15_000],
+  ['10 – 15k', 10_000, 15_000],
+  ['€10—€15K', 10_000, 15_000],
+  ['$10 to $15 K', 10_000, 15_000],
+  ['10 - 15K EUR', 10_000, 15_000],
+  ['10 € - 15K €', 10_000, 15_000],
+  ['1-1.5M', 1_000_000, 1_500_000],
+  ['1.5-2M', 1_500_000, 2_000_000],
+  ['100-999 Tsd.', 100_000, 999_000],
+  ['500-1,000K', 500_000, 1_000_000],
+  ['0-1K', 0, 1000],
+  ['1K-1.5M', 1000, 1_500_000],
+  // The suffix cannot apply to the lower bound, because 900K is above 1K.
+  ['900-1K', 900, 1000],
+  ['1-1K', 1, 1000],
+  ['1,200-2K', 1200, 2000],
+  ['10-15,000', 10, 15_000],
+  ['10,000-15,000', 10_000, 15_000],
+])(
+  'the command `library import` reads the amount spent "%s" as the range from %d to %d',
+  async ([range, min, max], { libraryServer }) => {
+    const { report, fieldValues } = await importColumn(libraryServer, 'spend', [range], 'adSpendMin');
+    expect(report.problems).toEqual([]);
+    expect(fieldValues).toEqual([min]);
+    expect((await importColumn(libraryServer, 'spend', [range], 'adSpendMax')).fieldValues).toEqual([max]);
+  },
+);
+
+test('the command `library import` applies the suffix of a range of counts to a lower bound with decimals', async ({
+  libraryServer,
+}) => {
+  const { fieldValues } = await importColumn(libraryServer, 'impressions', ['1.5-2K', '900'], 'impressionsMin');
+  expect(fieldValues).toEqual([1500, 900]);
+});
+
 test.for([
   ['reach', '0x10', /^audienceReach: "0x10" is not a whole number/],
   ['reach', '-5', /^audienceReach: "-5" is below 0/],

@@ -3,7 +3,7 @@ import { quoteValue } from '../../service/request.ts';
 import type { SourceAmount } from './currencies.ts';
 import { DateColumnParser } from './dates.ts';
 import { type LiteralOptions, parseBracketed, parseLiteral } from './literals.ts';
-import { NumberColumnParser, type NumberOptions } from './numbers.ts';
+import { addSuffixToLowerBound, NumberColumnParser, type NumberOptions } from './numbers.ts';
 
 /**
  * Matches texts that mean "no value". For example, R writes `NA`, Python writes `None` and `nan`, and databases write
@@ -138,8 +138,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses a range, e.g. `100–199` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes both bounds.
-   * `>1M` has only a lower bound, and `<100` has only an upper bound.
+   * Parses a range, e.g. `100–199`, `10–15K` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes both
+   * bounds. `>1M` has only a lower bound, and `<100` has only an upper bound.
    */
   parseRange(columnName: string, sourceValue: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissingValue(sourceValue)) return undefined;
@@ -153,7 +153,8 @@ export class ColumnValueParser {
     if (lowerText !== undefined || upperText !== undefined)
       return { min: parseBound(lowerText), max: parseBound(upperText) };
     const [, fromText, toText] = closedRangePattern.exec(text) ?? [];
-    if (fromText !== undefined) return { min: parseBound(fromText), max: parseBound(toText) };
+    if (fromText !== undefined && toText !== undefined)
+      return { min: parseBound(addSuffixToLowerBound(fromText, toText)), max: parseBound(toText) };
     const [, minText, maxText] = openRangePattern.exec(text) ?? [];
     if (minText !== undefined) return { min: parseBound(minText) };
     if (maxText !== undefined) return { max: parseBound(maxText) };

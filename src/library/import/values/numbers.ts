@@ -15,12 +15,14 @@ export interface NumberOptions {
 }
 
 /**
- * The text of a number, split into its digits and a multiplier. For `€ 1.2K`, the digits are `1.2` and the multiplier
- * is 1000.
+ * The text of a number, split into its digits and a suffix. For `€ 1.2K`, the digits are `1.2`, the suffix is `K` and
+ * the multiplier is 1000.
  */
 interface NumberText {
   /** The digits and separators, without the currency and the suffix. */
   digits: string;
+  /** The suffix that stands for a multiplier, e.g. `K`. Empty if the number has no suffix. */
+  suffix: string;
   /** The multiplier that the suffix stands for, e.g. 1000 for `K`. It is 1 if the number has no suffix. */
   multiplier: number;
 }
@@ -38,10 +40,12 @@ const scientificPattern = /^\d(?:[.,]\d{1,20})?e[+-]?\d{1,2}$/i;
 function splitNumberText(text: string): NumberText | undefined {
   const trimmedText = text.trim().replace(/^\+(?=\d)/, '');
   if (trimmedText.length > 80) return undefined;
-  const [, digits, suffix] = numberPattern.exec(trimmedText) ?? [];
+  const [, digits, suffix = ''] = numberPattern.exec(trimmedText) ?? [];
   if (digits === undefined) return undefined;
-  const multiplier = suffix === undefined ? 1 : multiplierBySuffix[suffix.toLowerCase().replace('.', '')];
-  return { digits: digits.trim(), multiplier: multiplier ?? 1 };
+  return {
+    ...{ digits: digits.trim(), suffix },
+    multiplier: multiplierBySuffix[suffix.toLowerCase().replace('.', '')] ?? 1,
+  };
 }
 
 /** Patterns for digits with thousands separators, by decimal separator. */
@@ -64,6 +68,27 @@ function parseDigits(decimalSeparator: DecimalSeparator, { digits, multiplier }:
   const normalizedDigits = digits.replace(decimalSeparator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
   const number = Number(normalizedDigits) * multiplier;
   return Number.isFinite(number) ? removeFloatingPointError(number) : undefined;
+}
+
+/** Returns the values that a number may have, depending on the decimal separator. Most numbers have one value. */
+const listPossibleValues = (numberText: NumberText): number[] => [
+  ...new Set((['.', ','] as const).flatMap((separator) => parseDigits(separator, numberText) ?? [])),
+];
+
+/**
+ * Adds the suffix of the upper bound of a range to its lower bound. In `€10–15K`, the suffix applies to both bounds, so
+ * for `€10` and `15K`, returns `€10K`. Returns the lower bound unchanged if it has a suffix, or if it would then reach
+ * the upper bound. In `900–1K`, the suffix therefore applies only to the upper bound.
+ */
+export function addSuffixToLowerBound(lowerText: string, upperText: string): string {
+  const [lowerNumber, upperNumber] = [splitNumberText(lowerText), splitNumberText(upperText)];
+  if (!lowerNumber || !upperNumber || lowerNumber.suffix !== '') return lowerText;
+  const { suffix, multiplier } = upperNumber;
+  const [lowerValue = Number.NaN, ...otherValues] = listPossibleValues({ ...lowerNumber, multiplier });
+  // Programs that write `1,200` in full do not abbreviate it, so leave numbers that may have thousands separators.
+  if (otherValues.length > 0 || !listPossibleValues(upperNumber).some((upperValue) => lowerValue < upperValue))
+    return lowerText;
+  return lowerText.replace(lowerNumber.digits, `${lowerNumber.digits}${suffix}`);
 }
 
 /** Removes floating-point errors. For example, 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
