@@ -332,6 +332,25 @@ describe('Search filters of the local library', () => {
       expect((await libraryServer.searchAll({ pageId: 'forms', advertiserExact: [name] })).items).toHaveLength(1);
   });
 
+  test.each([
+    'müller.example',
+    'MU\u0308LLER.example',
+    'xn--mller-kva.example',
+    'www.müller.example',
+    'https://müller.example/tee',
+  ])(
+    'the filter `domain` finds the ads of an internationalized domain that the filter writes as %s',
+    async (domain) => {
+      await libraryServer.importRecords(
+        { id: createUuid(2_000_002), pageId: 'international', offerLink: 'https://shop.xn--mller-kva.example/tea' },
+        { id: createUuid(2_000_003), pageId: 'international', offerLink: 'https://müller.example/tea' },
+        { id: createUuid(2_000_004), pageId: 'international', offerLink: 'https://muller.example/tea' },
+      );
+      const { items } = await libraryServer.searchAll({ pageId: 'international', domain });
+      expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual([2, 3]);
+    },
+  );
+
   const firstNumber = 1_000_001;
   const examplesImport = libraryServer.importRecords(
     ...exampleAds.map((ad, index) => ({ ...ad, id: createUuid(firstNumber + index), pageId })),

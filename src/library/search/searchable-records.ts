@@ -55,6 +55,8 @@ export type Tag<LibraryRecord = unknown> = {
   valuesFromColumns?: readonly string[];
   /** True if the values are ids. Ids are case-sensitive. For an unknown id, the search does not suggest similar ids. */
   isId?: boolean;
+  /** True if the values are domains. A filter then also accepts a URL, and `müller.de` equals `xn--mller-kva.de`. */
+  isDomain?: boolean;
   example?: unknown;
   /** Returns the values of a record, e.g. `DE` and `FR`, for filters, counts and suggestions. */
   getValues(record: LibraryRecord): (string | null | undefined)[];
@@ -327,6 +329,7 @@ const adRecordType: RecordType<Ad> = {
       key: 'domain',
       description: 'the domain to which the ad leads. Subdomains are included',
       note: 'includes subdomains',
+      isDomain: true,
       example: ['example.com'],
       getValues: (ad) => [findLandingDomain(ad)],
       getExtraValues: (ad) => [findLandingDomain(ad) ?? []].flat().flatMap(listParentDomains),

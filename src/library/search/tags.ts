@@ -1,3 +1,4 @@
+import { parseDomain } from '../../views/urls.ts';
 import { isNonBlank, type RecordType, type Tag } from './searchable-records.ts';
 
 /**
@@ -19,10 +20,12 @@ const toStorableText = (text: string): string => text.trim().replace(/[\p{Cs}\0]
 
 /**
  * Normalizes a tag value for comparison with filter values. For all values except ids, differences in case and in the
- * Unicode form of letters do not matter.
+ * Unicode form of letters do not matter. A domain is converted to the form in which DNS and the links of ads write it.
  */
-export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, normalizedValue: string): string {
-  return isId ? toStorableText(normalizedValue) : toStorableText(normalizedValue).normalize('NFC').toLowerCase();
+export function normalizeTagValue({ isId, isDomain }: Pick<Tag, 'isId' | 'isDomain'>, tagValue: string): string {
+  const text = toStorableText(tagValue);
+  if (isId) return text;
+  return (isDomain ? parseDomain(text) : undefined) ?? text.normalize('NFC').toLowerCase();
 }
 
 /** Collects the values of all tags of a record, without duplicates. */
