@@ -1,4 +1,5 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import { DEFAULT_NEGOTIATED_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/sdk/types.js';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import type { Credentials } from '../../api/client.ts';
 import type { Catalog, Session } from '../../mcp/catalog.ts';
@@ -109,7 +110,7 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
       cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
     const error = message && findRequestError(requestSchemasV1, message);
-    if (error) return createErrorResponse(message, error);
+    if (error && hasSupportedRevision(request)) return createErrorResponse(message, error);
     const { cancellation, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
     // An event stream is returned before the call has ended. For an event stream, this wrapper therefore stops
@@ -138,6 +139,13 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     return response;
   };
 }
+
+/**
+ * Returns false if the header `MCP-Protocol-Version` names an unsupported revision. The SDK rejects such a request with
+ * status 400 (MCP specification 2025-11-25, *Transports*, *Protocol Version Header*).
+ */
+const hasSupportedRevision = ({ headers }: Request): boolean =>
+  SUPPORTED_PROTOCOL_VERSIONS.includes(headers.get('mcp-protocol-version') ?? DEFAULT_NEGOTIATED_PROTOCOL_VERSION);
 
 const isEventStream = ({ headers }: Response) => headers.get('content-type') === 'text/event-stream';
 

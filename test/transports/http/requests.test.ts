@@ -273,6 +273,19 @@ test.for([
   },
 );
 
+test('a request of an unknown earlier revision is rejected with status 400 before its invalid parameters are reported', async ({
+  server,
+}) => {
+  const { status, json } = await openConnection(server.origin).send({
+    headers: { ...validHeaders(goodKey), 'mcp-protocol-version': '1999-01-01' },
+    body: JSON.stringify(request(1, 'tools/call', { name: 'whoami', arguments: [1] })),
+  });
+  expect({ status, message: json.error?.message }).toEqual({
+    status: 400,
+    message: expect.stringContaining('Unsupported protocol version: 1999-01-01'),
+  });
+});
+
 test('web pages from an allowed origin can call the server', async ({ upstream: { baseUrl } }) => {
   const open = await startHttp({ baseUrl, allowedOrigins: ['app.example'] });
   const connection = openConnection(open.origin);
