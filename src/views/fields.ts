@@ -120,7 +120,13 @@ export const adFields = {
   publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'Platforms, such as FACEBOOK.' },
   countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes of the countries where the ad runs.' },
   /** Only imported ads have this field. The API document does not define it. */
-  currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code of the currency of spend, revenue and price.' },
+  currency: {
+    type: 'text',
+    brief: 8,
+    column: true,
+    board: 'full',
+    meaning: 'ISO code of the currency of spend, revenue and price.',
+  },
   productCreatedAt: { type: 'date', standard: true, meaning: 'Time when the product was listed.' },
   isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
   sourcePageExternalId: { type: 'id', standard: 40, meaning: 'Id of the advertiser on the ad platform.' },

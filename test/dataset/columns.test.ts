@@ -11,6 +11,20 @@ const test = freshUpstreamTest();
 
 const toDay = (day: number) => new Date(Date.UTC(2026, 6, day)).toISOString();
 
+test('the SQL column currency contains the currency in which the amounts of an imported ad are stated', async ({
+  upstream,
+  start,
+}) => {
+  const server = await start();
+  const service = serveAds(upstream, 0);
+  service.ads = [createAd(1, { adSpendMin: 10_000, currency: 'JPY' }), createAd(2, { adSpendMin: 90 })];
+  await server.call('search_ads', {});
+  expect(await server.queryRows('SELECT currency, adSpendMin FROM ads ORDER BY rowid')).toEqual([
+    ['JPY', 10_000],
+    [null, 90],
+  ]);
+});
+
 describe('The SQL column activeWhenLastRead', () => {
   test('the SQL column activeWhenLastRead is 1 for ads that ran on the last day of an imported archive', async ({
     upstream,
