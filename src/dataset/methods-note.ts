@@ -57,7 +57,7 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
         otherCount > 0 && `${formatCount(otherCount, 'other gathering')} of the dataset read none of these ads.`,
         uncoveredCount > 0 &&
           `${uncoveredCount} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncoveredAdvertisers(coverage)}`,
-        evictedCounts.ads > 0 && `${evictedCounts.ads} ads were removed to make room.`,
+        evictedCounts.ads > 0 && `Removed to make room: ${formatCount(evictedCounts.ads, 'ad')}.`,
       ].filter((text) => text !== false),
     },
     {

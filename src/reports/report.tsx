@@ -337,8 +337,9 @@ async function writeTable(
     }
   });
   if (rowCount === rows.length) return;
-  const hiddenRows = rowCount === null ? 'More than 100,000' : formatNumber(rowCount - rows.length);
-  await writer.writePart(<p class="soft">{hiddenRows} more rows are not shown.</p>);
+  const totalRows = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
+  const note = `The first ${formatNumber(rows.length)} of ${totalRows} rows are shown.`;
+  await writer.writePart(<p class="soft">{note}</p>);
 }
 
 const methodHeading = 'How these numbers came about';

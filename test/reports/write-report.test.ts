@@ -131,7 +131,7 @@ describe('A report', () => {
       { rows: 300 },
       { rows: 0 },
     ]);
-    expect(html).toContain('100 more rows are not shown.');
+    expect(html).toContain('The first 200 of 300 rows are shown.');
     expect(html.match(/class="problem"/g)).toHaveLength(3);
   });
 
