@@ -279,7 +279,8 @@ function listMediaInCard(card: UntypedFields | undefined): UntypedFields[] {
 export function describeFirstCard(ad: UntypedFields, maxTokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
   const title = omitPlaceholderText(readCardField(card, 'title'));
-  const body = ad.body && !hasPlaceholder(ad.body) ? undefined : omitPlaceholderText(readCardField(card, 'body'));
+  const hasOwnText = isVisibleText(ad.body) && !hasPlaceholder(ad.body);
+  const body = hasOwnText ? undefined : omitPlaceholderText(readCardField(card, 'body'));
   return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), maxTokens);
 }
 

@@ -216,10 +216,12 @@ const openingChars = 24;
  * text of the first carousel card.
  */
 function addOpeningTexts(view: AdView, ad: UntypedFields): void {
+  const headline = readText(ad.headline, headlineTokens);
   const body = readText(ad.body, Math.max(bodyTokens, estimateOpeningTokens(ad.body)));
-  const needsFirstCard = hasPlaceholder(ad.headline) || hasPlaceholder(ad.body) || (!ad.headline && !ad.body);
+  const hasNoText = headline === undefined && body === undefined;
+  const needsFirstCard = hasPlaceholder(ad.headline) || hasPlaceholder(ad.body) || hasNoText;
   addFields(view, {
-    headline: readText(ad.headline, headlineTokens),
+    headline,
     body,
     bodyHash: isTruncated(body, ad.body) ? hashText(String(ad.body).trim()) : undefined,
     firstCard: needsFirstCard ? describeFirstCard(ad, cardTokens) : undefined,

@@ -12,7 +12,7 @@ import {
   moveMismatchesToOtherTypes,
 } from './full-view.ts';
 import { countryPattern, formatDuplicates, formatFramedList, type ListFrame } from './lists.ts';
-import { formatCount } from './numbers.ts';
+import { formatCount, formatRounded } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
 import {
   addFields,
@@ -134,9 +134,9 @@ function formatPageFacts(page: PageView): string {
   const facts = [
     adsAmount !== undefined && formatCount(adsAmount, 'ad'),
     adsTotalDuplicates !== undefined && formatDuplicates(adsTotalDuplicates),
-    averageDuplicates !== undefined && `avg ${averageDuplicates}`,
-    pageLikes !== undefined && `${pageLikes} likes`,
-    pageIgFollowers !== undefined && `${pageIgFollowers} IG followers`,
+    averageDuplicates !== undefined && `avg ${formatRounded(averageDuplicates)}`,
+    pageLikes !== undefined && `likes ${pageLikes}`,
+    pageIgFollowers !== undefined && `IG followers ${pageIgFollowers}`,
     ...listSimpleFacts(page),
     page.thumbnailKinds && `shows ${page.thumbnailKinds}`,
     page.countries && quoteUnlessCodes(page.countries, countryPattern),

@@ -72,6 +72,10 @@ describe('An ad with a template placeholder as its headline', () => {
     );
   });
 
+  test.each(['', ' ', '\u200b'])('an ad whose texts are only %j shows the texts of its first card', (text) => {
+    expect(brief({ ...template, headline: text, body: text }).firstCard).toBe('Tan leather — Two left in stock');
+  });
+
   test('the first card of a template ad is shown without texts that are only template placeholders', () => {
     const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
     expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();

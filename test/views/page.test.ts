@@ -24,6 +24,11 @@ describe('The view of an advertiser page', () => {
   });
 });
 
+test('the average number of duplicates of an advertiser page is rounded to three decimals', () => {
+  const page = { ...somePage, averageDuplicates: 8 / 3 };
+  expect(formatPage(buildPageView(page, { detail: 'brief' }))).toContain(', avg 2.667, ');
+});
+
 test('an empty result list says whether later result pages may contain items', () => {
   expect(formatPageList({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   expect(formatPageList({ items: [], cursor: null, hasMore: false, totalHits: 50 })).toBe(
