@@ -37,7 +37,8 @@ const contentFieldReaders = {
     ),
 } as const satisfies Record<string, (ad: UntypedFields) => string | null>;
 
-type ContentField = keyof typeof contentFieldReaders;
+/** The name of a field with content of an ad, such as `headline`. */
+export type ContentField = keyof typeof contentFieldReaders;
 type AdContent = Record<ContentField, string | null>;
 
 /** Returns the content of an ad as one string for each field, so that two versions of the ad can be compared. */
@@ -46,6 +47,10 @@ export function extractContent(ad: object): AdContent {
   for (const fieldName of contentFieldNames) content[fieldName] = contentFieldReaders[fieldName](ad as UntypedFields);
   return content as AdContent;
 }
+
+/** Returns the content of one field of an ad as a string, or null if the ad has no such content. */
+export const extractFieldContent = (ad: object, fieldName: ContentField): string | null =>
+  contentFieldReaders[fieldName](ad as UntypedFields);
 
 const contentFieldNames = Object.keys(contentFieldReaders) as ContentField[];
 

@@ -11,6 +11,7 @@ import { openFile } from '../../src/library/import/sources/open-files.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { runLibraryCommand } from './support/command.ts';
 import { databaseTest as test } from './support/fixtures.ts';
+import { createUuid } from './support/library-server.ts';
 
 const emptyInput = async function* (): AsyncGenerator<Uint8Array> {};
 const importPaths = (database: string, paths: string[], options: object = {}) =>
@@ -324,6 +325,58 @@ test("importing an older version of a stored ad adds it to the ad's history and 
       ...{ headline: 'New', lastSeenAt: '2026-03-10' },
       changes: { headline: [{ value: 'Old', lastSeenAt: '2026-03-01', replacedAt: '2026-03-15T00:00:00.000Z' }] },
     },
+  ]);
+});
+
+test.for([
+  ['after two newer versions', [['Third'], ['Fourth'], ['Second'], ['First'], ['Second']]],
+  ['from the newest to the oldest', [['Fourth'], ['Third'], ['Second'], ['First']]],
+  ['from the oldest to the newest', [['First'], ['Second'], ['Third'], ['Fourth']]],
+  ['in one import', [['Third', 'First', 'Fourth', 'Second']]],
+] as const)(
+  'the history of an ad contains all headlines in the order of their dates if its versions are imported %s',
+  async ([_, imports], { folder, database }) => {
+    const days = { First: '2026-03-01', Second: '2026-03-04', Third: '2026-03-07', Fourth: '2026-03-10' };
+    for (const headlines of imports) {
+      const files = headlines.map(async (headline) => {
+        const file = join(folder, `${headline}.json`);
+        await writeFile(file, JSON.stringify({ id: createUuid(1), headline, lastSeenAt: days[headline] }));
+        return file;
+      });
+      await importPaths(database, await Promise.all(files));
+    }
+    const [ad] = await readAds(database);
+    expect(ad).toMatchObject({ headline: 'Fourth', lastSeenAt: days.Fourth });
+    expect(ad?.changes.headline).toMatchObject(
+      (['Third', 'Second', 'First'] as const).map((value) => ({ value, lastSeenAt: days[value] })),
+    );
+  },
+);
+
+test('the history of an ad lists a headline twice only if another headline was seen in between', async ({
+  folder,
+  database,
+}) => {
+  const versions = [
+    ...[
+      ['New', '2026-03-10'],
+      ['Sale', '2026-03-05'],
+      ['New', '2026-03-01'],
+      ['Sale', '2026-03-06'],
+    ],
+    ...[
+      ['New', '2026-03-09'],
+      ['Sale', '2026-03-04'],
+    ],
+  ];
+  for (const [headline, lastSeenAt] of versions) {
+    await writeFile(join(folder, 'ad.json'), JSON.stringify({ id: createUuid(1), headline, lastSeenAt }));
+    await importPaths(database, [join(folder, 'ad.json')]);
+  }
+  const [ad] = await readAds(database);
+  expect(ad?.changes.headline).toMatchObject([
+    { value: 'Sale', lastSeenAt: '2026-03-06' },
+    { value: 'New', lastSeenAt: '2026-03-01' },
   ]);
 });
 

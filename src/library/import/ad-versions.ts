@@ -1,6 +1,6 @@
-import { extractContent } from '../../views/ad-changes.ts';
+import { type ContentField, extractContent, extractFieldContent } from '../../views/ad-changes.ts';
 import { parseTime } from '../../views/dates.ts';
-import { isObject } from '../../views/view.ts';
+import { isObject, readObjects, type UntypedFields } from '../../views/view.ts';
 import type { JsonObject } from './formats/import-format.ts';
 import { amountFields } from './values/currencies.ts';
 
@@ -132,22 +132,74 @@ function hasValue(ad: JsonObject, fieldName: string): boolean {
  * values, newest first. Returns `ad` itself if no field has ever changed.
  * @param ad the newer version, or the combination of both versions
  */
-export function addHistory(ad: JsonObject, olderAd: JsonObject, nowMs: number): JsonObject {
+export function addHistory(ad: JsonObject, replacedAd: JsonObject, nowMs: number): JsonObject {
   // If the imported ad already contains a history, e.g. because this server exported the ad, keep that history
   // unchanged.
-  if (ad.changes !== undefined && ad.changes !== olderAd.changes) return ad;
-  const changes: Record<string, unknown> = { ...(isObject(olderAd.changes) ? olderAd.changes : {}) };
-  const [newerContent, olderContent] = [extractContent(ad), extractContent(olderAd)];
-  for (const field of Object.keys(newerContent) as (keyof typeof newerContent)[]) {
-    if (newerContent[field] === olderContent[field]) continue;
-    const olderValue = olderAd[field] ?? null;
-    const replacedValue: EarlierValue = {
-      value: JSON.stringify(olderValue).length <= maxEarlierValueChars ? olderValue : null,
-      ...(typeof olderAd.lastSeenAt === 'string' && { lastSeenAt: olderAd.lastSeenAt }),
-      replacedAt: new Date(nowMs).toISOString(),
-    };
-    const earlierValues = Array.isArray(changes[field]) ? changes[field] : [];
-    changes[field] = [replacedValue, ...earlierValues].slice(0, maxEarlierValues);
+  if (ad.changes !== undefined && ad.changes !== replacedAd.changes) return ad;
+  const changes: Record<string, unknown> = { ...(isObject(replacedAd.changes) ? replacedAd.changes : {}) };
+  const [newerContent, replacedContent] = [extractContent(ad), extractContent(replacedAd)];
+  for (const field of Object.keys(newerContent) as ContentField[]) {
+    if (newerContent[field] === replacedContent[field]) continue;
+    const earlierValues = [createEarlierValue(replacedAd, field, nowMs), ...listEarlierValues(replacedAd, field)];
+    changes[field] = earlierValues.slice(0, maxEarlierValues);
   }
   return Object.keys(changes).length > 0 ? { ...ad, changes } : ad;
+}
+
+/**
+ * Adds the values of an older version of an ad to the history of the stored version. Sorts each value into the history
+ * by the time at which the ad was last seen with the value. Returns `storedAd` itself if the history is empty.
+ */
+export function addOlderVersionToHistory(storedAd: JsonObject, olderAd: JsonObject, nowMs: number): JsonObject {
+  const changes: Record<string, unknown> = { ...(isObject(storedAd.changes) ? storedAd.changes : {}) };
+  const [storedContent, olderContent] = [extractContent(storedAd), extractContent(olderAd)];
+  for (const field of Object.keys(storedContent) as ContentField[]) {
+    const storedValues = listEarlierValues(storedAd, field);
+    const olderValues = listEarlierValues(olderAd, field);
+    if (storedContent[field] === olderContent[field] && storedValues.length + olderValues.length === 0) continue;
+    const history = [createEarlierValue(olderAd, field, nowMs), ...olderValues].reduce(
+      (earlierValues, value) => insertEarlierValue(earlierValues, value, field, storedContent[field]),
+      storedValues,
+    );
+    if (history.length > 0) changes[field] = history.slice(0, maxEarlierValues);
+  }
+  return Object.keys(changes).length > 0 ? { ...storedAd, changes } : storedAd;
+}
+
+/** Returns the history of a field, newest value first. */
+function listEarlierValues({ changes }: JsonObject, field: ContentField): EarlierValue[] {
+  const earlierValues = isObject(changes) ? (changes as UntypedFields)[field] : undefined;
+  return readObjects(earlierValues) as unknown as EarlierValue[];
+}
+
+function createEarlierValue(ad: JsonObject, field: ContentField, nowMs: number): EarlierValue {
+  const value = ad[field] ?? null;
+  return {
+    value: JSON.stringify(value).length <= maxEarlierValueChars ? value : null,
+    ...(typeof ad.lastSeenAt === 'string' && { lastSeenAt: ad.lastSeenAt }),
+    replacedAt: new Date(nowMs).toISOString(),
+  };
+}
+
+/**
+ * Inserts a value into the history of a field, before the first value that was last seen earlier. Inserts nothing if the
+ * next newer value is the same, because the field did not change in between. If the next older value is the same, that
+ * value was seen until the later of the two times.
+ * @param currentContent the content of the field in the stored version of the ad, which is newer than its history
+ */
+function insertEarlierValue(
+  earlierValues: readonly EarlierValue[],
+  newValue: EarlierValue,
+  field: ContentField,
+  currentContent: string | null,
+): EarlierValue[] {
+  const readContent = ({ value }: EarlierValue) => extractFieldContent({ [field]: value }, field);
+  const lastSeenAtMs = parseTime(newValue.lastSeenAt);
+  const olderIndex = earlierValues.findIndex((value) => Number(parseTime(value.lastSeenAt)) < Number(lastSeenAtMs));
+  const index = olderIndex < 0 ? earlierValues.length : olderIndex;
+  const [newerValue, olderValue] = [earlierValues[index - 1], earlierValues[index]];
+  const newContent = readContent(newValue);
+  if (newContent === (newerValue ? readContent(newerValue) : currentContent)) return [...earlierValues];
+  const isSameAsOlder = olderValue !== undefined && readContent(olderValue) === newContent;
+  return earlierValues.toSpliced(index, isSameAsOlder ? 1 : 0, newValue);
 }

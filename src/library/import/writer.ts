@@ -3,6 +3,7 @@ import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
 import {
   addHistory,
+  addOlderVersionToHistory,
   copyMeasuredFields,
   fillMissingFields,
   findContradictoryResult,
@@ -67,7 +68,6 @@ export async function openRecordWriter(
         const combinedRuns = isRepeated ? undefined : format.combineWithEarlierRun?.(storedAd, ad, reportProblem);
         const isPartialRecord = isRepeated && format.combinePartialRecords !== undefined;
         isOlder = !isPartialRecord && combinedRuns === undefined && isOlderVersion(ad, storedAd);
-        const [newerAd, olderAd] = isOlder ? [storedAd, ad] : [ad, storedAd];
         // Several files of one run may describe the same ads, e.g. one file contains the texts and another the results.
         // Combine these partial records, so that the later one does not replace the earlier one.
         if (isPartialRecord) mergedAd = format.combinePartialRecords?.(storedAd, ad, reportProblem) ?? ad;
@@ -76,7 +76,9 @@ export async function openRecordWriter(
           const contradiction = isRepeated ? findContradictoryResult(storedAd, ad) : undefined;
           if (contradiction) reportProblem(contradiction);
           const fillFields = isRepeated ? fillMissingFields : copyMeasuredFields;
-          mergedAd = addHistory(fillFields(newerAd, olderAd), olderAd, now());
+          mergedAd = isOlder
+            ? addOlderVersionToHistory(fillFields(storedAd, ad), ad, now())
+            : addHistory(fillFields(ad, storedAd), storedAd, now());
         }
       }
       mergedAd = addQuestionName(mergedAd, storedAd, questionName);
