@@ -130,6 +130,26 @@ test.for([
 );
 
 test.for([
+  ['an overlapping period', '2026-01-15,2026-02-14', 'GBP'],
+  ['another currency', february, 'USD'],
+] as const)(
+  'an Ads Manager import reports that it did not store older results of an ad if the library has newer results with %s',
+  async ([_, newerPeriod, newerCurrency], { libraryServer }) => {
+    const header = buildHeader('Objective');
+    const newerHeader = header.replace('GBP', newerCurrency);
+    await importExport(libraryServer, newerHeader, `${newerPeriod},A,1,Sales,2.50,200,150,6,2.5`);
+    const { report, ads } = await importExport(libraryServer, header, `${january},A,1,Sales,1.50,100,90,5,1.5`);
+    expect(report).toMatchObject({ ads: 1, older: 1, updated: 0 });
+    const newerPeriodText = newerPeriod.replace(',', ' to ');
+    expect(report.notes.join('\n')).toContain(
+      `results of 2026-01-01 to 2026-01-31 were not stored, because the library has newer results of ${newerPeriodText}; in the older results, the amount spent is 1.5`,
+    );
+    expect(report.notes.join('\n')).not.toContain('were replaced');
+    expect(ads).toMatchObject([{ adSpendMin: 2.5, impressionsMin: 200, currency: newerCurrency }]);
+  },
+);
+
+test.for([
   [
     'equal periods and different results',
     [january, january],

@@ -1,6 +1,7 @@
 import { groupBy } from '../../../views/group-by.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
+import { isOlderVersion } from '../ad-versions.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey } from './source-record.ts';
 
@@ -127,8 +128,9 @@ export function combineResultRows(
 /**
  * Combines an ad of an earlier import run with the same ad of a new import. Keeps the results of other periods and adds
  * them up. If periods overlap, the new results replace the earlier ones.
- * @param reportProblem called if the replaced results are not an earlier version of the new results
- * @returns undefined if nothing of the earlier results is kept, or if a period is unknown
+ * @param reportProblem called if the replaced results are not an earlier version of the new results, or if the new
+ * results are older than the stored results and are therefore not stored
+ * @returns undefined if only the results of the newer version are stored, or if a period is unknown
  */
 export function combineWithEarlierPeriods(
   storedAd: JsonObject,
@@ -143,6 +145,11 @@ export function combineWithEarlierPeriods(
   const replacedRows = storedRows.filter(
     (row) => hasResults(row) && !(keepsEarlierResults && remainingRows.includes(row)),
   );
+  // If the import returns undefined here, it stores the newer of the two versions.
+  if (newRow && !keepsEarlierResults && isOlderVersion(ad, storedAd)) {
+    reportUnstoredRow(newRow, replacedRows, reportProblem);
+    return undefined;
+  }
   if (newRow) reportReplacedRows(replacedRows, newRow, [storedAd.currency, ad.currency], reportProblem);
   if (!keepsEarlierResults) return undefined;
   const starts = remainingRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
@@ -173,6 +180,17 @@ function reportReplacedRows(
   reportProblem(
     new Error(
       `results of an earlier import were replaced, because ${reason}; before, the amount spent was ${adSpend ?? 'unknown'}`,
+    ),
+  );
+}
+
+/** Reports that a row of an older export was not stored, because the library has newer results of the ad. */
+function reportUnstoredRow(olderRow: ResultRow, newerRows: readonly ResultRow[], reportProblem: ReportProblem): void {
+  if (newerRows.length === 0 || !hasResults(olderRow)) return;
+  const newerPeriods = [...new Set(newerRows.map(formatPeriod))].join(', ');
+  reportProblem(
+    new Error(
+      `results of ${formatPeriod(olderRow)} were not stored, because the library has newer results of ${newerPeriods}; in the older results, the amount spent is ${olderRow.adSpend ?? 'unknown'}`,
     ),
   );
 }
