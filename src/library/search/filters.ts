@@ -35,6 +35,7 @@ function describeTag(tag: Tag): SearchFilter {
     getValues: _,
     getExtraValues: __,
     valuesFromColumns: ___,
+    isDomain: ____,
     ...options
   } = tag;
   const flags = { ...(hasSingleValue && { single: true }), ...(!isId && !mustMatchAll && { counted: true }) };
