@@ -11,6 +11,7 @@ import {
   type FetchPicturesOptions,
   fetchPictures,
   findKeyOptionProblem,
+  findPicturesFolder,
   type ImportedFile,
   type ImportFilesResult,
   type ImportProgress,
@@ -66,7 +67,11 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
     case 'library import':
       return importAndReport(parsedCommand, databaseOptions, options);
     case 'library pictures':
-      return fetchPicturesAndReport({ ...parsedCommand.options, shouldRetryFailed: true }, databaseOptions, options);
+      return fetchPicturesAndReport(
+        { ...(await checkPictureOptions(parsedCommand.options, databaseOptions)), shouldRetryFailed: true },
+        databaseOptions,
+        options,
+      );
     case 'library formats':
       writeToStdout(`${formatSupportedFormats()}\n`);
       return 0;
@@ -92,11 +97,12 @@ async function importAndReport(
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
-  const { pictures: shouldFetchPictures, folder, maxMb, format, complete: isComplete } = flags;
+  const { pictures: shouldFetchPictures, format, complete: isComplete } = flags;
   const { stdin, writeToStderr, printReport, canShowProgress } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
   const question = checkQuestionName(flags);
+  const pictureLimits = shouldFetchPictures ? await checkPictureOptions(flags, target) : undefined;
   const progressLine = canShowProgress ? createProgressLine(writeToStderr) : undefined;
   const importResult = await importFiles(target, files, {
     ...{ stdin, format, question, isComplete, onProgress: progressLine?.showProgress },
@@ -120,8 +126,11 @@ async function importAndReport(
   const hasProblem = importResult.files.some(hasImportProblem);
   const hasFailed = hasProblem || importResult.files.length === 0 || incompleteReason !== undefined;
   const exitCode = hasFailed ? 1 : 0;
-  if (!shouldFetchPictures) return exitCode;
-  return Math.max(exitCode, await fetchPicturesAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
+  if (pictureLimits === undefined) return exitCode;
+  return Math.max(
+    exitCode,
+    await fetchPicturesAndReport({ ...pictureLimits, shouldRetryFailed: false }, target, options),
+  );
 }
 
 /** Returns true if a record of the file was skipped, or if the file contained no ad and no page. */
@@ -224,23 +233,39 @@ function checkFormatName(formatName: string | undefined): void {
   throw new SettingsError([`--format takes one of ${formatNames.join(', ')}; "library formats" describes them`]);
 }
 
+/** The folder in which pictures are stored, and the largest total size of its pictures. */
+type PictureLimits = Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>;
+
+/**
+ * Checks the options `--folder` and `--max-mb`, and selects the folder of pictures.
+ * @throws SettingsError if an option is invalid, or if the library could not find its stored pictures any more
+ */
+async function checkPictureOptions(
+  { folder: requestedFolder, maxMb = 2000 }: { folder?: string; maxMb?: number },
+  target: DatabaseOptions,
+): Promise<PictureLimits> {
+  if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
+  const { folder, storedFolder, unreachableCount } = await findPicturesFolder(target, {
+    ...(requestedFolder !== undefined && { requestedFolder: resolve(requestedFolder) }),
+    defaultFolder: resolve(`${target.database}.pictures`),
+  });
+  if (unreachableCount > 0)
+    throw new SettingsError([
+      `the library has ${formatCount(unreachableCount, 'picture')} in ${storedFolder} that ${folder} does not contain, and it reads pictures from one folder. Leave out --folder, or move the files to ${folder} first`,
+    ]);
+  return { folder, maxBytes: maxMb * 1e6 };
+}
+
 /**
  * Fetches the pictures of stored ads and prints the progress. Returns the exit code, which is 1 if the folder has
  * reached its maximum size.
  */
 async function fetchPicturesAndReport(
-  {
-    folder: requestedFolder,
-    maxMb = 2000,
-    shouldRetryFailed,
-  }: { folder?: string; maxMb?: number; shouldRetryFailed: boolean },
+  { shouldRetryFailed, ...limits }: PictureLimits & { shouldRetryFailed: boolean },
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
   const { config, writeToStderr, printReport, canShowProgress, now } = options;
-  if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
-  const folder = resolve(requestedFolder ?? `${target.database}.pictures`);
-  const limits = { folder, maxBytes: maxMb * 1e6 };
   let lastProgressLine: string | undefined;
   const pictureFetch = await openPictureFetch({ hosts: config.mediaHosts, now });
   try {
@@ -406,7 +431,7 @@ const formatMegabytes = (fetchedBytes: number) => `${(fetchedBytes / 1e6).toFixe
 
 function formatPicturesPlan(
   { expectedCount, expiredCount }: PicturesReport,
-  { folder, maxBytes }: Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>,
+  { folder, maxBytes }: PictureLimits,
 ): string {
   const addresses = expiredCount === 1 ? '1 address has' : `${expiredCount.toLocaleString('en-US')} addresses have`;
   const expiredNote = expiredCount > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';

@@ -61,7 +61,10 @@ const pictureCommand = {
   },
 } as const;
 const pictureFolderOptions = [
-  ['--folder <folder>', 'Folder for the pictures (default: the path of the database with .pictures at its end)'],
+  [
+    '--folder <folder>',
+    'Folder for the pictures (default: the folder of the stored pictures, else the path of the database with .pictures at its end)',
+  ],
   ['--max-mb <number>', 'Largest size of the folder in megabytes (default: 2000)', Number],
 ] as const;
 

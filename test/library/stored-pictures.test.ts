@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, expect, onTestFinished } from 'vitest';
@@ -45,7 +45,7 @@ const test = databaseTest
       const { body } = await request(`${origin}/v1/ads/${deriveUuid(`ad ${number}`)}`, { headers });
       return body.json() as Promise<{ media: { url: string }[]; cards: { image_url: string }[] }>;
     };
-    return { origin, key, getAd, pagesUrl };
+    return { origin, key, getAd, pagesUrl, readStderr };
   });
 
 test('the command `library import --pictures` stores the pictures of ads, and the library then serves them', async ({
@@ -90,6 +90,66 @@ test('the command `library import --pictures` stores the pictures of ads, and th
   ]);
   await server.call('view_ads', { adIds: [0, 1, 2].map((number) => deriveUuid(`ad ${number}`)) });
   expect((await server.call('query_ads', hashQuery)).data.rows).toEqual(rowsBefore);
+});
+
+test('the command `library import --pictures` stores new pictures in the folder of the pictures stored before', async ({
+  folder,
+  pictureFolder,
+  run,
+  serve,
+}) => {
+  const [firstAd = '', secondAd = ''] = writeAds([
+    pictureHost.serve(await createJpeg()),
+    pictureHost.serve(createPng()),
+  ]).split('\n');
+  const customFolder = join(folder, 'custom');
+  await run(['import', '-', '--pictures', '--folder', customFolder, ...mediaHosts], firstAd);
+  expect((await run(['import', '-', '--pictures', ...mediaHosts], secondAd)).err).toContain(customFolder);
+  expect(readdirSync(customFolder)).toHaveLength(2);
+  expect(existsSync(pictureFolder)).toBe(false);
+  const { getAd } = await serve();
+  for (const number of [0, 1])
+    expect((await request((await getAd(number)).media[0]?.url ?? '')).headers['content-type']).toMatch(/^image\//);
+});
+
+test.for(['import', 'pictures'])(
+  'the command `library %s` refuses another folder until the stored pictures were moved to it, and changes nothing',
+  async (command, { folder, pictureFolder, run, serve }) => {
+    const otherFolder = join(folder, 'other');
+    const [firstAd = '', secondAd = ''] = writeAds(
+      [createPng(), createPng()].map((bytes) => pictureHost.serve(bytes)),
+    ).split('\n');
+    await run(['import', '-', '--pictures', ...mediaHosts], firstAd);
+    const args = command === 'import' ? ['import', '-', '--pictures'] : ['pictures'];
+    const runWithOtherFolder = () => run([...args, '--folder', otherFolder, ...mediaHosts], secondAd);
+    await expect(runWithOtherFolder()).rejects.toThrow(
+      `the library has 1 picture in ${pictureFolder} that ${otherFolder} does not contain, and it reads pictures from one folder. Leave out --folder, or move the files to ${otherFolder} first`,
+    );
+    expect(existsSync(otherFolder)).toBe(false);
+    const { getAd, readStderr } = await serve();
+    expect(readStderr()).toContain('holds 1 ad and');
+    const readPictureStatus = async () => (await request((await getAd(0)).media[0]?.url ?? '')).statusCode;
+    expect(await readPictureStatus()).toBe(200);
+    // The command also refuses the folder if another process serves the library.
+    await expect(runWithOtherFolder()).rejects.toThrow('Leave out --folder');
+    renameSync(pictureFolder, otherFolder);
+    expect(await runWithOtherFolder()).toMatchObject({ code: 0 });
+    expect(await readPictureStatus()).toBe(200);
+  },
+);
+
+test('the command `library pictures` uses the default folder if it was moved together with the database', async ({
+  folder,
+  database,
+  run,
+}) => {
+  await run(['import', '-', '--pictures', ...mediaHosts], writeAds([pictureHost.serve(createPng())]));
+  const movedDatabase = join(folder, 'moved.db');
+  renameSync(database, movedDatabase);
+  renameSync(`${database}.pictures`, `${movedDatabase}.pictures`);
+  const { err } = await runLibraryCommand(['pictures', '--database', movedDatabase, ...mediaHosts]);
+  expect(err).toContain('none is missing');
+  expect(existsSync(`${database}.pictures`)).toBe(false);
 });
 
 test('the command `library import --pictures` stores only files that are valid pictures', async ({
@@ -201,6 +261,7 @@ test('the command `library pictures` stops at the folder size --max-mb and conti
 
 test.for([
   [['import', '--pictures'], 'name the files to import'],
+  [['import', '-', '--pictures', '--max-mb', '0'], '--max-mb takes a number above 0'],
   [['pictures', '--max-mb', 'many'], '--max-mb takes a number above 0'],
 ] as const)('the library command rejects the arguments %j with an error', async ([args, problem], { run }) => {
   await expect(run([...args])).rejects.toThrow(problem);

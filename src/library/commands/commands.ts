@@ -4,7 +4,12 @@ import { lockDatabase } from '../database/database.ts';
 import { importFormats } from '../import/formats/formats.ts';
 import type { ImportCounts, ImportOptions, ImportReport } from '../import/import.ts';
 import { listFiles, openFile, readFileLazily } from '../import/sources/open-files.ts';
-import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
+import {
+  type FetchPicturesOptions,
+  fetchMissingPictures,
+  type PicturesReport,
+  type StoredPictures,
+} from '../import/stored-pictures.ts';
 import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { ApiKeyMetadata, KeyOptions } from '../service/accounts.ts';
 import type { LibraryOptions } from '../service/context.ts';
@@ -200,6 +205,16 @@ export const listFormats = () =>
   importFormats.map(({ name, title, documentation }) => ({ name, title, documentation }));
 
 /**
+ * Finds the folder in which a library stores new pictures, and counts the stored pictures that the library could not
+ * find any more if it used this folder. Changes nothing.
+ */
+export const findPicturesFolder = (
+  databaseOptions: DatabaseOptions,
+  folders: Parameters<StoredPictures['findFolder']>[0],
+): Promise<ReturnType<StoredPictures['findFolder']>> =>
+  withLibrary(databaseOptions, ({ findFolder }) => findFolder(folders));
+
+/**
  * Downloads the pictures of ads into a folder, and records in the database which pictures are stored. If another
  * process serves the database, that process updates the database.
  *
@@ -237,7 +252,7 @@ const createLocalCommands = ({
   startImportRun,
   completeQuestion,
   keys: { create, list, revoke },
-  pictures: { findMissing, savePictures },
+  pictures: { findFolder, saveFolder, findMissing, savePictures },
 }: Library) => ({
   import: async (source: AsyncIterable<Uint8Array>, options: ImportOptions) => importSource(source, options),
   startImportRun: async () => startImportRun(),
@@ -245,6 +260,8 @@ const createLocalCommands = ({
   create: async (options: KeyOptions) => create(options),
   list: async () => list(),
   revoke: async (keyIdOrPrefix: string) => revoke(keyIdOrPrefix),
+  findFolder: async (...args: Parameters<typeof findFolder>) => findFolder(...args),
+  saveFolder: async (...args: Parameters<typeof saveFolder>) => saveFolder(...args),
   findMissing: async (...args: Parameters<typeof findMissing>) => findMissing(...args),
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
@@ -387,6 +404,8 @@ function createRemoteCommands(lockHolder: LockHolderEndpoint): LibraryCommands {
     create: createCommand('create'),
     list: createCommand('list'),
     revoke: createCommand('revoke'),
+    findFolder: createCommand('findFolder'),
+    saveFolder: createCommand('saveFolder'),
     findMissing: createCommand('findMissing'),
     savePictures: createCommand('savePictures'),
   };

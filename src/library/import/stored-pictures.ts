@@ -44,7 +44,30 @@ export function openStoredPictures(database: Database, now: () => number) {
       'SELECT address, file FROM pictures WHERE address IN (SELECT value FROM json_each(?))',
       [JSON.stringify([...urls])],
     );
+  const listStoredFiles = () =>
+    database.all<{ file: string }>('SELECT DISTINCT file FROM pictures WHERE file IS NOT NULL').map(({ file }) => file);
   return {
+    /**
+     * Returns the folder in which the library stores new pictures: the requested folder, or the folder of the stored
+     * pictures. If the library has no such folder, or if the folder was moved together with the database, returns the
+     * default folder. `unreachableCount` is the number of stored pictures that only the earlier folder contains. The
+     * library could not find these pictures any more if it used the returned folder.
+     */
+    findFolder({ requestedFolder, defaultFolder }: { requestedFolder?: string; defaultFolder: string }) {
+      const storedFolder = getPicturesFolder();
+      const lastFolder = storedFolder ?? defaultFolder;
+      const hasMoved = !existsSync(lastFolder) && existsSync(defaultFolder);
+      const folder = requestedFolder ?? (hasMoved ? defaultFolder : lastFolder);
+      const storedFiles = storedFolder === undefined || folder === storedFolder ? [] : listStoredFiles();
+      const unreachableFiles = storedFiles.filter(
+        (file) => existsSync(join(storedFolder ?? '', file)) && !existsSync(join(folder, file)),
+      );
+      return { folder, storedFolder, unreachableCount: unreachableFiles.length };
+    },
+    /** Saves in which folder the library stores its pictures. */
+    saveFolder(folder: string) {
+      database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
+    },
     /**
      * Finds the pictures to fetch for the next batch of ads, and returns their URLs as `urls`. `expiredCount` is the
      * number of URLs that have expired. `lastAdNumber` is the row number of the last ad in the batch, or null after the
@@ -77,10 +100,9 @@ export function openStoredPictures(database: Database, now: () => number) {
         storedBytes: byteCount,
       };
     },
-    /** Saves which pictures were fetched and which folder contains their files. */
-    savePictures(folder: string, fetchedPictures: readonly FetchedPicture[]) {
+    /** Saves which pictures were fetched. */
+    savePictures(fetchedPictures: readonly FetchedPicture[]) {
       database.transaction(() => {
-        database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
         for (const { url, fileName, byteCount } of fetchedPictures)
           database.run(
             // If a later attempt to fetch a stored picture failed, keep its file name, because the folder may only be
@@ -164,6 +186,7 @@ export type FetchPicturesOptions = {
  * have the library open and execute them.
  */
 type PictureRecords = {
+  saveFolder(...args: Parameters<StoredPictures['saveFolder']>): Promise<unknown>;
   findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
   savePictures(...args: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
 };
@@ -183,6 +206,8 @@ export async function fetchMissingPictures(
     ...{ fetchedCount: 0, failedCount: 0, fetchedBytes: 0, expectedCount: 0, expiredCount: 0 },
     ...{ failureCountByReason: {}, isFolderFull: false },
   };
+  // Save the folder first, because `findMissing` looks for the files of stored pictures in this folder.
+  await pictureRecords.saveFolder(folder);
   async function* readBatches() {
     for (let lastNumber = 0; ; ) {
       const { lastAdNumber, ...batch } = await pictureRecords.findMissing(lastNumber, shouldRetryFailed);
@@ -232,7 +257,7 @@ export async function fetchMissingPictures(
       }
     };
     const outcomes = await Promise.allSettled(Array.from({ length: maxConcurrentFetches }, runWorker));
-    await pictureRecords.savePictures(folder, fetchedPictures);
+    await pictureRecords.savePictures(fetchedPictures);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     if (report.isFolderFull) break;
   }
