@@ -2,8 +2,9 @@ import { readCardField, readCardLink } from './ad-media.ts';
 import { parseTime } from './dates.ts';
 import type { adFields } from './fields.ts';
 import { parseLandingPage } from './landing.ts';
+import { getMediaPath } from './media-urls.ts';
 import { sanitizeLine } from './safe-text.ts';
-import { parseDomain, parseUrl } from './urls.ts';
+import { parseDomain } from './urls.ts';
 import { isNumber, isObject, readNumber, readObjects, type UntypedFields } from './view.ts';
 
 /**
@@ -185,13 +186,3 @@ const listCardContent = (card: UntypedFields) => [
  * other media files.
  */
 const isAdMedia = ({ type }: UntypedFields): boolean => !(typeof type === 'string' && /^PA_/i.test(type));
-
-/**
- * Returns the path of a media URL, which identifies the file. Ignores the host and the query, because ad networks serve
- * the same file from many hosts and sign the URL again for each response.
- */
-function getMediaPath(mediaUrl: unknown): string | null {
-  const parsedUrl = parseUrl(mediaUrl);
-  if (parsedUrl !== undefined) return parsedUrl.pathname === '/' ? parsedUrl.hostname : parsedUrl.pathname;
-  return typeof mediaUrl === 'string' ? normalizeText(mediaUrl.replace(/[?#].*$/s, '')) : null;
-}

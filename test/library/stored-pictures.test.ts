@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterAll, expect, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, onTestFinished } from 'vitest';
 import { createJpeg, createPng } from '../pictures/sample-pictures.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
@@ -9,7 +9,8 @@ import { startPictureHost } from '../support/picture-host.ts';
 import { startCommand } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
-import { databaseTest } from './support/fixtures.ts';
+import { databaseTest, libraryTest } from './support/fixtures.ts';
+import type { LibraryServer } from './support/library-server.ts';
 
 const pictureHost = await startPictureHost();
 afterAll(() => pictureHost.close());
@@ -257,6 +258,84 @@ test('the command `library pictures` stops at the folder size --max-mb and conti
     code: 0,
   });
   expect(readdirSync(pictureFolder)).toHaveLength(20);
+});
+
+describe('The stored pictures of re-signed URLs', () => {
+  const fileName = `${'a'.repeat(64)}.${'b'.repeat(16)}.jpeg`;
+
+  /** Stores the picture of a URL, and imports an ad that has the picture under another URL. Returns the ad's picture. */
+  async function importAdWithOtherUrl(libraryServer: LibraryServer, storedUrl: string, adUrl: string) {
+    const { pictures } = libraryServer.library;
+    pictures.saveFolder('/nowhere');
+    pictures.savePictures([{ url: storedUrl, fileName, byteCount: 1 }]);
+    const id = deriveUuid(storedUrl + adUrl);
+    await libraryServer.importRecords({ id, headline: 'Ad', media: [{ type: 'IMAGE', url: adUrl }] });
+    const { body } = await libraryServer.get(`/v1/ads/${id}`);
+    return { servedUrl: body.media[0].url as string, missingUrls: pictures.findMissing(0, false).urls };
+  }
+
+  const metaPath = '/v/t39.35426-6/1_2_n.jpg';
+  libraryTest.for([
+    [
+      'Meta',
+      `https://scontent-fra3-1.xx.fbcdn.net${metaPath}?_nc_cat=1&oh=old&oe=60000000`,
+      `https://scontent.xx.fbcdn.net${metaPath}?_nc_cat=1&oh=new&oe=7f000000`,
+    ],
+    [
+      'TikTok',
+      'https://p16-sign-va.tiktokcdn.com/obj/1~noop.image?x-expires=1&x-signature=old',
+      'https://p19-sign-va.tiktokcdn.com/obj/1~noop.image?x-expires=2&x-signature=new',
+    ],
+    [
+      'LinkedIn',
+      'https://media.licdn.com/dms/image/v2/D4/image-shrink_1280/0/17?e=1&v=beta&t=old',
+      'https://media.licdn.com/dms/image/v2/D4/image-shrink_1280/0/17?e=2&v=beta&t=new',
+    ],
+  ] as const)(
+    'the library serves a stored picture of %s to an ad that has the picture under a URL with a new signature',
+    async ([_, storedUrl, adUrl], { libraryServer }) => {
+      const { servedUrl, missingUrls } = await importAdWithOtherUrl(libraryServer, storedUrl, adUrl);
+      expect(servedUrl).toMatch(new RegExp(`/media/kept/${fileName}$`));
+      expect(missingUrls).toEqual([]);
+    },
+  );
+
+  libraryTest.for([
+    ['https://shop.example/image?id=1', 'https://shop.example/image?id=2'],
+    ['https://one.example/1.jpg?oe=7f000000', 'https://two.example/1.jpg?oe=7f000000'],
+    [
+      'https://external.xx.fbcdn.net/safe_image.php?url=https://a.example/1.jpg',
+      'https://external.xx.fbcdn.net/safe_image.php?url=https://a.example/2.jpg',
+    ],
+    [`https://scontent.xx.fbcdn.net${metaPath}`, `https://scontent.xx.fbcdn.net.shop.example${metaPath}`],
+    [`https://scontent.xx.fbcdn.net${metaPath}`, `https://shop.example/.fbcdn.net${metaPath}`],
+    [`https://scontent.xx.fbcdn.net${metaPath}`, `https://scontent.xx.fbcdn.net@shop.example${metaPath}`],
+    ['https://scontent.xx.fbcdn.net/1.jpg?a=\\', 'https://scontent.xx.fbcdn.net/2.jpg?a=\\'],
+  ] as const)(
+    'the library does not serve the stored picture of %s to an ad with the picture %s',
+    async ([storedUrl, adUrl], { libraryServer }) => {
+      const { servedUrl, missingUrls } = await importAdWithOtherUrl(libraryServer, storedUrl, adUrl);
+      expect(servedUrl).toBe(adUrl);
+      expect(missingUrls).toEqual([adUrl]);
+    },
+  );
+
+  libraryTest(
+    'a failed attempt to fetch a picture does not prevent an attempt with a new signature',
+    async ({ libraryServer }) => {
+      const { pictures } = libraryServer.library;
+      const [oldUrl, newUrl] = ['old', 'new'].map(
+        (oh) => `https://scontent.xx.fbcdn.net${metaPath}?oh=${oh}&oe=7f000000`,
+      );
+      pictures.savePictures([{ url: oldUrl ?? '', fileName: null, byteCount: 0 }]);
+      const importAd = (url: string | undefined) =>
+        libraryServer.importRecords({ id: deriveUuid('ad'), media: [{ type: 'IMAGE', url }] });
+      await importAd(oldUrl);
+      expect(pictures.findMissing(0, false).urls).toEqual([]);
+      await importAd(newUrl);
+      expect(pictures.findMissing(0, false).urls).toEqual([newUrl]);
+    },
+  );
 });
 
 test.for([

@@ -4,6 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pictures } from '../../pictures/pictures.ts';
 import { listCardMedia, selectPicture } from '../../views/ad-media.ts';
+import { getPictureKey } from '../../views/media-urls.ts';
 import type { UntypedFields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
@@ -39,11 +40,26 @@ const pictureFileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 export function openStoredPictures(database: Database, now: () => number) {
   const getPicturesFolder = () =>
     database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
-  const findPicturesByUrl = (urls: Iterable<string>) =>
-    database.all<{ address: string; file: string | null }>(
+  /**
+   * Returns the picture of each URL, or null for a URL from which the picture could not be fetched. Omits URLs that were
+   * never fetched. Pictures are stored under their key, so that the library also finds a picture by a URL that the ad
+   * network has signed later. A failed attempt is stored under its URL, because another URL may still work. Earlier
+   * versions stored all pictures under their URLs.
+   */
+  function findPicturesByUrl(urls: ReadonlySet<string>): Map<string, string | null> {
+    const keyByUrl = new Map(Array.from(urls, (url) => [url, getPictureKey(url)]));
+    const rows = database.all<{ address: string; file: string | null }>(
       'SELECT address, file FROM pictures WHERE address IN (SELECT value FROM json_each(?))',
-      [JSON.stringify([...urls])],
+      [JSON.stringify([...new Set([...urls, ...keyByUrl.values()])])],
     );
+    const fileByAddress = new Map(rows.map(({ address, file }) => [address, file]));
+    return new Map(
+      Array.from(keyByUrl).flatMap(([url, key]) => {
+        const file = fileByAddress.get(key) ?? fileByAddress.get(url);
+        return file === undefined ? [] : [[url, file] as const];
+      }),
+    );
+  }
   const listStoredFiles = () =>
     database.all<{ file: string }>('SELECT DISTINCT file FROM pictures WHERE file IS NOT NULL').map(({ file }) => file);
   return {
@@ -81,20 +97,21 @@ export function openStoredPictures(database: Database, now: () => number) {
         [afterAdNumber, adsPerBatch],
       );
       const pictures = ads.flatMap(({ json }) => selectAdPictures(JSON.parse(Buffer.from(json).toString()), now()));
-      const missingUrls = new Set(pictures.flatMap((picture) => ('url' in picture ? picture.url : [])));
+      const urls = new Set(pictures.flatMap((picture) => ('url' in picture ? picture.url : [])));
       const expiredUrls = new Set(
         pictures.flatMap((picture) => ('reason' in picture ? (picture.expiredUrl ?? []) : [])),
       );
-      for (const { address, file } of findPicturesByUrl(expiredUrls)) if (file !== null) expiredUrls.delete(address);
+      for (const [url, file] of findPicturesByUrl(expiredUrls)) if (file !== null) expiredUrls.delete(url);
       const folder = getPicturesFolder() ?? '';
-      for (const { address, file } of findPicturesByUrl(missingUrls))
-        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) missingUrls.delete(address);
+      for (const [url, file] of findPicturesByUrl(urls))
+        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) urls.delete(url);
+      const missingUrlByKey = new Map(Array.from(urls, (url) => [getPictureKey(url), url]));
       const { bytes: byteCount = 0 } =
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
       return {
-        urls: [...missingUrls],
+        urls: [...missingUrlByKey.values()],
         expiredCount: expiredUrls.size,
         lastAdNumber: ads.at(-1)?.number ?? null,
         storedBytes: byteCount,
@@ -109,7 +126,7 @@ export function openStoredPictures(database: Database, now: () => number) {
             // unavailable at the moment.
             `INSERT INTO pictures VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET file = excluded.file, bytes = excluded.bytes
               WHERE excluded.file IS NOT NULL`,
-            [url, fileName, byteCount],
+            [fileName === null ? url : getPictureKey(url), fileName, byteCount],
           );
       });
     },
@@ -117,7 +134,7 @@ export function openStoredPictures(database: Database, now: () => number) {
     findFileNames(urls: ReadonlySet<string>): Map<string, string> {
       if (urls.size === 0 || getPicturesFolder() === undefined) return new Map();
       return new Map(
-        findPicturesByUrl(urls).flatMap(({ address: url, file: fileName }) =>
+        Array.from(findPicturesByUrl(urls)).flatMap(([url, fileName]) =>
           fileName === null ? [] : [[url, fileName] as const],
         ),
       );
