@@ -145,10 +145,13 @@ export interface BoardContext {
   isDemo?: boolean;
 }
 
-/** The estimated cost of reading all ads that match a search, as returned by the tool `gather_ads`. */
+/** The estimated cost of reading ads, as returned by the tools `gather_ads` and `check_watches`. */
 export interface BoardEstimate {
-  /** The number of matching ads, or null if the service does not report this number. */
-  ads: number | null;
+  /**
+   * The number of matching ads, or null if the service does not report this number. Absent in an estimate of
+   * `check_watches`.
+   */
+  ads?: number | null;
   /** The number of matching ads that the server has already read. */
   read?: number;
   /** The number of result pages that the server has not read yet, or null if this number is unknown. */

@@ -27,6 +27,7 @@ import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
 import { estimateTokens, sanitizeId } from '../views/tokens.ts';
+import { buildChecksBoardData, type ChecksResult } from '../watches/board-data.ts';
 import { collectReportedAds, formatReportedAds } from '../watches/changes.ts';
 import { type CheckedWatch, defaultMaxAdsPerCheck, findRecentStoredOutcome, runWatchChecks } from '../watches/check.ts';
 import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
@@ -84,13 +85,7 @@ export const checkWatches = defineTool({
   makesSeveralCalls: true,
   storesUserData: true,
   showsBoard: true,
-  buildBoardData: (data) => {
-    const { watches } = data as { watches: WatchCheckView[] };
-    const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
-    return ids.length > 0
-      ? { ids: [...new Set(ids)] }
-      : { gathering: watches.find((watch) => watch.gathering)?.gathering ?? null };
-  },
+  buildBoardData: (data) => buildChecksBoardData(data as ChecksResult),
   canReportProgress: true,
   input: z.strictObject({
     names: z.array(z.string()).min(1).optional().describe('Names of watches. Default: all.'),

@@ -23,19 +23,23 @@ export function formatVisibleCounts(state: BoardState): string {
 }
 
 /**
- * Formats the cost estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the
- * call also read ads, because the board then shows these ads.
+ * Formats the estimated cost of a `gather_ads` or `check_watches` call, e.g. `146 ads in 2 pages, 15 credits`. Returns
+ * undefined if the call also read ads, because the board then shows these ads.
  */
 export function formatEstimate({ context, formats }: BoardState): string | undefined {
   const { isDemo, estimate, gathering } = context;
   const { formatCount, formatNumber } = formats;
   if (!estimate || gathering) return undefined;
   const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
+  const price = credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits };
+  if (ads === undefined) {
+    const subject = `Check of your watches${isDemo ? ' (demo data)' : ''}`;
+    return `${subject}${pages ? ` in ${formatCount(pages, 'page')}` : ''}, ${formatPrice(price, formats)}`;
+  }
   if (ads === null) return 'The service does not say how many ads there are.';
   const unreadText = read > 0 && read < ads ? `${formatNumber(ads - read)} of ` : '';
   const adsText = `${unreadText}${formatCount(ads, isDemo ? 'demo ad' : 'ad')}`;
   const pagesText = read >= ads && read > 0 ? 'read already' : `in ${formatCount(pages ?? 0, 'page')}`;
-  const price = credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits };
   return `${adsText}${pages === null ? '' : ` ${pagesText}`}, ${formatPrice(price, formats)}`;
 }
 

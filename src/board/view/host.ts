@@ -1,3 +1,4 @@
+import { buildChecksBoardData, type ChecksResult } from '../../watches/board-data.ts';
 import {
   type BoardAdsResult,
   type BoardContext,
@@ -153,7 +154,9 @@ function getResultText({ content }: JsonObject): string {
 export function readBoardContext(toolResult: JsonObject): BoardContext {
   const context = getBoardContext(toolResult);
   if (context.tool !== undefined) return context;
-  const { gathering, itemType, estimate, read, totalHits } = getStructuredContent(toolResult);
+  const structuredContent = getStructuredContent(toolResult);
+  const { gathering, itemType, estimate, read, totalHits, watches } = structuredContent;
+  if (Array.isArray(watches)) return buildChecksBoardData(structuredContent as unknown as ChecksResult);
   return {
     ids: listAdItems(toolResult).map(({ id }) => String(id)),
     ...(typeof gathering === 'string' && { gathering }),
