@@ -1,4 +1,5 @@
 import type { adFields, FieldValues } from '../views/fields.ts';
+import type { BoardCheck } from '../watches/board-data.ts';
 
 /*
  * The data that the server and the view of the board exchange. The view runs in a browser, so this file imports only
@@ -122,7 +123,7 @@ export interface BoardPicture {
 
 /**
  * The board's data in the result of a tool for models, e.g. `search_ads`. Some clients pass this data to their model,
- * so it contains only ids and numbers and no ad texts.
+ * so it contains only ids, numbers and names that the user has chosen, and no ad texts.
  */
 export interface BoardContext {
   tool?: string;
@@ -137,6 +138,8 @@ export interface BoardContext {
    */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
+  /** The outcome of each checked watch. Set if the result is from `check_watches`. */
+  checks?: readonly BoardCheck[];
   totalHits?: number;
   /** The collections to which the user can add ads. */
   collections?: { id: string; name?: string; ads?: number }[];

@@ -1,23 +1,39 @@
 /** The fields in the result of `check_watches` from which the data for the board is built. */
 export interface ChecksResult {
-  watches: readonly {
-    name: string;
-    new: readonly string[] | null;
-    changed: readonly string[] | null;
-    gathering?: string;
-  }[];
+  watches: readonly CheckResult[];
   /** The estimated cost of the check. Set if the call only estimated this cost. */
   estimate?: { pages: number | null; credits: number | null; atLeast?: number; atMost?: number };
 }
 
+interface CheckResult {
+  name: string;
+  new: readonly string[] | null;
+  changed: readonly string[] | null;
+  gathering?: string;
+}
+
+/** The outcome of a check of one watch (a search that is repeated to find new ads), as the board describes it. */
+export type BoardCheck = ReturnType<typeof buildBoardCheck>;
+
 /**
  * Builds the data for the board (the interactive view of ads) from the result of `check_watches`. The server sends this
  * data to the board. If the host drops the data on the way, the board builds it again from the structured result.
+ *
+ * The board shows the new and changed ads of all watches. If there are none, the board shows all ads of the first watch
+ * that was checked.
  */
 export function buildChecksBoardData({ watches, estimate }: ChecksResult) {
   if (estimate) return { estimate };
+  const checks = watches.map(buildBoardCheck);
   const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
-  if (ids.length > 0) return { ids: [...new Set(ids)] };
+  if (ids.length > 0) return { checks, ids: [...new Set(ids)] };
   const gathering = watches.find((watch) => watch.gathering)?.gathering;
-  return gathering === undefined ? {} : { gathering };
+  return { checks, ...(gathering !== undefined && { gathering }) };
 }
+
+const buildBoardCheck = ({ name, new: newIds, changed: changedIds, gathering }: CheckResult) => ({
+  name,
+  newAds: newIds?.length ?? 0,
+  changedAds: changedIds?.length ?? 0,
+  ...(gathering !== undefined && { gathering }),
+});

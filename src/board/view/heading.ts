@@ -111,9 +111,22 @@ const maxConditions = 5;
  */
 const titlesByTool: Record<string, string> = {
   view_ads: 'Ads looked at',
-  check_watches: 'New in your watches',
+  check_watches: 'Ads of your watches',
   list_collection_items: 'Saved ads',
 };
+
+/**
+ * Formats the title of the board for a result of `check_watches`, e.g. `New and changed ads of your watches`. If the
+ * board shows all ads of one watch, because none are new or changed, the title contains the name of the watch.
+ */
+function formatChecksTitle(checks: NonNullable<BoardContext['checks']>, shownGathering: string | undefined): string {
+  const shownCheck = checks.find(({ gathering }) => gathering !== undefined && gathering === shownGathering);
+  if (shownCheck !== undefined) return `Ads of the watch “${cleanLine(shownCheck.name)}”`;
+  const hasNewAds = checks.some(({ newAds }) => newAds > 0);
+  const hasChangedAds = checks.some(({ changedAds }) => changedAds > 0);
+  const kinds = [hasNewAds && 'new', hasChangedAds && 'changed'].filter((kind) => kind !== false).join(' and ');
+  return kinds === '' ? 'Your watches' : `${kinds.charAt(0).toUpperCase()}${kinds.slice(1)} ads of your watches`;
+}
 
 /**
  * Builds the board's heading: a title, e.g. `“free shipping” in the United States`, and the other search conditions.
@@ -121,6 +134,7 @@ const titlesByTool: Record<string, string> = {
  */
 export function buildHeading(state: BoardState): { title: string; conditions: string[] } {
   const { toolArguments, ads, context, collectionName, formats } = state;
+  if (context.checks) return { title: formatChecksTitle(context.checks, context.gathering), conditions: [] };
   const { formatNumber } = formats;
   const filters = collectFilters(toolArguments);
   const {
