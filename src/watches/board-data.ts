@@ -9,6 +9,11 @@ interface CheckResult {
   name: string;
   new: readonly string[] | null;
   changed: readonly string[] | null;
+  gone: readonly string[] | null;
+  found: number | null;
+  read: number;
+  complete: boolean;
+  since: string | null;
   gathering?: string;
 }
 
@@ -31,9 +36,11 @@ export function buildChecksBoardData({ watches, estimate }: ChecksResult) {
   return { checks, ...(gathering !== undefined && { gathering }) };
 }
 
-const buildBoardCheck = ({ name, new: newIds, changed: changedIds, gathering }: CheckResult) => ({
+const buildBoardCheck = ({ name, found, read, complete, since, gathering, ...ids }: CheckResult) => ({
   name,
-  newAds: newIds?.length ?? 0,
-  changedAds: changedIds?.length ?? 0,
+  newAds: ids.new?.length ?? 0,
+  changedAds: ids.changed?.length ?? 0,
+  goneAds: ids.gone?.length ?? 0,
+  ...{ found, read, complete, since },
   ...(gathering !== undefined && { gathering }),
 });

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { createAds } from '../support/board/board-service.ts';
-import { boardTest, closeBrowser, readText } from '../support/board/board-test.ts';
+import { boardTest, closeBrowser, readText, waitForStatus } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 
@@ -63,4 +63,44 @@ inChromium('The ad board of check_watches', () => {
       expect(await readTitle()).toBe('New and changed ads of your watches');
     },
   );
+
+  test('the board says for each checked watch what the check found and whether the board shows its ads', async () => {
+    const server = await boards.server(withoutCache);
+    const createAd = (watch: string, index: number) => ({
+      ...createAds(1)('')[0],
+      ...{ id: deriveUuid(`${watch} ${index}`), pageId: watch, headline: `${watch} ${index}` },
+    });
+    const watch = async (name: string, maxAds = 30) => {
+      await boards.service.add([createAd(name, 0), createAd(name, 1)]);
+      await server.call('watch_ads', { name, filters: { pageId: [name] }, maxAds, maxCredits: 30 });
+    };
+    const readNotes = async (names: string[], headline: string) => {
+      const shown = await boards.show({ tool: 'check_watches', args: { names, maxCredits: 60 } }, withoutCache);
+      await shown.board.locator('.open', { hasText: headline }).waitFor();
+      const summary = shown.board.locator('#heading summary');
+      if ((await summary.count()) > 0) await summary.click();
+      return (await shown.board.locator('#heading :is(summary, .note p, p.note)').allTextContents()).toSorted();
+    };
+    await watch('Hats');
+    await watch('Gloves');
+    expect(await readNotes(['Hats', 'Gloves'], 'Hats')).toEqual([
+      '“Gloves”: first check; 2 ads read. Its ads are not shown here.',
+      '“Hats”: first check; 2 ads read.',
+    ]);
+    await boards.service.add([createAd('Gloves', 2)]);
+    await watch('Scarves');
+    await watch('Belts', 1);
+    expect(await readNotes(['Hats', 'Gloves', 'Scarves', 'Belts'], 'Gloves 2')).toEqual([
+      'Shows ads of 1 of 4 watches',
+      '“Belts”: first check; 1 of 2 ads read, not complete. Its ads are not shown here.',
+      '“Gloves”: 1 new since 20 Nov 2026; 3 ads read.',
+      '“Hats”: nothing new or changed since 20 Nov 2026; 2 ads read. Its ads are not shown here.',
+      '“Scarves”: first check; 2 ads read. Its ads are not shown here.',
+    ]);
+  });
+
+  test('the board says that there are no watches if check_watches has none to check', async () => {
+    const shown = await boards.show({ tool: 'check_watches', args: { maxCredits: 30 } });
+    await waitForStatus(shown, 'There are no watches to check.');
+  });
 });

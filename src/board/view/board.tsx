@@ -7,6 +7,7 @@ import { Filters } from './filters.tsx';
 import { type Finding, getVariantId, minAdsForOverview } from './finding.ts';
 import {
   buildHeading,
+  describeChecks,
   formatChartScopeWarning,
   formatEstimate,
   formatHeadingDetails,
@@ -84,8 +85,33 @@ function Heading({ state, estimate }: { state: BoardState; estimate: string | un
           <span id="about">{formatHeadingDetails(state, heading.conditions)}</span>
         </p>
       )}
+      <CheckNotes state={state} />
       {estimate === undefined && state.gathering?.notes.map((note) => <p class="note">{note}</p>)}
     </div>
+  );
+}
+
+/** The maximum number of sentences about checked watches that are visible without a click. */
+const maxVisibleCheckNotes = 3;
+
+/** One sentence for each checked watch. Many sentences are collapsed, so that the ads stay visible. */
+function CheckNotes({ state }: { state: BoardState }) {
+  const checks = describeChecks(state);
+  const notes = checks.map(({ sentence }) => (
+    <p class="note" dir="auto">
+      {sentence}
+    </p>
+  ));
+  if (checks.length <= maxVisibleCheckNotes) return <>{notes}</>;
+  const { formatCount, formatNumber } = state.formats;
+  const shownCount = checks.filter(({ isShown }) => isShown).length;
+  return (
+    <details class="note">
+      <summary>
+        Shows ads of {formatNumber(shownCount)} of {formatCount(checks.length, 'watch', 'watches')}
+      </summary>
+      {notes}
+    </details>
   );
 }
 

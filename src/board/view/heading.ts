@@ -73,6 +73,31 @@ export function formatHeadingDetails(state: BoardState, searchConditions: readon
 }
 
 /**
+ * Describes the check of each watch in a sentence, e.g. `“Shoes”: 2 new, 1 changed since 13 Nov 2026; 30 ads read.`
+ * `isShown` is true if the board shows ads of the watch. If it is false, the sentence says so.
+ */
+export function describeChecks({ context: { checks = [], gathering: shownGathering }, formats }: BoardState) {
+  const { formatCount, formatDay, formatNumber } = formats;
+  return checks.map(({ name, newAds, changedAds, goneAds, found, read, complete, since, gathering }) => {
+    const subject = `“${cleanLine(name)}”`;
+    if (gathering === undefined) return { isShown: false, sentence: `${subject} was not checked.` };
+    const changes = [
+      newAds > 0 && `${formatNumber(newAds)} new`,
+      changedAds > 0 && `${formatNumber(changedAds)} changed`,
+      newAds + changedAds === 0 && 'nothing new or changed',
+      goneAds > 0 && `${formatNumber(goneAds)} no longer listed`,
+    ].filter((text) => text !== false);
+    const changesText = since === null ? 'first check' : `${changes.join(', ')} since ${formatDay(since)}`;
+    const adsText =
+      complete || found === null ? formatCount(read, 'ad') : `${formatNumber(read)} of ${formatCount(found, 'ad')}`;
+    const readText = `${adsText} read${complete ? '' : ', not complete'}`;
+    const isShown = gathering === shownGathering || newAds + changedAds > 0;
+    const sentence = `${subject}: ${changesText}; ${readText}.${isShown ? '' : ' Its ads are not shown here.'}`;
+    return { isShown, sentence };
+  });
+}
+
+/**
  * Formats a warning that the charts show only some of the matching ads. Returns an empty string if they show all
  * matching ads.
  */
@@ -88,6 +113,8 @@ export function formatChartScopeWarning(state: BoardState): string {
 
 /** Formats the status of a board without ads, e.g. `Nothing was found: “free shipping” in Germany, running.` */
 export function formatEmptyResult(state: BoardState): string {
+  if (state.context.checks?.length === 0) return 'There are no watches to check.';
+  if (state.context.checks) return 'There are no ads to show.';
   const { title, conditions } = buildHeading(state);
   const searchText = [title === 'All ads' ? '' : title, ...conditions].filter(Boolean).join(', ');
   return searchText === '' ? 'There are no ads to show.' : `Nothing was found: ${searchText}.`;
