@@ -10,6 +10,8 @@ interface CheckResult {
   new: readonly string[] | null;
   changed: readonly string[] | null;
   gone: readonly string[] | null;
+  /** For each list that was cut: the number of ids that are left out. */
+  more?: { new?: number; changed?: number; gone?: number };
   found: number | null;
   read: number;
   complete: boolean;
@@ -36,11 +38,16 @@ export function buildChecksBoardData({ watches, estimate }: ChecksResult) {
   return { checks, ...(gathering !== undefined && { gathering }) };
 }
 
-const buildBoardCheck = ({ name, found, read, complete, since, gathering, ...ids }: CheckResult) => ({
-  name,
-  newAds: ids.new?.length ?? 0,
-  changedAds: ids.changed?.length ?? 0,
-  goneAds: ids.gone?.length ?? 0,
-  ...{ found, read, complete, since },
-  ...(gathering !== undefined && { gathering }),
-});
+const buildBoardCheck = ({ name, found, read, complete, since, gathering, more = {}, ...ids }: CheckResult) => {
+  const { new: omittedNewAds = 0, changed: omittedChangedAds = 0, gone: omittedGoneAds = 0 } = more;
+  return {
+    name,
+    newAds: (ids.new?.length ?? 0) + omittedNewAds,
+    changedAds: (ids.changed?.length ?? 0) + omittedChangedAds,
+    goneAds: (ids.gone?.length ?? 0) + omittedGoneAds,
+    /** The number of new and changed ads whose ids the result leaves out. The board cannot show these ads. */
+    omittedAds: omittedNewAds + omittedChangedAds,
+    ...{ found, read, complete, since },
+    ...(gathering !== undefined && { gathering }),
+  };
+};

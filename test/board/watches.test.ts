@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { createAds } from '../support/board/board-service.ts';
-import { boardTest, closeBrowser, readText, waitForStatus } from '../support/board/board-test.ts';
+import { boardTest, closeBrowser, readText, waitForAdCount, waitForStatus } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 
@@ -102,5 +102,26 @@ inChromium('The ad board of check_watches', () => {
   test('the board says that there are no watches if check_watches has none to check', async () => {
     const shown = await boards.show({ tool: 'check_watches', args: { maxCredits: 30 } });
     await waitForStatus(shown, 'There are no watches to check.');
+  });
+
+  test('the board says how many ads are new if the result of check_watches lists only some of them', async () => {
+    const server = await boards.server(withoutCache);
+    const createAd = (index: number) => ({
+      ...createAds(1)('')[0],
+      ...{ id: deriveUuid(`Caps ${index}`), pageId: `Caps ${index}`, countries: ['IS'] },
+    });
+    await boards.service.add([createAd(0)]);
+    await server.call('watch_ads', { name: 'Caps', filters: { countries: ['IS'] }, maxCredits: 500 });
+    const args = { names: ['Caps'], maxCredits: 500 };
+    await server.call('check_watches', args);
+    await boards.service.add(Array.from({ length: 610 }, (_, index) => createAd(index + 1)));
+    const shown = await boards.show({ tool: 'check_watches', args }, withoutCache);
+    await waitForAdCount(shown, '600 ads');
+    expect(await readText(shown, '.note')).toBe(
+      '“Caps”: 610 new since 20 Nov 2026; 611 ads read. 10 new or changed ads are not shown here.',
+    );
+    expect(await readText(shown, '#part')).toBe(
+      'Charts of the 600 ads shown. There are more, which may look different.',
+    );
   });
 });

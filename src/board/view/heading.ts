@@ -78,7 +78,7 @@ export function formatHeadingDetails(state: BoardState, searchConditions: readon
  */
 export function describeChecks({ context: { checks = [], gathering: shownGathering }, formats }: BoardState) {
   const { formatCount, formatDay, formatNumber } = formats;
-  return checks.map(({ name, newAds, changedAds, goneAds, found, read, complete, since, gathering }) => {
+  return checks.map(({ name, newAds, changedAds, goneAds, omittedAds, found, read, complete, since, gathering }) => {
     const subject = `“${cleanLine(name)}”`;
     if (gathering === undefined) return { isShown: false, sentence: `${subject} was not checked.` };
     const changes = [
@@ -92,8 +92,12 @@ export function describeChecks({ context: { checks = [], gathering: shownGatheri
       complete || found === null ? formatCount(read, 'ad') : `${formatNumber(read)} of ${formatCount(found, 'ad')}`;
     const readText = `${adsText} read${complete ? '' : ', not complete'}`;
     const isShown = gathering === shownGathering || newAds + changedAds > 0;
-    const sentence = `${subject}: ${changesText}; ${readText}.${isShown ? '' : ' Its ads are not shown here.'}`;
-    return { isShown, sentence };
+    const sentence = [
+      `${subject}: ${changesText}; ${readText}.`,
+      !isShown && 'Its ads are not shown here.',
+      omittedAds > 0 && `${formatCount(omittedAds, 'new or changed ad is', 'new or changed ads are')} not shown here.`,
+    ];
+    return { isShown, sentence: sentence.filter(Boolean).join(' ') };
   });
 }
 

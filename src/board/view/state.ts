@@ -150,10 +150,12 @@ export function countAllMatches({
   missingIds,
 }: BoardState): number | undefined {
   const listedCount = ads.length + pendingIds.length + missingIds.length;
-  const { totalHits = 0, cursor } = context;
+  const { totalHits = 0, cursor, checks = [] } = context;
   const matchCount = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
   if (matchCount > ads.length || listedCount > ads.length) return Math.max(matchCount, listedCount);
-  const hasMore = gathering ? !gathering.complete : Boolean(cursor || toolArguments.cursor);
+  const hasMore = gathering
+    ? !gathering.complete
+    : Boolean(cursor || toolArguments.cursor) || checks.some(({ omittedAds }) => omittedAds > 0);
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
 }
 
