@@ -1,7 +1,7 @@
 import type { ApiResponse } from '../api/client.ts';
 import { parseCount, readTotalHits } from '../api/counts.ts';
 import { maxIdLength } from '../api/url.ts';
-import type { GatheringQuestion } from './gatherings.ts';
+import type { AdQuery } from './gatherings.ts';
 
 /** The response of the service to a request for one page of a search or of a collection. */
 export type AdListResponse = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItems'>;
@@ -16,11 +16,11 @@ export interface PagePosition {
 }
 
 /** Returns the name of the API operation that lists the ads of a search or of a collection. */
-export const getListOperationName = ({ collectionId }: GatheringQuestion) =>
+export const getListOperationName = ({ collectionId }: AdQuery) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
 /** Builds the path, query and body of the API request for one page of a search or of a collection. */
-export function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
+export function buildPageRequest({ collectionId, filters }: AdQuery, { limit, cursor }: PagePosition) {
   const pageArguments = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...pageArguments } };
   return { path: { collectionId }, query: { itemType: 'ads', ...pageArguments } };
@@ -30,7 +30,7 @@ export function buildPageRequest({ collectionId, filters }: GatheringQuestion, {
  * Returns the ids of the ads on a page, and the total number of ads in the search or collection if the service states
  * it. Omits ids that are too long to be stored.
  */
-export async function readAdIdsAndTotal({ collectionId }: GatheringQuestion, response: AdListResponse) {
+export async function readAdIdsAndTotal({ collectionId }: AdQuery, response: AdListResponse) {
   // Import the API client on first use, so that the process starts faster.
   const { parseAds } = await import('../api/client.ts');
   const collectionResponse = response as ApiResponse<'listCollectionItems'>;

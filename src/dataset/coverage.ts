@@ -24,9 +24,9 @@ import {
   countAdsOutsideGatherings,
   countUnlistedAds,
   findPreviousCompleteGathering,
+  formatAdQueryJson,
   formatFoundInParts,
-  formatQuestionJson,
-  getQuestion,
+  getAdQuery,
   selectCurrentGatherings,
   selectNewestGatherings,
 } from './gatherings.ts';
@@ -142,7 +142,7 @@ export interface CoverageInput {
 export const maxListedGatherings = 5;
 const maxNamedAdvertisers = 10;
 const maxNameTokens = 20;
-const maxQuestionTokens = 40;
+const maxQueryTokens = 40;
 
 /**
  * Computes the coverage of a query result, i.e. which ads the result is based on and which ads are missing. If a search
@@ -373,13 +373,13 @@ const maxMissingParts = 3;
 
 /** Describes the incomplete parts (smaller searches) of a split search, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
 function describeIncompleteParts(gathering: Gathering): string[] {
-  const { split } = getQuestion(gathering);
+  const { split } = getAdQuery(gathering);
   if (split === undefined) return [];
   const storedPartsById = new Map(gathering.storedParts.map((part) => [part.id, part]));
   const partTexts = gathering.partGatheringIds.flatMap((id, index) => {
     const part = storedPartsById.get(id);
     if (part?.isComplete) return [];
-    const quotedFilters = quote(truncateLine(toCanonicalJson(split[index] ?? {}), maxQuestionTokens));
+    const quotedFilters = quote(truncateLine(toCanonicalJson(split[index] ?? {}), maxQueryTokens));
     if (part === undefined) return `${quotedFilters} not begun`;
     return `${quotedFilters} ${formatNumber(part.adIds.size)} of ${part.matchingCount === null ? 'an unknown number' : formatCount(part.matchingCount, 'ad')}`;
   });
@@ -407,7 +407,7 @@ function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput
   const { matchingCountText, repeatedCount } = incompleteGathering;
   return {
     gathering: id,
-    about: truncateLine(formatQuestionJson(gathering), maxQuestionTokens),
+    about: truncateLine(formatAdQueryJson(gathering), maxQueryTokens),
     found: matchingCount,
     ...(matchingCountText && { foundInParts: matchingCountText }),
     read: adIds.size,

@@ -24,11 +24,11 @@ import {
   readAdIdsAndTotal,
 } from './ad-list-page.ts';
 import {
+  type AdQuery,
   findGatherings,
   findOrCreateGathering,
   type GatheringPart,
-  type GatheringQuestion,
-  getQuestionKey,
+  getAdQueryKey,
   removeDuplicateParts,
 } from './gatherings.ts';
 import { determineMaxPageSize, fallbackPageSizes } from './page-size.ts';
@@ -41,9 +41,9 @@ import {
   type StopSignals,
 } from './stops.ts';
 
-/** A request to read all ads of a question, i.e. of a search or a collection, within the limits of the call. */
+/** A request to read all ads that match a query, within the limits of the call. */
 export interface GatherRequest {
-  question: GatheringQuestion;
+  adQuery: AdQuery;
   maxAds: number;
   /**
    * The maximum number of credits that this call may spend. If undefined, the call stops after the first page that
@@ -133,13 +133,13 @@ export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
  * @param useGathering receives the gathering, and a function that reads the missing pages
  */
 export async function withOpenedGathering<Result>(
-  { question, ...limits }: GatherRequest,
+  { adQuery, ...limits }: GatherRequest,
   contentsBefore: DatasetContents,
   context: GatherContext,
   useGathering: (openedGathering: OpenedGathering, readMissingPages: () => Promise<GatherOutcome>) => Promise<Result>,
 ): Promise<Result> {
-  const request = { ...limits, question: removeDuplicateParts(question) };
-  const releaseLock = await context.acquireLock(getQuestionKey(request.question));
+  const request = { ...limits, adQuery: removeDuplicateParts(adQuery) };
+  const releaseLock = await context.acquireLock(getAdQueryKey(request.adQuery));
   try {
     const openLatestGathering = () => openCurrentGathering(request, contentsBefore, context);
     const openedGathering = await openLatestGathering();
@@ -158,15 +158,15 @@ export async function withOpenedGathering<Result>(
 const maxFreshAgeMs = dayMs;
 
 async function openCurrentGathering(
-  { question, fresh }: GatherRequest,
+  { adQuery, fresh }: GatherRequest,
   contentsBefore: DatasetContents,
   context: GatherContext,
 ) {
   const contents = await (await context.openDataset()).readContents();
-  const [newestGathering] = findGatherings(contents, question);
+  const [newestGathering] = findGatherings(contents, adQuery);
   const shouldStartOver =
     fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
-  const openedGathering = findOrCreateGathering(question, contents, shouldStartOver, context.clock());
+  const openedGathering = findOrCreateGathering(adQuery, contents, shouldStartOver, context.clock());
   /**
    * True if an earlier call with `fresh` stopped early, and started too long ago (more than `maxFreshAgeMs`) to be
    * continued.
@@ -293,7 +293,7 @@ class GatheringReader {
     this.#context = context;
     this.#dataset = dataset;
     this.#callBudget = callBudget;
-    this.#pageSizes = { maxToTry: determineMaxPageSize(request.question, context.adFilters), maxAccepted: 0 };
+    this.#pageSizes = { maxToTry: determineMaxPageSize(request.adQuery, context.adFilters), maxAccepted: 0 };
   }
 
   /**
@@ -363,9 +363,9 @@ class GatheringReader {
    * Reads one part (smaller search) of a split search while holding the lock of this part, so that no other call reads
    * the part at the same time. Releases the lock after the last request has finished.
    */
-  async #readPartWithLock(questionKey: string): Promise<StopInfo> {
+  async #readPartWithLock(queryKey: string): Promise<StopInfo> {
     const releaseLock = await this.#context
-      .acquireLock(`pages of ${questionKey}`)
+      .acquireLock(`pages of ${queryKey}`)
       .catch((error) => classifyFailure(error, this.#context));
     if (typeof releaseLock !== 'function') return releaseLock;
     const chargeableRequests: Promise<unknown>[] = [];
@@ -373,7 +373,7 @@ class GatheringReader {
       // Load the progress again, because other calls may have read pages of this part while this call was waiting for
       // the lock.
       this.#continueFromGathering(await this.#reopenGathering());
-      const part = this.#findPart(questionKey);
+      const part = this.#findPart(queryKey);
       if (part === undefined || part.state.hasReadLastPage) return { reason: 'end' };
       const adIdsReadSoFar = new Set(part.storedGathering?.adIds);
       const ignoresCache = this.#request.fresh || part.state.isFresh;
@@ -433,8 +433,8 @@ class GatheringReader {
     }
   }
 
-  #findTotal({ question }: PartProgress) {
-    return findKnownTotal(question, this.#openedGathering.contents, this.#context);
+  #findTotal({ adQuery }: PartProgress) {
+    return findKnownTotal(adQuery, this.#openedGathering.contents, this.#context);
   }
 
   /**
@@ -464,10 +464,10 @@ class GatheringReader {
    */
   async #readPage(part: PartProgress, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
-    const operation = getListOperationName(part.question);
+    const operation = getListOperationName(part.adQuery);
     const pageSizes = this.#pageSizes;
     const getMaxAllowedPageSize = () => Math.min(pageSizes.maxToTry, this.#maxAds - this.#adIds.size);
-    const largestPage = buildPageRequest(part.question, { limit: getMaxAllowedPageSize(), cursor });
+    const largestPage = buildPageRequest(part.adQuery, { limit: getMaxAllowedPageSize(), cursor });
     let isLargestPageCached =
       !part.ignoresCache && (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
     let maxPageSize = isLargestPageCached ? getMaxAllowedPageSize() : remainingAds;
@@ -520,11 +520,11 @@ class GatheringReader {
       part.chargeableRequests.push(chargeableRequest);
       return chargeableRequest;
     };
-    const operation = getListOperationName(part.question);
+    const operation = getListOperationName(part.adQuery);
     const skipsCaching = this.#adIds.size >= maxAdsToCache;
     const callOptions = { ignoresCache: part.ignoresCache, skipsCaching, creditLimit: this.#callBudget, onSending };
     const response = await this.#context.api[operation]({
-      ...buildPageRequest(part.question, position),
+      ...buildPageRequest(part.adQuery, position),
       ...callOptions,
       ...cacheOptions,
     });
@@ -553,7 +553,7 @@ class GatheringReader {
    */
   async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
     const { state, adIdsListedByCall } = part;
-    const { ids, totalAds } = await readAdIdsAndTotal(part.question, response);
+    const { ids, totalAds } = await readAdIdsAndTotal(part.adQuery, response);
     const { cursor, hasMore } = response.validatedBody;
     const { charged } = response.receipt;
     const [readCountBefore, listedCountBefore] = [part.adIdsReadSoFar.size, adIdsListedByCall.size];
@@ -567,7 +567,7 @@ class GatheringReader {
       matchingCount: totalAds ?? state.matchingCount,
       // `listedCount` can exceed the number of stored ids, because the dataset may have evicted ids of earlier pages.
       listedCount: Math.max(state.listedCount, readCountBefore) + newIdCount,
-      ...(this.#request.question.split === undefined && { chargedCredits: addCharge(state.chargedCredits, charged) }),
+      ...(this.#request.adQuery.split === undefined && { chargedCredits: addCharge(state.chargedCredits, charged) }),
       hasReadLastPage: !hasMore,
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       stepNumber: state.stepNumber + 1,
@@ -587,14 +587,14 @@ class GatheringReader {
    * must not replace an earlier result.
    */
   async #saveSplitGathering(changedFields: Partial<GatheringState>): Promise<void> {
-    if (this.#request.question.split === undefined) return;
+    if (this.#request.adQuery.split === undefined) return;
     const { gathering } = this.#openedGathering;
     this.#openedGathering.gathering = { ...gathering, ...changedFields, stepNumber: gathering.stepNumber + 1 };
     await this.#dataset.saveGathering({ ...this.#openedGathering.gathering, adIds: [] });
   }
 
-  #findPart(question: string): GatheringPart | undefined {
-    return this.#openedGathering.parts.find(({ state }) => state.questionKey === question);
+  #findPart(queryKey: string): GatheringPart | undefined {
+    return this.#openedGathering.parts.find(({ state }) => state.questionKey === queryKey);
   }
 
   #continueFromGathering(openedGathering: OpenedGathering): void {
@@ -633,10 +633,10 @@ class GatheringReader {
  * Returns how many ads match a search, according to the stored result of the search or a cached response, whichever is
  * newer.
  */
-export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
+export async function findKnownTotal(adQuery: AdQuery, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =
-    question.collectionId === undefined ? await context.findCachedTotal(question.filters ?? {}) : undefined;
-  const gathering = findGatherings(contents, question).find(
+    adQuery.collectionId === undefined ? await context.findCachedTotal(adQuery.filters ?? {}) : undefined;
+  const gathering = findGatherings(contents, adQuery).find(
     ({ matchingCount, isComplete }) => matchingCount !== null || isComplete,
   );
   const gatheredTotal = gathering && {

@@ -9,30 +9,30 @@ import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 type Filters = Readonly<Record<string, unknown>>;
 
 /**
- * Defines which ads to read: the ads that match filters, or the ads of a collection. `split` divides a search into
- * parts (smaller searches), each with additional filters.
+ * A query for ads: either a search with `filters`, or a collection. `split` divides a search into parts (smaller
+ * searches), each with additional filters. Results and messages call a query a "question".
  */
-export interface GatheringQuestion {
+export interface AdQuery {
   filters?: Filters | undefined;
   split?: readonly Filters[] | undefined;
   collectionId?: string | undefined;
 }
 
-/** Returns a key that identifies a search or collection. The order of the filters does not affect the key. */
-export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQuestion): string =>
+/** Returns a key that identifies a query. The order of the filters does not affect the key. */
+export const getAdQueryKey = ({ filters = {}, split, collectionId }: AdQuery): string =>
   hash('sha256', toCanonicalJson([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
-const listPartQuestions = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
+const listPartQueries = ({ filters = {}, split, collectionId }: AdQuery): AdQuery[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
 /**
  * Removes duplicate parts from a split search. A part is a smaller search. Two parts are duplicates if they have equal
  * filters.
  */
-export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
-  const partKeys = listPartQuestions(question).map(getQuestionKey);
-  const split = question.split?.filter((_, index) => partKeys.indexOf(partKeys[index] ?? '') === index);
-  return { ...question, split };
+export function removeDuplicateParts(adQuery: AdQuery): AdQuery {
+  const partKeys = listPartQueries(adQuery).map(getAdQueryKey);
+  const split = adQuery.split?.filter((_, index) => partKeys.indexOf(partKeys[index] ?? '') === index);
+  return { ...adQuery, split };
 }
 
 /**
@@ -42,16 +42,16 @@ export function removeDuplicateParts(question: GatheringQuestion): GatheringQues
  * @param sequenceNumber higher than the sequence numbers of all earlier gatherings
  */
 export function createGathering(
-  question: GatheringQuestion,
+  adQuery: AdQuery,
   startedAt: number,
   sequenceNumber = startedAt,
   isFresh = false,
 ): GatheringState {
-  const questionKey = getQuestionKey(question);
-  const { filters = {}, split, collectionId = null } = question;
+  const queryKey = getAdQueryKey(adQuery);
+  const { filters = {}, split, collectionId = null } = adQuery;
   return {
-    id: `g${hash('sha256', `${questionKey} ${sequenceNumber}`).slice(0, 10)}`,
-    questionKey,
+    id: `g${hash('sha256', `${queryKey} ${sequenceNumber}`).slice(0, 10)}`,
+    questionKey: queryKey,
     filters: collectionId === null ? { ...filters, ...(split && { split }) } : null,
     collectionId,
     isFresh,
@@ -70,12 +70,9 @@ export function createGathering(
   };
 }
 
-/**
- * A part of a split search, i.e. one of the smaller searches that the search consists of, with the progress of reading
- * this part.
- */
+/** One of the smaller searches into which a split search is divided, with the progress of reading its ads. */
 export interface GatheringPart {
-  question: GatheringQuestion;
+  adQuery: AdQuery;
   state: GatheringState;
   /** The stored ads of this part. Undefined if no ads are stored. */
   storedGathering: Gathering | undefined;
@@ -87,12 +84,12 @@ export interface GatheringPart {
  * @param shouldStartOver true to create a new gathering even if an earlier one exists
  */
 export function findOrCreateGathering(
-  question: GatheringQuestion,
+  adQuery: AdQuery,
   contents: DatasetContents,
   shouldStartOver: boolean,
   now: number,
 ) {
-  const [newestGathering] = shouldStartOver ? [] : findGatherings(contents, question);
+  const [newestGathering] = shouldStartOver ? [] : findGatherings(contents, adQuery);
   // A new gathering must sort after all other gatherings, even after gatherings of processes whose clocks are ahead.
   const sequenceNumber = contents.gatherings.reduce(
     (nextSequenceNumber, gathering) => Math.max(nextSequenceNumber, gathering.sequenceNumber + 1),
@@ -100,13 +97,13 @@ export function findOrCreateGathering(
   );
   const state = newestGathering
     ? newestGathering.state
-    : createGathering(question, now, sequenceNumber, shouldStartOver);
-  if (question.split === undefined)
-    return { gathering: state, parts: [{ question, state, storedGathering: newestGathering }] };
-  const parts = listPartQuestions(question).map((part) => findPartState(part, state, contents));
+    : createGathering(adQuery, now, sequenceNumber, shouldStartOver);
+  if (adQuery.split === undefined)
+    return { gathering: state, parts: [{ adQuery, state, storedGathering: newestGathering }] };
+  const parts = listPartQueries(adQuery).map((part) => findPartState(part, state, contents));
   const partIds = parts.map((part) => part.state.id);
   const hasOtherParts = state.hasReadLastPage && state.partGatheringIds.join() !== partIds.join();
-  const currentState = hasOtherParts ? createGathering(question, now, sequenceNumber) : state;
+  const currentState = hasOtherParts ? createGathering(adQuery, now, sequenceNumber) : state;
   return {
     gathering: {
       ...currentState,
@@ -127,13 +124,9 @@ export function findOrCreateGathering(
  *
  * With `fresh`, gatherings older than the whole search are ignored. If none exists, starts a new gathering.
  */
-function findPartState(
-  question: GatheringQuestion,
-  wholeGathering: GatheringState,
-  contents: DatasetContents,
-): GatheringPart {
+function findPartState(adQuery: AdQuery, wholeGathering: GatheringState, contents: DatasetContents): GatheringPart {
   const { isFresh, sequenceNumber, startedAt, partGatheringIds: partIds } = wholeGathering;
-  const candidates = findGatherings(contents, question).filter(
+  const candidates = findGatherings(contents, adQuery).filter(
     (gathering) => !isFresh || gathering.sequenceNumber >= sequenceNumber,
   );
   const storedGathering =
@@ -141,14 +134,14 @@ function findPartState(
     candidates.find(({ id }) => partIds.includes(id)) ??
     candidates[0];
   return {
-    question,
-    state: storedGathering ? storedGathering.state : createGathering(question, startedAt, sequenceNumber, isFresh),
+    adQuery,
+    state: storedGathering ? storedGathering.state : createGathering(adQuery, startedAt, sequenceNumber, isFresh),
     storedGathering,
   };
 }
 
-/** Returns the question of a gathering (a set of stored ads), i.e. the search or collection to which the ads belong. */
-export function getQuestion({ filters, collectionId, partGatheringIds }: Gathering): GatheringQuestion {
+/** Returns the query of a gathering: the search or the collection whose ads the gathering contains. */
+export function getAdQuery({ filters, collectionId, partGatheringIds }: Gathering): AdQuery {
   if (collectionId !== null) return { collectionId };
   if (partGatheringIds.length === 0) return { filters: filters ?? {} };
   const { split, ...commonFilters } = filters ?? {};
@@ -156,12 +149,12 @@ export function getQuestion({ filters, collectionId, partGatheringIds }: Gatheri
 }
 
 /**
- * Returns all gatherings of a question, newest first. A question is a search or a collection, and a gathering contains
- * the ads that were stored when the question was read.
+ * Returns all gatherings of a query, newest first. Each gathering contains the ads that matched when the query was
+ * read.
  */
-export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
-  const questionKey = getQuestionKey(question);
-  return gatherings.filter((gathering) => gathering.questionKey === questionKey).reverse();
+export const findGatherings = ({ gatherings }: DatasetContents, adQuery: AdQuery): Gathering[] => {
+  const queryKey = getAdQueryKey(adQuery);
+  return gatherings.filter((gathering) => gathering.questionKey === queryKey).reverse();
 };
 
 /**
@@ -170,13 +163,13 @@ export const findGatherings = ({ gatherings }: DatasetContents, question: Gather
  */
 export function findBroaderGathering(
   { gatherings }: Pick<DatasetContents, 'gatherings'>,
-  question: GatheringQuestion,
+  adQuery: AdQuery,
 ): Gathering | undefined {
-  const { filters = {}, collectionId } = question;
+  const { filters = {}, collectionId } = adQuery;
   if (collectionId !== undefined) return undefined;
-  const questionKey = getQuestionKey(question);
+  const queryKey = getAdQueryKey(adQuery);
   return gatherings.findLast(
-    (gathering) => gathering.questionKey !== questionKey && includesAllMatches(gathering, filters),
+    (gathering) => gathering.questionKey !== queryKey && includesAllMatches(gathering, filters),
   );
 }
 
@@ -214,11 +207,11 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
  *   Otherwise, ads that the service no longer lists would count as current.
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
-  const newestByQuestion = new Map(
+  const newestByQuery = new Map(
     gatherings.filter(({ isComplete }) => isComplete).map((gathering) => [gathering.questionKey, gathering]),
   );
-  const isNewestOfQuestion = (gathering: Gathering) => newestByQuestion.get(gathering.questionKey) === gathering;
-  const candidates = [...newestByQuestion.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuestion));
+  const isNewestOfQuery = (gathering: Gathering) => newestByQuery.get(gathering.questionKey) === gathering;
+  const candidates = [...newestByQuery.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuery));
   const isReplaced = ({ filters, gatheredAt }: Gathering) =>
     filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && includesAllMatches(newer, filters));
   return candidates.filter((gathering) => !isReplaced(gathering));
@@ -363,11 +356,11 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
 }
 
 /** Formats a search as JSON, e.g. `{"countries":["US"]}`, or a collection as text, e.g. `collection 12`. */
-export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
+export const formatAdQueryJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;
 
 /** Formats a search or collection for people, e.g. `countries: US; active: true (in 3 parts)`. */
-export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'partGatheringIds'>): string {
+export function formatAdQuery(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'partGatheringIds'>): string {
   const { filters, collectionId, partGatheringIds } = gathering;
   if (collectionId !== null) return `collection ${collectionId}`;
   const filterTexts = Object.entries(filters ?? {}).map(([key, value]) => `${key}: ${formatFilterValue(value)}`);
@@ -379,14 +372,13 @@ function formatFilterValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? toCanonicalJson(value) : String(value);
 }
 
-/**
- * The differences between two gatherings of the same search, i.e. between the ads stored at two times. The lists
- * contain ad ids.
- */
+/** The differences between two gatherings of the same search, which were read at different times. */
 export interface GatheringDifferences {
+  /** The ids of the ads that only the later gathering contains. */
   newIds: string[];
   /** The ads whose content changed after the earlier gathering was read, whichever tool call noticed the change. */
   updatedIds: string[];
+  /** The ids of the ads that only the earlier gathering contains. */
   goneIds: string[];
   /** The changes of counters, such as reach, among the ads that belong to both gatherings. */
   counterChanges: CounterChanges;

@@ -2,7 +2,7 @@ import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { formatCount, sumNumbers } from '../views/numbers.ts';
 import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
-import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } from './gatherings.ts';
+import { countAdsOutsideGatherings, formatAdQueryJson, formatFoundInParts } from './gatherings.ts';
 import { formatIsoTime, listComputedColumns } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
@@ -81,7 +81,7 @@ const gatheringColumns = ['gathering', 'question', 'gathered', 'found', 'read', 
 const buildGatheringRow = (gathering: Gathering): (string | number)[] => {
   const { id, gatheredAt, matchingCount, adIds, isComplete } = gathering;
   const total = matchingCount ?? formatFoundInParts(gathering) ?? 'not stated';
-  return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, isComplete ? 'yes' : 'no'];
+  return [id, formatAdQueryJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, isComplete ? 'yes' : 'no'];
 };
 
 /** Formats the method note of an export as Markdown. */

@@ -1,15 +1,12 @@
 import { maxPageSize } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import type { GatheringQuestion } from './gatherings.ts';
+import type { AdQuery } from './gatherings.ts';
 
 /**
  * Returns the maximum number of ads per page. This is the maximum of the service's filter `limit`, if the service
  * describes one, but never more than the API document allows.
  */
-export function determineMaxPageSize(
-  { collectionId }: GatheringQuestion,
-  searchFilters: readonly SearchFilter[],
-): number {
+export function determineMaxPageSize({ collectionId }: AdQuery, searchFilters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return maxPageSize;
   const serviceMaxPageSize = searchFilters.find(({ key }) => key === 'limit')?.maximum ?? maxPageSize;
   return Math.max(1, Math.min(maxPageSize, Math.floor(serviceMaxPageSize)));

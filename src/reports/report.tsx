@@ -3,7 +3,7 @@ import { renderToString } from '#preact/render-to-string';
 import { createInvalidRequestError } from '../api/errors.ts';
 import type { Chart, ChartColor, Shape } from '../charts/chart.ts';
 import {
-  formatQuestion,
+  formatAdQuery,
   type getReadingPeriod,
   type selectPaidGatherings,
   type sumGatheringCharges,
@@ -343,22 +343,22 @@ async function writeTable(
 }
 
 const methodHeading = 'How these numbers came about';
-const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Credits'];
-const questionFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
+const gatheringColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Credits'];
+const gatheringFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
   const { adCount, gatherings, unlistedGatheringCount, cost, writeCoverage, statements } = method;
   const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
   const hasParts = gatherings.some(({ partGatheringIds }) => partGatheringIds.length > 1);
-  const toQuestionRow = ({
+  const toGatheringRow = ({
     gatheredAt,
     matchingCount,
     adIds,
     isComplete,
     chargedCredits,
-    ...question
+    ...adQuery
   }: ReportMethod['gatherings'][number]) => [
-    formatQuestion(question),
+    formatAdQuery(adQuery),
     formatDay(gatheredAt),
     matchingCount ?? 'not stated',
     adIds.size,
@@ -379,8 +379,8 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
         </p>
         {gatherings.length > 0 && (
           <>
-            <Table label="Questions" columns={questionColumns} columnFormats={questionFormats}>
-              <TableRows rows={gatherings.map(toQuestionRow)} columnFormats={questionFormats} />
+            <Table label="Questions" columns={gatheringColumns} columnFormats={gatheringFormats}>
+              <TableRows rows={gatherings.map(toGatheringRow)} columnFormats={gatheringFormats} />
             </Table>
             <p>
               {unlistedGatheringCount === 0

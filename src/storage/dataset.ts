@@ -104,8 +104,8 @@ export interface DatasetContents extends ContentRecords {
 export interface GatheringState {
   id: string;
   /**
-   * A text that identifies the search by its filters or its collection. All gatherings of the same search have the same
-   * text.
+   * The key of the query whose ads were gathered, from `getAdQueryKey`. All gatherings of the same query have the same
+   * key. The field is part of the stored format, in which a query is called a question.
    */
   questionKey: string;
   filters: Readonly<Record<string, unknown>> | null;

@@ -10,11 +10,11 @@ import {
 } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimitNote, startedOverNote } from '../dataset/gathering-report.ts';
 import {
+  type AdQuery,
   findBroaderGathering,
   findGatherings,
   formatCounterChanges,
-  type GatheringQuestion,
-  getQuestionKey,
+  getAdQueryKey,
 } from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
@@ -30,7 +30,7 @@ import { estimateTokens, sanitizeId } from '../views/tokens.ts';
 import { buildChecksBoardData, type ChecksResult } from '../watches/board-data.ts';
 import { collectReportedAds, formatReportedAds } from '../watches/changes.ts';
 import { type CheckedWatch, defaultMaxAdsPerCheck, findRecentStoredOutcome, runWatchChecks } from '../watches/check.ts';
-import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
+import { parseWatches, pickAdQuery, saveChecks, type Watch } from '../watches/stored-watches.ts';
 import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
 import { fresh } from './arguments.ts';
 import { estimateRemainingAds, requireFreeReading } from './gather-ads.ts';
@@ -105,7 +105,7 @@ export const checkWatches = defineTool({
     const selectedWatches = names ? findRecordsByName('watch', allWatches, names) : allWatches;
     if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
     if (maxCredits === undefined)
-      for (const watch of selectedWatches) await requireFreeReading(pickQuestion(watch), context);
+      for (const watch of selectedWatches) await requireFreeReading(pickAdQuery(watch), context);
     const { checkedWatches, ended } = await runWatchChecks(selectedWatches, { maxCredits, fresh }, context);
     const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
@@ -127,12 +127,12 @@ export const checkWatches = defineTool({
 async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();
   const watchesToRead = selectedWatches.filter(
-    (watch) => shouldReadAgain || !findRecentStoredOutcome(pickQuestion(watch), contents, context),
+    (watch) => shouldReadAgain || !findRecentStoredOutcome(pickAdQuery(watch), contents, context),
   );
   const prices = new Map<string, EstimateView | undefined>();
   for (const watch of watchesToRead) {
-    const question = pickQuestion(watch);
-    prices.set(getQuestionKey(question), await estimateRemainingAds(question, contents, true, context));
+    const adQuery = pickAdQuery(watch);
+    prices.set(getAdQueryKey(adQuery), await estimateRemainingAds(adQuery, contents, true, context));
   }
   const sumIfAllKnown = (figures: readonly (number | null | undefined)[]) => {
     const knownFigures = figures.flatMap((figure) => figure ?? []);
@@ -142,13 +142,13 @@ async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain
     sumIfAllKnown([...prices.values()].map((price) => price?.[name])),
   );
   const maxCharges = watchesToRead.map((watch) =>
-    computeMaxCharge(watch, prices.get(getQuestionKey(watch))?.ads ?? undefined, context),
+    computeMaxCharge(watch, prices.get(getAdQueryKey(watch))?.ads ?? undefined, context),
   );
   const atMost = sumIfAllKnown(await Promise.all(maxCharges));
   const atLeast = Math.min(sumNumbers([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
   const storedAdCounts = watchesToRead.map((watch) =>
-    countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents),
+    countStoredAds(pickAdQuery(watch), prices.get(getAdQueryKey(watch))?.ads, contents),
   );
   const text =
     selectedWatches.length === 0
@@ -166,13 +166,13 @@ async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain
  * @param matchingCount the number of ads that match the search, if known
  */
 function countStoredAds(
-  question: GatheringQuestion,
+  adQuery: AdQuery,
   matchingCount: number | null | undefined,
   contents: DatasetContents,
 ): number | undefined {
-  const [newestGathering] = findGatherings(contents, question);
+  const [newestGathering] = findGatherings(contents, adQuery);
   if (newestGathering !== undefined) return newestGathering.adIds.size;
-  return findBroaderGathering(contents, question) ? (matchingCount ?? undefined) : 0;
+  return findBroaderGathering(contents, adQuery) ? (matchingCount ?? undefined) : 0;
 }
 
 /**
@@ -223,14 +223,14 @@ async function computeMaxCharge(
   matchingCount: number | undefined,
   { createCallBudget, adFilters }: ToolContext,
 ) {
-  const question = pickQuestion(watch);
+  const adQuery = pickAdQuery(watch);
   const maxAds = watch.maxAds ?? defaultMaxAdsPerCheck;
-  const pageSize = Math.min(maxAds, determineMaxPageSize(question, adFilters));
+  const pageSize = Math.min(maxAds, determineMaxPageSize(adQuery, adFilters));
   const budget = await createCallBudget(0);
   const getMaxPrice = async (itemCount: number) =>
     (
       await budget.estimateCost({
-        operation: getListOperationName(question),
+        operation: getListOperationName(adQuery),
         totalItems: itemCount,
         pageSize,
         isTotalKnown: true,
@@ -245,7 +245,7 @@ async function computeMaxCharge(
   if (fullPrice === undefined || extraPagePrice === undefined) return;
   // `maxAds` counts each ad once, but several parts of a split search may list the same ad. The number of pages then
   // has no upper bound, so only `maxCredits` limits the price.
-  return Math.min(watch.maxCredits, question.split === undefined ? fullPrice + extraPagePrice : Infinity);
+  return Math.min(watch.maxCredits, adQuery.split === undefined ? fullPrice + extraPagePrice : Infinity);
 }
 
 /**
@@ -336,7 +336,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const { watch, stopInfo, outcome, check } = checkedWatch;
   const contents = outcome?.contents;
   const typicalLaunches =
-    check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
+    check && contents && (await computeTypicalLaunches(pickAdQuery(watch), check, contents, context));
   const groups = check && contents ? collectReportedAds(check, contents, context.now) : [];
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.isComplete ?? false;

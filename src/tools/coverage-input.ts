@@ -1,5 +1,5 @@
 import { type CoverageInput, maxListedGatherings, selectIncompleteGatherings } from '../dataset/coverage.ts';
-import { getQuestion } from '../dataset/gatherings.ts';
+import { getAdQuery } from '../dataset/gatherings.ts';
 import type { DatasetContents } from '../storage/dataset.ts';
 import { estimateRemainingAds } from './gather-ads.ts';
 import type { ToolContext } from './tool.ts';
@@ -19,7 +19,7 @@ export async function readCoverageInput(
     incompleteGatherings.map(async (gathering) => {
       const price = gathering.hasReadLastPage
         ? undefined
-        : await estimateRemainingAds(getQuestion(gathering), contents, false, context);
+        : await estimateRemainingAds(getAdQuery(gathering), contents, false, context);
       return [gathering.id, price] as const;
     }),
   );

@@ -17,9 +17,9 @@ import {
   startedOverNote,
 } from '../dataset/gathering-report.ts';
 import {
+  type AdQuery,
   findBroaderGathering,
   findOrCreateGathering,
-  type GatheringQuestion,
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
@@ -63,19 +63,19 @@ export const gatherAds = defineTool({
   async run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
     checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
     checkSelectionArguments([], { collectionId, filters });
-    const question = { filters, split, collectionId };
-    return { data: await gather({ question, maxAds, maxCredits, fresh }, context) };
+    const adQuery = { filters, split, collectionId };
+    return { data: await gather({ adQuery, maxAds, maxCredits, fresh }, context) };
   },
   render: formatGatherOutput,
 });
 
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
-  const { question, maxCredits } = request;
+  const { adQuery, maxCredits } = request;
   const contentsBefore = await (await context.openDataset()).readContents();
   return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
     const hasEnded = openedGathering.parts.every(({ state }) => state.hasReadLastPage);
     if (maxCredits === 0 && !hasEnded) return estimateGathering(request, openedGathering, context);
-    if (maxCredits === undefined && !hasEnded) await requireFreeReading(question, context);
+    if (maxCredits === undefined && !hasEnded) await requireFreeReading(adQuery, context);
     const gatherResult = await readPages();
     const { gathering, stopInfo, idsReadByCall: readByCall, contents } = gatherResult;
     if (gathering === undefined || (stopInfo.error && gatherResult.readCount === 0))
@@ -87,7 +87,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     );
     const next =
       formatDatasetLimitNote(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
-    const remainingPrice = await estimateRemainingAds(removeDuplicateParts(question), contents, false, context);
+    const remainingPrice = await estimateRemainingAds(removeDuplicateParts(adQuery), contents, false, context);
     const missingAdsText = await describeMissingAds(
       gathering,
       contents,
@@ -135,11 +135,8 @@ async function describeMissingAds(
  * Accepts a call without `maxCredits` only if reading the ads is free.
  * @throws AdLibraryError `invalid_request` if reading may cost credits
  */
-export async function requireFreeReading(
-  question: GatheringQuestion,
-  { createCallBudget }: ToolContext,
-): Promise<void> {
-  if (await (await createCallBudget()).isFree(getListOperationName(question))) return;
+export async function requireFreeReading(adQuery: AdQuery, { createCallBudget }: ToolContext): Promise<void> {
+  if (await (await createCallBudget()).isFree(getListOperationName(adQuery))) return;
   throw createInvalidRequestError(
     'maxCredits is required, because reading may cost credits: 0 estimates the price, and any other number is the most that this call may spend.',
   );
@@ -159,25 +156,25 @@ type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
  * contains the number.
  */
 async function estimateGathering(
-  { question, maxAds }: GatherRequest,
+  { adQuery, maxAds }: GatherRequest,
   openedGathering: OpenedGathering,
   context: ToolContext,
 ) {
   const parts = await readSearchParts(openedGathering, context);
   const partsWithoutTotal = parts.filter(({ total }) => total === undefined);
   for (const part of partsWithoutTotal) {
-    const adCount = await countMatchingAds(part.question, context);
+    const adCount = await countMatchingAds(part.adQuery, context);
     part.total = adCount === undefined ? undefined : { totalAds: adCount, countedAt: context.now };
-    part.isTotalKnown = (await findKnownTotal(part.question, openedGathering.contents, context)) !== undefined;
+    part.isTotalKnown = (await findKnownTotal(part.adQuery, openedGathering.contents, context)) !== undefined;
     // If the service reports no total for one part of a split search, it reports none for the other parts either. Stop
     // searching to save credits.
     if (part.total === undefined) break;
   }
-  const price = await estimateParts(question, parts, context);
+  const price = await estimateParts(adQuery, parts, context);
   const isLimitedByMaxAds = (price?.ads ?? 0) > maxAds;
   const readIds = new Set(parts.flatMap(({ ids }) => [...ids]));
   const limitedPrice = isLimitedByMaxAds
-    ? await estimateParts(question, parts, context, Math.max(0, maxAds - readIds.size))
+    ? await estimateParts(adQuery, parts, context, Math.max(0, maxAds - readIds.size))
     : undefined;
   // For the form that asks the user to confirm this call (`isEstimate`), use the price of at most `maxAds` ads. Other
   // callers plan ahead, so they need the price of all ads.
@@ -187,15 +184,15 @@ async function estimateGathering(
   const readCount = sumNumbers(parts.map((part) => part.readCount));
   const summary = [
     price ? `Estimate: ${formatEstimate(price, readCount)}` : 'The service does not say how many ads there are.',
-    price?.credits === null && (await suggestFirstPage(question, parts, context)),
+    price?.credits === null && (await suggestFirstPage(adQuery, parts, context)),
     isLimitedByMaxAds && formatMaxAdsLimit(maxAds, limitedPrice),
     context.now - oldestTotalAt > minMentionedCountAgeMs &&
       `The number of ads is as of ${formatMinute(oldestTotalAt)}.`,
     partsWithoutTotal.length > 0 &&
-      question.collectionId === undefined &&
+      adQuery.collectionId === undefined &&
       `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
-    price?.atMost !== 0 && (price?.pages ?? 2) > 1 && (await suggestCounting(question, context)),
-    price?.atMost !== 0 && suggestQueryAds(question, openedGathering.contents),
+    price?.atMost !== 0 && (price?.pages ?? 2) > 1 && (await suggestCounting(adQuery, context)),
+    price?.atMost !== 0 && suggestQueryAds(adQuery, openedGathering.contents),
   ];
   return {
     gathering: null,
@@ -222,13 +219,13 @@ function formatMaxAdsLimit(maxAds: number, price: { atLeast?: number; atMost?: n
 }
 
 /** Suggests reading one page to learn the exact price. The service reveals a price only when it charges credits. */
-async function suggestFirstPage(question: GatheringQuestion, parts: readonly SearchPart[], context: ToolContext) {
+async function suggestFirstPage(adQuery: AdQuery, parts: readonly SearchPart[], context: ToolContext) {
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
   const itemCount = Math.min(
-    determineMaxPageSize(question, context.adFilters),
+    determineMaxPageSize(adQuery, context.adFilters),
     Math.max(1, (unfinishedPart?.total?.totalAds ?? 0) - (unfinishedPart?.listedCount ?? 0)),
   );
-  const operation = getListOperationName(question);
+  const operation = getListOperationName(adQuery);
   const budget = await context.createCallBudget(0);
   const atMost = (
     await budget.estimateCost({ operation, totalItems: itemCount, pageSize: itemCount, isTotalKnown: true })
@@ -239,7 +236,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
 }
 
 /** Suggests `count_ads`, which is cheaper than reading the ads, for users who need only totals. */
-async function suggestCounting({ collectionId }: GatheringQuestion, { createCallBudget, isOffered }: ToolContext) {
+async function suggestCounting({ collectionId }: AdQuery, { createCallBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = await (await createCallBudget(0)).estimateCost(countingSearch);
@@ -251,8 +248,8 @@ async function suggestCounting({ collectionId }: GatheringQuestion, { createCall
  * Suggests `query_ads` if all ads of a broader search were read earlier, because the dataset then already contains
  * these ads.
  */
-function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents): string | undefined {
-  const broaderGathering = findBroaderGathering(contents, question);
+function suggestQueryAds(adQuery: AdQuery, contents: DatasetContents): string | undefined {
+  const broaderGathering = findBroaderGathering(contents, adQuery);
   if (broaderGathering === undefined) return undefined;
   return `The dataset should have these ads already: gathering ${broaderGathering.id} of a broader question was complete on ${formatMinute(broaderGathering.gatheredAt)}. query_ads reads them for free.`;
 }
@@ -262,13 +259,13 @@ function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents)
  * undefined if the total of a part of the search is unknown.
  */
 export async function estimateRemainingAds(
-  question: GatheringQuestion,
+  adQuery: AdQuery,
   contents: DatasetContents,
   shouldReadAgain: boolean,
   context: ToolContext,
 ) {
-  const { parts } = findOrCreateGathering(question, contents, shouldReadAgain, context.now);
-  return estimateParts(question, await readSearchParts({ parts, contents }, context), context);
+  const { parts } = findOrCreateGathering(adQuery, contents, shouldReadAgain, context.now);
+  return estimateParts(adQuery, await readSearchParts({ parts, contents }, context), context);
 }
 
 /**
@@ -276,15 +273,10 @@ export async function estimateRemainingAds(
  * unknown.
  * @param maxAds the number of further ads after which the call stops reading
  */
-async function estimateParts(
-  question: GatheringQuestion,
-  parts: readonly SearchPart[],
-  context: ToolContext,
-  maxAds = Infinity,
-) {
+async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], context: ToolContext, maxAds = Infinity) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
-  const pageSize = determineMaxPageSize(question, context.adFilters);
-  const operation = getListOperationName(question);
+  const pageSize = determineMaxPageSize(adQuery, context.adFilters);
+  const operation = getListOperationName(adQuery);
   // Create the budget after the searches, because their charges may have revealed a price.
   const callBudget = await context.createCallBudget(0);
   // A part may have unread ads although its total has been reached, because its last page announced a further page.
@@ -315,13 +307,13 @@ async function estimateParts(
 
 const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
-    parts.map(async ({ question, state, storedGathering }) => {
+    parts.map(async ({ adQuery, state, storedGathering }) => {
       const ids: ReadonlySet<string> = storedGathering?.adIds ?? new Set();
       const readCount = ids.size;
       const knownTotal = storedGathering?.matchingCount ?? (state.hasReadLastPage ? readCount : null);
       const total =
         knownTotal === null
-          ? await findKnownTotal(question, contents, context)
+          ? await findKnownTotal(adQuery, contents, context)
           : { totalAds: knownTotal, countedAt: state.gatheredAt };
       /**
        * The number of ads that the service has listed for this part of the search, including ads that were later
@@ -330,11 +322,11 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
       const listedCount = Math.max(readCount, state.listedCount);
       /** True if the total is known before the first page is read. The estimated price is then more exact. */
       const isTotalKnown = total !== undefined;
-      return { question, ids, readCount, listedCount, hasEnded: state.hasReadLastPage, total, isTotalKnown };
+      return { adQuery, ids, readCount, listedCount, hasEnded: state.hasReadLastPage, total, isTotalKnown };
     }),
   );
 
-async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { api }: ToolContext) {
+async function countMatchingAds({ filters, collectionId }: AdQuery, { api }: ToolContext) {
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { validatedBody, rawBody } = await api.listCollections();
   const collection = validatedBody.items.find(({ id }) => id?.toLowerCase() === collectionId);

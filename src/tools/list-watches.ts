@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { formatQuestion } from '../dataset/gatherings.ts';
+import { formatAdQuery } from '../dataset/gatherings.ts';
 import { parseReports } from '../dataset/saved-reports.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import { formatMinute } from '../views/dates.ts';
@@ -94,11 +94,11 @@ export const listWatches = defineTool({
 export function buildWatchViews(watches: readonly Watch[], maxTokens: number): WatchView[] {
   let remainingTokens = maxTokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {
-    const question = { ...(filters && { filters }), ...(split && { split }) };
-    remainingTokens -= estimateTokens(JSON.stringify(question)) + 80;
+    const adQuery = { ...(filters && { filters }), ...(split && { split }) };
+    remainingTokens -= estimateTokens(JSON.stringify(adQuery)) + 80;
     return {
       name,
-      ...(remainingTokens > 0 && question),
+      ...(remainingTokens > 0 && adQuery),
       ...(remainingTokens <= 0 && { shortened: true }),
       ...(collectionId && { collectionId }),
       ...(maxAds !== undefined && { maxAds }),
@@ -117,7 +117,7 @@ export function formatWatch(watch: WatchView): string {
   const splitText = split ? `; split: ${JSON.stringify(split)}` : '';
   const questionText = shortened
     ? 'its filters are too long to be shown here'
-    : quoteUntrusted(formatQuestion({ filters, collectionId, partGatheringIds: [] }) + splitText, 60);
+    : quoteUntrusted(formatAdQuery({ filters, collectionId, partGatheringIds: [] }) + splitText, 60);
   const maxAdsText = maxAds === undefined ? '' : ` and ${formatCount(maxAds, 'ad')}`;
   const lastCheckText =
     checkedAt === null

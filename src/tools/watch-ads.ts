@@ -4,13 +4,13 @@ import { removeDuplicateParts } from '../dataset/gatherings.ts';
 import { normalizeName } from '../dataset/labels.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
-import { parseWatches, pickQuestion, storeWatch } from '../watches/stored-watches.ts';
+import { parseWatches, pickAdQuery, storeWatch } from '../watches/stored-watches.ts';
 import { adFilters, checkSelectionArguments, collectionId, split } from './arguments.ts';
 import { buildWatchViews, formatWatch, inMemoryNote, MemoryNoteView, WatchView } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
 const maxNameChars = 80;
-const maxQuestionChars = 20_000;
+const maxQueryChars = 20_000;
 
 export const watchAds = defineTool({
   name: 'watch_ads',
@@ -35,19 +35,19 @@ export const watchAds = defineTool({
   }),
   createOutputSchema: () =>
     z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
-  async run({ name: requestedName, maxAds, maxCredits, ...question }, { openDataset, resultTokens }) {
-    const { filters, split, collectionId } = question;
+  async run({ name: requestedName, maxAds, maxCredits, ...adQuery }, { openDataset, resultTokens }) {
+    const { filters, split, collectionId } = adQuery;
     const { userRecords } = await openDataset();
     checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
     checkSelectionArguments([], { collectionId, filters });
     if (maxCredits === 0)
       throw createInvalidRequestError('maxCredits must be above 0: the most that one check may cost.');
-    if (JSON.stringify(question).length > maxQuestionChars)
-      throw createInvalidRequestError(`filters and split may have at most ${maxQuestionChars} characters together.`);
+    if (JSON.stringify(adQuery).length > maxQueryChars)
+      throw createInvalidRequestError(`filters and split may have at most ${maxQueryChars} characters together.`);
     const name = normalizeName(requestedName);
     if (name === '' || name.length > maxNameChars)
       throw createInvalidRequestError(`name must have 1 to ${maxNameChars} characters that can be seen.`);
-    await storeWatch(userRecords, { ...pickQuestion(removeDuplicateParts(question)), name, maxAds, maxCredits });
+    await storeWatch(userRecords, { ...pickAdQuery(removeDuplicateParts(adQuery)), name, maxAds, maxCredits });
     const storedWatches = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
     const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * resultTokens);
     if (watch === undefined)

@@ -1,14 +1,8 @@
 import { type GatherContext, type GatherOutcome, type Progress, withOpenedGathering } from '../dataset/gather.ts';
-import {
-  compareGatherings,
-  findGatherings,
-  type GatheringQuestion,
-  getQuestionKey,
-  hasAllAdIds,
-} from '../dataset/gatherings.ts';
+import { type AdQuery, compareGatherings, findGatherings, getAdQueryKey, hasAllAdIds } from '../dataset/gatherings.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
-import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
+import { type CompleteCheck, pickAdQuery, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
 /** The dependencies and limits of a tool call that checks watches (searches that are repeated to find new ads). */
 export interface CheckContext extends GatherContext {
@@ -52,15 +46,15 @@ export async function runWatchChecks(
   let callStopInfo: StopInfo | undefined;
   for (const watch of sortByLeastRecentCheck(watches)) {
     const request = {
-      question: pickQuestion(watch),
+      adQuery: pickAdQuery(watch),
       maxAds: watch.maxAds ?? defaultMaxAdsPerCheck,
       maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, remainingCredits)),
       fresh: true,
     };
-    const questionKey = getQuestionKey(request.question);
+    const queryKey = getAdQueryKey(request.adQuery);
     const existingOutcome =
-      completeOutcomes.get(questionKey) ??
-      (fresh ? undefined : findRecentStoredOutcome(request.question, contentsBefore, context));
+      completeOutcomes.get(queryKey) ??
+      (fresh ? undefined : findRecentStoredOutcome(request.adQuery, contentsBefore, context));
     const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
     const readPages = async (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> => {
       let callBudget: Awaited<ReturnType<GatherContext['createCallBudget']>> | undefined;
@@ -88,7 +82,7 @@ export async function runWatchChecks(
         : await readPages();
     const check = outcome && createWatchCheck(watch, outcome, context.clock());
     adsRead += outcome?.idsReadByCall.size ?? 0;
-    const usesStoredAds = existingOutcome !== undefined && !completeOutcomes.has(questionKey);
+    const usesStoredAds = existingOutcome !== undefined && !completeOutcomes.has(queryKey);
     checkedWatches.push({
       watch,
       stopInfo,
@@ -97,7 +91,7 @@ export async function runWatchChecks(
       outcome,
       check,
     });
-    if (outcome && check?.gathering.isComplete && !usesStoredAds) completeOutcomes.set(questionKey, outcome);
+    if (outcome && check?.gathering.isComplete && !usesStoredAds) completeOutcomes.set(queryKey, outcome);
     callStopInfo ??= findCallStop(stopInfo);
   }
   const hasTooFewCredits = ({ stopInfo: { reason }, watch }: CheckedWatch) =>
@@ -116,11 +110,11 @@ const maxRecentAgeMs = 900_000;
  * for newly read ads.
  */
 export function findRecentStoredOutcome(
-  question: GatheringQuestion,
+  adQuery: AdQuery,
   contents: DatasetContents,
   { now, cacheMs }: Pick<CheckContext, 'now' | 'cacheMs'>,
 ) {
-  const gathering = findGatherings(contents, question).find(({ isComplete }) => isComplete);
+  const gathering = findGatherings(contents, adQuery).find(({ isComplete }) => isComplete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),

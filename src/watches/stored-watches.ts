@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type GatheringQuestion, getQuestionKey } from '../dataset/gatherings.ts';
+import { type AdQuery, getAdQueryKey } from '../dataset/gatherings.ts';
 import type { Gathering } from '../storage/dataset.ts';
 import { parseNamedRecords, type RecordsById, type UserRecords } from '../storage/user-records.ts';
 import { dayMs } from '../views/durations.ts';
@@ -42,7 +42,7 @@ export const parseWatches = (records: RecordsById) => parseNamedRecords(records,
 export type Watch = ReturnType<typeof parseWatches>[number];
 
 /** Returns the fields of a watch that determine which ads it reads: the filters and the split, or the collection. */
-export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
+export const pickAdQuery = ({ filters, split, collectionId }: AdQuery): AdQuery => ({
   ...(filters && { filters }),
   ...(split && { split }),
   ...(collectionId && { collectionId }),
@@ -63,17 +63,17 @@ export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
  */
 export function storeWatch(
   userRecords: UserRecords,
-  { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
+  { name, maxAds, maxCredits, ...adQuery }: AdQuery & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
     const storedWatch = parseWatches(records).find((watch) => watch.name === name);
-    const hasSameQuestion = storedWatch && getQuestionKey(storedWatch) === getQuestionKey(question);
+    const hasSameQuery = storedWatch && getAdQueryKey(storedWatch) === getAdQueryKey(adQuery);
     const record: WatchRecord = {
-      ...pickQuestion(question),
+      ...pickAdQuery(adQuery),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
-      completeChecks: hasSameQuestion ? storedWatch.completeChecks : [],
-      ...(hasSameQuestion && storedWatch.last && { last: storedWatch.last }),
+      completeChecks: hasSameQuery ? storedWatch.completeChecks : [],
+      ...(hasSameQuery && storedWatch.last && { last: storedWatch.last }),
     } as WatchRecord;
     return { put: [[name, record]], result: undefined };
   });
@@ -88,7 +88,7 @@ export function saveChecks(
     const watchesByName = new Map(parseWatches(records).map((watch) => [watch.name, watch]));
     const put = checks.flatMap(({ watch: checkedWatch, checkedAt, gathering }) => {
       const watch = watchesByName.get(checkedWatch.name);
-      if (watch === undefined || getQuestionKey(watch) !== getQuestionKey(checkedWatch)) return [];
+      if (watch === undefined || getAdQueryKey(watch) !== getAdQueryKey(checkedWatch)) return [];
       const { name, ...record } = watch;
       const check = {
         gatheringId: gathering.id,

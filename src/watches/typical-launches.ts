@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
-import { findGatherings, type GatheringQuestion } from '../dataset/gatherings.ts';
+import { type AdQuery, findGatherings } from '../dataset/gatherings.ts';
 import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -54,17 +54,17 @@ const minCheckIntervalMs = 20 * 3_600_000;
  * - The filters select ads by running state or by date, so they leave out ads that have ended.
  */
 export async function computeTypicalLaunches(
-  question: GatheringQuestion,
+  adQuery: AdQuery,
   { previousCheck, changes, gathering }: WatchCheck,
   contents: DatasetContents,
   { getAdRowReader, adFilters }: { getAdRowReader(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<TypicalLaunchesView | undefined> {
   if (!gathering.isComplete || !previousCheck || !changes) return;
-  if (question.collectionId !== undefined || selectsAdsByTime(question, adFilters)) return;
+  if (adQuery.collectionId !== undefined || selectsAdsByTime(adQuery, adFilters)) return;
   const elapsedMs = gathering.gatheredAt - previousCheck.readAt;
   if (elapsedMs < minCheckIntervalMs) return;
   const intervalDays = Math.max(1, Math.round(elapsedMs / dayMs));
-  const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
+  const listedIds = new Set(findGatherings(contents, adQuery).flatMap(({ adIds }) => [...adIds]));
   const newIds = new Set(changes.newIds.map(normalizeAdId));
   const lastDay = getDayNumber(previousCheck.readAt);
   /** The number of launches in each interval before the last check. The most recent interval comes first. */
@@ -133,10 +133,7 @@ const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'sho
  * Returns true if a search selects ads by running state or by date. Decides this from the names and the described types
  * of its filters.
  */
-function selectsAdsByTime(
-  { filters = {}, split = [] }: GatheringQuestion,
-  adFilters: readonly SearchFilter[],
-): boolean {
+function selectsAdsByTime({ filters = {}, split = [] }: AdQuery, adFilters: readonly SearchFilter[]): boolean {
   const dateFilterKeys = new Set(adFilters.flatMap(({ key, type }) => (type === 'date' ? key : [])));
   return [filters, ...split].some(function hasTimeFilter(value: unknown): boolean {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
