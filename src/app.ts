@@ -217,7 +217,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
       await state.exports.links?.disable(tenantId, wasAccepted);
     },
   };
-  const createCallLedger = () => createMemoryLedger({ now: monotonicNow });
+  const createCallLedger = () => createMemoryLedger({ monotonicNow });
   const onResponseLost = (call: ApiCall) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
     // Do not log this error, because the log already mentions that the store is unreachable. The response is added to

@@ -11,13 +11,13 @@ export const parseCount = (count: number | undefined): number | undefined =>
 export function readTotalHits({
   validatedBody: { items, totalHits },
 }: Pick<ApiResponse<'searchAds'>, 'validatedBody'>): number | undefined {
-  const totalAds = parseCount(totalHits);
-  return totalAds !== undefined && totalAds >= items.length ? totalAds : undefined;
+  const matchingCount = parseCount(totalHits);
+  return matchingCount !== undefined && matchingCount >= items.length ? matchingCount : undefined;
 }
 
 /** The total number of ads that match a search, from a cached response. */
 export interface CachedTotal {
-  totalAds: number;
+  matchingCount: number;
   /** The time at which the response arrived, in milliseconds since 1970. */
   countedAt: number;
   /** The sequence number of the response. The total with the highest number is the most recent one. */

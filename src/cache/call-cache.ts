@@ -278,9 +278,9 @@ export function openCallCache(
       fingerprints.map((fingerprint) => responseCache.get(tenantId, fingerprint)),
     );
     const totals = cachedResponses.flatMap((cached) => {
-      const totalAds = cached && readTotalHits(cached.response as ApiResponse<'searchAds'>);
-      if (cached === undefined || totalAds === undefined) return [];
-      return { totalAds, countedAt: cached.arrivedAt, sequenceNumber: cached.response.sequenceNumber ?? 0 };
+      const matchingCount = cached && readTotalHits(cached.response as ApiResponse<'searchAds'>);
+      if (cached === undefined || matchingCount === undefined) return [];
+      return { matchingCount, countedAt: cached.arrivedAt, sequenceNumber: cached.response.sequenceNumber ?? 0 };
     });
     return totals.sort((left, right) => right.sequenceNumber - left.sequenceNumber)[0];
   }

@@ -30,14 +30,14 @@ export function buildPageRequest({ collectionId, filters }: AdQuery, { limit, cu
  * Returns the ids of the ads on a page, and the total number of ads in the search or collection if the service states
  * it. Omits ids that are too long to be stored.
  */
-export async function readAdIdsAndTotal({ collectionId }: AdQuery, response: AdListResponse) {
+export async function readAdIdsAndMatchingCount({ collectionId }: AdQuery, response: AdListResponse) {
   // Import the API client on first use, so that the process starts faster.
   const { parseAds } = await import('../api/client.ts');
   const collectionResponse = response as ApiResponse<'listCollectionItems'>;
   const ids = parseAds(collectionResponse).map(({ id }) => id);
   return {
     ids: ids.filter(({ length }) => length <= maxIdLength),
-    totalAds:
+    matchingCount:
       collectionId === undefined
         ? readTotalHits(response as ApiResponse<'searchAds'>)
         : parseCount(collectionResponse.validatedBody.collection?.adCount),

@@ -238,21 +238,21 @@ export function formatFieldGaps(
   readFields: ReadFields,
   { namedAdvertiserKeys, advertiserKeysInRows, getAdvertiserName }: FieldGapAdvertisers = {},
 ): string | undefined {
-  const totalAds = namedAdvertiserKeys
+  const adCount = namedAdvertiserKeys
     ? sumCounts(readFields.adCountByAdvertiser, namedAdvertiserKeys)
-    : readFields.totalAds;
+    : readFields.adCount;
   const fieldGaps = readFields.fields
     .map((field) => {
       const adsWithValue = namedAdvertiserKeys
-        ? totalAds - sumCounts(field.missingCountByAdvertiser, namedAdvertiserKeys)
+        ? adCount - sumCounts(field.missingCountByAdvertiser, namedAdvertiserKeys)
         : field.adsWithValue;
-      const hasGap = adsWithValue < minShareWithValue * totalAds;
+      const hasGap = adsWithValue < minShareWithValue * adCount;
       const candidates = hasGap
         ? (namedAdvertiserKeys ?? readFields.adCountByAdvertiser.keys())
         : (advertiserKeysInRows ?? []);
       const mentionedAdvertisers =
         getAdvertiserName && adsWithValue > 0
-          ? findAdvertisersToMention([...candidates], adsWithValue / totalAds, field, readFields)
+          ? findAdvertisersToMention([...candidates], adsWithValue / adCount, field, readFields)
           : [];
       return { name: field.name, adsWithValue, hasGap, mentionedAdvertisers };
     })
@@ -268,7 +268,7 @@ export function formatFieldGaps(
   });
   const omittedCount = fieldGaps.length - fieldTexts.length;
   const fieldList = joinNames([...fieldTexts, ...(omittedCount > 0 ? [formatCount(omittedCount, 'more field')] : [])]);
-  return `Known for some of the ${formatCount(totalAds, 'ad')}${namedAdvertiserKeys ? formatAdvertiserList([...namedAdvertiserKeys], getAdvertiserName) : ''} only: ${fieldList}.`;
+  return `Known for some of the ${formatCount(adCount, 'ad')}${namedAdvertiserKeys ? formatAdvertiserList([...namedAdvertiserKeys], getAdvertiserName) : ''} only: ${fieldList}.`;
 }
 
 const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string>): number =>
@@ -331,8 +331,8 @@ export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | un
     areAdvertisersNamed ? definedReadFields.flatMap((read) => [...read.namedAdvertiserKeys]) : [],
   );
   const listedFieldNames = new Set<string>();
-  return [...groupBy(definedReadFields, ({ totalAds }) => totalAds).values()]
-    .sort(([left], [right]) => (right?.totalAds ?? 0) - (left?.totalAds ?? 0))
+  return [...groupBy(definedReadFields, ({ adCount }) => adCount).values()]
+    .sort(([left], [right]) => (right?.adCount ?? 0) - (left?.adCount ?? 0))
     .flatMap((readFieldsOfSameAds) => {
       const fields = new Map(readFieldsOfSameAds.flatMap((read) => read.fields.map((field) => [field.name, field])));
       for (const name of listedFieldNames) fields.delete(name);

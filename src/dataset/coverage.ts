@@ -301,7 +301,7 @@ function countChartedFields(ads: readonly AdFacts[]): ReadFields {
       missingCountByAdvertiser: countByAdvertiser(adsWithoutField),
     };
   });
-  return { totalAds: ads.length, adCountByAdvertiser: countByAdvertiser(ads), fields, namedAdvertiserKeys: new Set() };
+  return { adCount: ads.length, adCountByAdvertiser: countByAdvertiser(ads), fields, namedAdvertiserKeys: new Set() };
 }
 
 /** Determines how many ads of a search were read, and which ads are missing. */

@@ -21,7 +21,7 @@ import {
   getListOperationName,
   getResponseTime,
   type PagePosition,
-  readAdIdsAndTotal,
+  readAdIdsAndMatchingCount,
 } from './ad-list-page.ts';
 import {
   type AdQuery,
@@ -79,9 +79,9 @@ export interface GatherContext extends StopSignals {
   acquireLock(lockName: string): Promise<() => void>;
   /** The current time, fixed at the start of the call, in milliseconds since the Unix epoch. */
   now: number;
-  /** Returns the current time in milliseconds since the Unix epoch. This time never goes backwards. */
-  clock(): number;
-  /** The time by which the call must end, on the same scale as `clock()`. */
+  /** Returns the current time in milliseconds since the Unix epoch. The time never goes backwards during a call. */
+  getTime(): number;
+  /** The time by which the call must end, on the same scale as `getTime()`. */
   deadline: number;
   /**
    * True if the user was asked to confirm the cost and chose "first page only". The call then requests only one page.
@@ -166,7 +166,7 @@ async function openCurrentGathering(
   const [newestGathering] = findGatherings(contents, adQuery);
   const shouldStartOver =
     fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
-  const openedGathering = findOrCreateGathering(adQuery, contents, shouldStartOver, context.clock());
+  const openedGathering = findOrCreateGathering(adQuery, contents, shouldStartOver, context.getTime());
   /**
    * True if an earlier call with `fresh` stopped early, and started too long ago (more than `maxFreshAgeMs`) to be
    * continued.
@@ -344,18 +344,18 @@ class GatheringReader {
   async #readParts(): Promise<StopInfo> {
     this.#continueFromGathering(this.#openedGathering);
     await this.#updateMaxAds();
-    let repeatedPagesStop: StopInfo | undefined;
+    let firstRepeatingPartStop: StopInfo | undefined;
     for (const { state } of this.#openedGathering.parts) {
       if (this.#findPart(state.questionKey)?.state.hasReadLastPage !== false) continue;
       const stopInfo = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.questionKey));
       // If the service repeats the pages of one part (smaller search), the other parts of the split search can still be
       // read.
-      if (stopInfo.deadEndReason === 'repeats') repeatedPagesStop ??= stopInfo;
+      if (stopInfo.resumptionBlocker === 'repeatedPages') firstRepeatingPartStop ??= stopInfo;
       else if (stopInfo.reason !== 'end') return stopInfo;
     }
-    if (repeatedPagesStop) return repeatedPagesStop;
+    if (firstRepeatingPartStop) return firstRepeatingPartStop;
     if (!this.#openedGathering.gathering.hasReadLastPage)
-      await this.#saveSplitGathering({ hasReadLastPage: true, gatheredAt: this.#context.clock() });
+      await this.#saveSplitGathering({ hasReadLastPage: true, gatheredAt: this.#context.getTime() });
     return { reason: 'end' };
   }
 
@@ -385,7 +385,7 @@ class GatheringReader {
         pagesWithoutNewAds: 0,
         chargeableRequests,
       });
-      if (stopInfo.deadEndReason) await this.#saveSplitGathering({ isFresh: false });
+      if (stopInfo.resumptionBlocker) await this.#saveSplitGathering({ isFresh: false });
       return stopInfo;
     } finally {
       // Requests continue even if their caller disconnects. The lock is held until all requests have finished, so that
@@ -396,26 +396,29 @@ class GatheringReader {
 
   /** Reads pages of one part (smaller search) of a split search until there are no more pages or a limit is reached. */
   async #readPart(part: PartProgress): Promise<StopInfo> {
-    if (part.state.isStuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
+    if (part.state.isStuck)
+      return { reason: 'error', error: createRepeatedPagesError(), resumptionBlocker: 'repeatedPages' };
     const knownTotal = part.state.matchingCount === null ? await this.#findTotal(part) : undefined;
     const usedCursors = new Set([part.state.cursor]);
-    const getTotalAds = () => part.state.matchingCount ?? knownTotal?.totalAds;
+    const getMatchingCount = () => part.state.matchingCount ?? knownTotal?.matchingCount;
     let isTotalPlausible = true;
     let exceededTotals = 0;
     for (;;) {
       const reachedLimit = this.#findReachedLimit();
       if (reachedLimit) return reachedLimit;
-      const totalAds = getTotalAds();
+      const matchingCount = getMatchingCount();
       // Some services charge for the requested number of ads, not for the returned number. Therefore never request more
       // ads than remain, which saves credits on the last page.
       const remainingAds =
-        isTotalPlausible && totalAds !== undefined ? Math.max(1, totalAds - part.state.listedCount) : Infinity;
+        isTotalPlausible && matchingCount !== undefined
+          ? Math.max(1, matchingCount - part.state.listedCount)
+          : Infinity;
       try {
         await this.#readPage(part, remainingAds);
       } catch (error) {
         const stopInfo = classifyFailure(error, this.#context);
         return stopInfo.error && isRequestRejection(stopInfo.error)
-          ? this.#endPart(part, stopInfo.error, 'rejected')
+          ? this.#endPart(part, stopInfo.error, 'rejectedRequest')
           : stopInfo;
       }
       await this.#updateMaxAds();
@@ -425,10 +428,10 @@ class GatheringReader {
       await yieldToEventLoop();
       const { state } = part;
       if (state.hasReadLastPage) return { reason: 'end' };
-      if (totalAds !== undefined && state.listedCount >= totalAds) exceededTotals++;
-      isTotalPlausible &&= state.listedCount < (getTotalAds() ?? Infinity) && exceededTotals <= maxExceededTotals;
+      if (matchingCount !== undefined && state.listedCount >= matchingCount) exceededTotals++;
+      isTotalPlausible &&= state.listedCount < (getMatchingCount() ?? Infinity) && exceededTotals <= maxExceededTotals;
       if (usedCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
-        return this.#endPart(part, createRepeatedPagesError(), 'repeats');
+        return this.#endPart(part, createRepeatedPagesError(), 'repeatedPages');
       usedCursors.add(state.cursor);
     }
   }
@@ -444,9 +447,9 @@ class GatheringReader {
   async #endPart(
     { state }: PartProgress,
     error: AdLibraryError,
-    deadEndReason: 'repeats' | 'rejected',
+    resumptionBlocker: 'repeatedPages' | 'rejectedRequest',
   ): Promise<StopInfo> {
-    const isStuck = deadEndReason === 'repeats';
+    const isStuck = resumptionBlocker === 'repeatedPages';
     if ((state.isFresh || isStuck) && state.stepNumber > 0)
       await this.#dataset.saveGathering({
         ...state,
@@ -455,7 +458,7 @@ class GatheringReader {
         stepNumber: state.stepNumber + 1,
         adIds: [],
       });
-    return { reason: 'error', error, deadEndReason };
+    return { reason: 'error', error, resumptionBlocker };
   }
 
   /**
@@ -475,7 +478,7 @@ class GatheringReader {
       const maxSize = Math.min(getMaxAllowedPageSize(), maxPageSize);
       // A cached page costs nothing, so the credit limits do not apply to it.
       const limit = isLargestPageCached ? maxSize : await this.#callBudget.choosePageSize({ operation, maxSize });
-      const startedAt = this.#context.clock();
+      const startedAt = this.#context.getTime();
       try {
         await this.#requestPage(part, { limit, cursor }, { forbidsPaidRequests: isLargestPageCached });
         this.#pagesRead++;
@@ -495,7 +498,7 @@ class GatheringReader {
         else if (smallerSize === undefined || limit <= pageSizes.maxAccepted) throw error;
         else pageSizes.maxToTry = smallerSize;
       } finally {
-        this.#slowestPageMs = Math.max(this.#slowestPageMs, this.#context.clock() - startedAt);
+        this.#slowestPageMs = Math.max(this.#slowestPageMs, this.#context.getTime() - startedAt);
       }
     }
   }
@@ -534,7 +537,7 @@ class GatheringReader {
     if (receipt.ageMs !== undefined) {
       const { items } = rawBody as { items: readonly unknown[] };
       const { requestId } = receipt;
-      const answeredAt = getResponseTime(response, this.#context.clock());
+      const answeredAt = getResponseTime(response, this.#context.getTime());
       await this.#dataset.addItems({
         type: 'ads',
         parseItems: () => items,
@@ -553,7 +556,7 @@ class GatheringReader {
    */
   async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
     const { state, adIdsListedByCall } = part;
-    const { ids, totalAds } = await readAdIdsAndTotal(part.adQuery, response);
+    const { ids, matchingCount } = await readAdIdsAndMatchingCount(part.adQuery, response);
     const { cursor, hasMore } = response.validatedBody;
     const { charged } = response.receipt;
     const [readCountBefore, listedCountBefore] = [part.adIdsReadSoFar.size, adIdsListedByCall.size];
@@ -564,7 +567,7 @@ class GatheringReader {
     part.pagesWithoutNewAds = adIdsListedByCall.size > listedCountBefore ? 0 : part.pagesWithoutNewAds + 1;
     const nextState = {
       ...state,
-      matchingCount: totalAds ?? state.matchingCount,
+      matchingCount: matchingCount ?? state.matchingCount,
       // `listedCount` can exceed the number of stored ids, because the dataset may have evicted ids of earlier pages.
       listedCount: Math.max(state.listedCount, readCountBefore) + newIdCount,
       ...(this.#request.adQuery.split === undefined && { chargedCredits: addCharge(state.chargedCredits, charged) }),
@@ -572,7 +575,7 @@ class GatheringReader {
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       stepNumber: state.stepNumber + 1,
       responseSequenceNumber: Math.max(state.responseSequenceNumber, response.sequenceNumber ?? 0),
-      gatheredAt: this.#context.clock(),
+      gatheredAt: this.#context.getTime(),
     };
     part.state = nextState;
     await this.#saveSplitGathering({
@@ -611,20 +614,20 @@ class GatheringReader {
   }
 
   #findReachedLimit(): StopInfo | undefined {
-    const { clock, deadline, isDraining, isFirstPageOnly } = this.#context;
+    const { getTime, deadline, isDraining, isFirstPageOnly } = this.#context;
     if (isFirstPageOnly && this.#pagesRead > 0) return { reason: 'firstPage' };
     if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
     if (this.#listedCount >= maxAdsInParts) return { reason: 'maxAds', maxAdsInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const remainingMs = deadline - clock() - reservedSummaryMs.fixed - reservedSummaryMs.perAd * this.#adIds.size;
+    const remainingMs = deadline - getTime() - reservedSummaryMs.fixed - reservedSummaryMs.perAd * this.#adIds.size;
     return remainingMs < minRemainingTimeFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 
-  #reportProgress(totalAds: number | null): void {
+  #reportProgress(matchingCount: number | null): void {
     const { size } = this.#adIds;
-    const isTotalKnown = totalAds !== null && this.#openedGathering.parts.length === 1;
-    const message = `${formatCount(size, 'ad')} read${isTotalKnown && totalAds >= size ? ` of ${formatNumber(totalAds)}` : ''}`;
-    const total = isTotalKnown && { total: Math.max(size, Math.min(totalAds, this.#maxAds)) };
+    const isTotalKnown = matchingCount !== null && this.#openedGathering.parts.length === 1;
+    const message = `${formatCount(size, 'ad')} read${isTotalKnown && matchingCount >= size ? ` of ${formatNumber(matchingCount)}` : ''}`;
+    const total = isTotalKnown && { total: Math.max(size, Math.min(matchingCount, this.#maxAds)) };
     this.#context.onProgress?.({ progress: size, ...total, message });
   }
 }
@@ -640,7 +643,7 @@ export async function findKnownTotal(adQuery: AdQuery, contents: DatasetContents
     ({ matchingCount, isComplete }) => matchingCount !== null || isComplete,
   );
   const gatheredTotal = gathering && {
-    totalAds: gathering.matchingCount ?? gathering.adIds.size,
+    matchingCount: gathering.matchingCount ?? gathering.adIds.size,
     countedAt: gathering.gatheredAt,
   };
   return gathering && gathering.responseSequenceNumber > (cachedTotal?.sequenceNumber ?? 0)

@@ -92,8 +92,8 @@ export function formatDatasetLimitNote(
 }
 
 /** Builds the result fields that explain why the call stopped and how to continue. */
-export function buildStopFields({ reason, error, deadEndReason }: StopInfo, { explainError }: ErrorContext) {
-  const next = deadEndReason ? startOverHint : nextStepInstructions[reason];
+export function buildStopFields({ reason, error, resumptionBlocker }: StopInfo, { explainError }: ErrorContext) {
+  const next = resumptionBlocker ? startOverHint : nextStepInstructions[reason];
   const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isLimitOfCall ? explainError(error) : { kind: undefined, text: undefined };
   return {

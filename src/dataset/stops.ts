@@ -19,10 +19,10 @@ export interface StopInfo {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
   /**
-   * Why the search cannot be continued: the service repeats its pages or rejects the request. Undefined if the search
-   * can be continued.
+   * Why a later call cannot resume the search: the service repeats its pages, or it rejects the request for the next
+   * page. Undefined if a later call can resume the search.
    */
-  deadEndReason?: 'repeats' | 'rejected';
+  resumptionBlocker?: 'repeatedPages' | 'rejectedRequest';
   /**
    * The limit on the number of ads that stopped the call. `maxAds` counts each ad once. `maxAdsInParts` counts an ad
    * once for each part (smaller search) that lists it.

@@ -216,7 +216,7 @@ async function createToolContext(
   const [now, startedAt] = [server.now(), server.monotonicNow()];
   const context: ToolContext = {
     now,
-    clock: () => now + server.monotonicNow() - startedAt,
+    getTime: () => now + server.monotonicNow() - startedAt,
     deadline: now + getRemainingMs(server, call),
     signal,
     isEstimate: forbidsPaidRequests,

@@ -389,7 +389,7 @@ const createRandomId = () => randomBytes(9).toString('base64url');
  */
 export function openStoredExports(
   access: StoreAccess,
-  clock: () => number,
+  getTime: () => number,
   {
     maxBytes = maxTenantBytes,
     createId = createRandomId,
@@ -404,7 +404,7 @@ export function openStoredExports(
       problem: 'This file is no longer stored. Export it again.',
       wasSent: false,
     });
-  const forTenant = (tenantId: string, callStartedAt = clock()) => {
+  const forTenant = (tenantId: string, callStartedAt = getTime()) => {
     const rejectionKey = buildKey(tenantId, 'rejected');
     const listKey = buildKey(tenantId, 'exports');
     const items = openEncryptedItems(access, buildKey(tenantId, 'exported'));
@@ -442,7 +442,7 @@ export function openStoredExports(
       }));
     return {
       create: async ({ name: fileName, mimeType, ttlMs = exportTtlMs, write }: NewFile) => {
-        const nowMs = clock();
+        const nowMs = getTime();
         const id = `${nowMs.toString(36)}-${createId()}`;
         let [bytes, writtenChunkCount] = [0, 0];
         await write(async (bytesToWrite) => {
@@ -513,7 +513,7 @@ export function openStoredExports(
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
       disable: (tenantId, mayHaveCalls) => {
-        const rejectedAt = mayHaveCalls ? clock() : undefined;
+        const rejectedAt = mayHaveCalls ? getTime() : undefined;
         return queue.write(() => forTenant(tenantId).reject(rejectedAt));
       },
     },

@@ -15,8 +15,8 @@ const maxSlotBytes = 16 * MB;
 export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
-  /** Returns the time of a clock of this process, in milliseconds. */
-  now: () => number;
+  /** Returns the time of a monotonic clock, in milliseconds. */
+  monotonicNow: () => number;
   /**
    * The memory limit, in bytes, for accounts that have spent nothing. This limit keeps requests with made-up API keys
    * from filling the memory.
@@ -35,8 +35,8 @@ interface MemoryLedgerOptions {
  * are sent.
  */
 export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
-  const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
-  return openLedger(openMemoryStore(now, { maxBytes, maxLastingBytes }));
+  const { monotonicNow, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
+  return openLedger(openMemoryStore(monotonicNow, { maxBytes, maxLastingBytes }));
 }
 
 /**

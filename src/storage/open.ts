@@ -62,7 +62,7 @@ const maxSmallStoreBytes = 16 * MB;
 export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): ServerState {
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {
-    ledger: createMemoryLedger({ now: monotonicNow }),
+    ledger: createMemoryLedger({ monotonicNow }),
     responseCache: createMemoryResponseCache({ maxBytes: maxCachedBytes, ttlMs, now }),
     usageWindows: openFullUsageWindows(smallStore, monotonicNow),
     openCursors: openCursors(smallStore),

@@ -355,7 +355,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   );
   const listFirstIds = (ids: readonly string[] | undefined) => ids?.slice(0, maxListedIds).map(sanitizeId) ?? null;
   const { next: _, problem, ...stopped } = buildStopFields(stopInfo, context);
-  const totalAds = gathering?.matchingCount ?? null;
+  const matchingCount = gathering?.matchingCount ?? null;
   const read = gathering?.adIds.size ?? 0;
   const data = {
     name: watch.name,
@@ -364,7 +364,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     gone: listFirstIds(ids.gone),
     ...(counterChanges && { counters: counterChanges }),
     ...(omittedIdCounts.length > 0 && { more: Object.fromEntries(omittedIdCounts) as Partial<Record<'new', number>> }),
-    found: totalAds,
+    found: matchingCount,
     read,
     complete,
     ...stopped,
@@ -380,7 +380,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
   const changesText = changeTexts ? `${changeTexts.join(', ')} since ${formatMinute(previousCheck.readAt)}; ` : '';
-  const sizeText = `${formatCount(read, 'ad')} read${totalAds === null ? '' : ` of ${formatNumber(totalAds)} found`}`;
+  const sizeText = `${formatCount(read, 'ad')} read${matchingCount === null ? '' : ` of ${formatNumber(matchingCount)} found`}`;
   const stateText = complete ? 'complete' : `not complete, stopped: ${stopInfo.reason}`;
   const statusSentences = [`${changesText}${sizeText}, ${stateText}.`, ...listCheckNotes(checkedWatch), data.problem];
   const lines = [

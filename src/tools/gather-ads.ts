@@ -91,7 +91,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const missingAdsText = await describeMissingAds(
       gathering,
       contents,
-      stopInfo.deadEndReason ? undefined : remainingPrice,
+      stopInfo.resumptionBlocker ? undefined : remainingPrice,
       context,
     );
     // Mark the result last. If the call is cancelled before this line, the next call with `fresh` continues this
@@ -105,7 +105,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       ...(gatherResult.hasStartedOver && { note: startedOverNote }),
       ...(remainingPrice &&
         (maxCredits === 0 || remainingPrice.pages !== 0) &&
-        !stopInfo.deadEndReason && { estimate: remainingPrice }),
+        !stopInfo.resumptionBlocker && { estimate: remainingPrice }),
     };
   });
 }
@@ -164,7 +164,7 @@ async function estimateGathering(
   const partsWithoutTotal = parts.filter(({ total }) => total === undefined);
   for (const part of partsWithoutTotal) {
     const adCount = await countMatchingAds(part.adQuery, context);
-    part.total = adCount === undefined ? undefined : { totalAds: adCount, countedAt: context.now };
+    part.total = adCount === undefined ? undefined : { matchingCount: adCount, countedAt: context.now };
     part.isTotalKnown = (await findKnownTotal(part.adQuery, openedGathering.contents, context)) !== undefined;
     // If the service reports no total for one part of a split search, it reports none for the other parts either. Stop
     // searching to save credits.
@@ -223,7 +223,7 @@ async function suggestFirstPage(adQuery: AdQuery, parts: readonly SearchPart[], 
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
   const itemCount = Math.min(
     determineMaxPageSize(adQuery, context.adFilters),
-    Math.max(1, (unfinishedPart?.total?.totalAds ?? 0) - (unfinishedPart?.listedCount ?? 0)),
+    Math.max(1, (unfinishedPart?.total?.matchingCount ?? 0) - (unfinishedPart?.listedCount ?? 0)),
   );
   const operation = getListOperationName(adQuery);
   const budget = await context.createCallBudget(0);
@@ -283,7 +283,7 @@ async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], con
   // This page must be read, so count at least one ad.
   let remainingMaxAds = maxAds;
   const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
-    const count = hasEnded ? 0 : Math.min(remainingMaxAds, Math.max(1, (total?.totalAds ?? 0) - listedCount));
+    const count = hasEnded ? 0 : Math.min(remainingMaxAds, Math.max(1, (total?.matchingCount ?? 0) - listedCount));
     remainingMaxAds -= count;
     return count;
   });
@@ -299,7 +299,7 @@ async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], con
   const atLeast = sumNumbers(knownPrices.map((price) => price.atLeast));
   const atMost = knownPrices.length < prices.length ? undefined : sumNumbers(knownPrices.map((price) => price.atMost));
   return {
-    ads: sumNumbers(parts.map(({ total, readCount }) => Math.max(total?.totalAds ?? 0, readCount))),
+    ads: sumNumbers(parts.map(({ total, readCount }) => Math.max(total?.matchingCount ?? 0, readCount))),
     pages: sumNumbers(remainingCounts.map((items) => Math.ceil(items / pageSize))),
     ...buildCreditRange(atLeast, atMost),
   };
@@ -314,7 +314,7 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
       const total =
         knownTotal === null
           ? await findKnownTotal(adQuery, contents, context)
-          : { totalAds: knownTotal, countedAt: state.gatheredAt };
+          : { matchingCount: knownTotal, countedAt: state.gatheredAt };
       /**
        * The number of ads that the service has listed for this part of the search, including ads that were later
        * removed from the dataset.

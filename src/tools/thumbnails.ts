@@ -15,12 +15,12 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
   // 400 pixels look sharp on high-density screens. With more than 60 pictures, use only 280 pixels, so that all
   // pictures fit in the file.
   const sideLengthPx = ads.length > 60 ? 280 : 400;
-  const { deadline, clock } = context;
+  const { deadline, getTime } = context;
   const pictures = await context.loadPictures();
   // A call that has reached its deadline still returns the ads that it has read. Ignore its aborted signal here, so that
   // missing pictures are reported as late instead of ending the call.
   const signal = isPastDeadline(context.signal) ? new AbortController().signal : context.signal;
-  const timeoutMs = Math.max(1, (deadline - clock()) / 2);
+  const timeoutMs = Math.max(1, (deadline - getTime()) / 2);
   const thumbnails = await withDeadline({ signals: [signal], timeoutMs }, (timeUpSignal) =>
     Promise.all(
       ads.map(async ({ adId, picture }) => ({

@@ -139,8 +139,8 @@ const resultMarginMs = 1000;
  * Returns how many milliseconds remain for drawing a picture. If drawing takes longer, the result is sent without the
  * picture.
  */
-export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
-  deadline - clock() - resultMarginMs;
+export const getRemainingDrawingMs = ({ deadline, getTime }: Pick<ToolContext, 'deadline' | 'getTime'>): number =>
+  deadline - getTime() - resultMarginMs;
 
 /** A link to an exported file in an MCP result. `size` is in bytes. */
 export interface ResourceLink {

@@ -104,14 +104,14 @@ export const viewAds = defineTool({
     if ((adIds === undefined) === (sql === undefined))
       throw createInvalidRequestError('adIds or sql is required, and not both.');
     if (sql !== undefined && card !== undefined) throw createInvalidRequestError('card goes with adIds, not with sql.');
-    const { loadPictures, signal, deadline, clock, resultTokens, now } = context;
+    const { loadPictures, signal, deadline, getTime, resultTokens, now } = context;
     const dataset = await context.openDataset();
     const comparison = sql === undefined ? undefined : await comparePictures(sql, dataset, context);
     const chosenAds =
       comparison?.shownAds ??
       (await Promise.all((adIds ?? []).map(async (id) => ({ id, storedAd: await dataset.findItem('ads', id) }))));
     const tilesToDraw = chosenAds.map((ad, index) => buildTile(ad, { number: index + 1, card, now }));
-    const remainingMs = deadline - clock();
+    const remainingMs = deadline - getTime();
     const waitMs = Math.max(remainingMs / 2, remainingMs - drawingReserveMs);
     const drawnSheet = await (await loadPictures()).drawSheet(
       tilesToDraw.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
@@ -175,7 +175,7 @@ interface SheetAd {
 }
 
 async function comparePictures(sql: string, dataset: Dataset, context: ToolContext) {
-  const { signal, deadline, clock, now, onProgress } = context;
+  const { signal, deadline, getTime, now, onProgress } = context;
   const contents = await dataset.readContents();
   const selectedIds = new Set(await selectIds(sql, contents, context));
   const storedItems = contents.ads.filter(({ id }) => selectedIds.has(normalizeAdId(id)));
@@ -190,7 +190,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const pictures = await context.loadPictures();
   const queue = adsToFetch.values();
   let fetchedCount = 0;
-  await withDeadline({ signals: [signal], timeoutMs: fetchTimeShare * (deadline - clock()) }, (timeUpSignal) =>
+  await withDeadline({ signals: [signal], timeoutMs: fetchTimeShare * (deadline - getTime()) }, (timeUpSignal) =>
     Promise.all(
       Array.from({ length: maxConcurrentFetches }, async () => {
         for (const { item, picture } of queue) {

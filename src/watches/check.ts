@@ -80,7 +80,7 @@ export async function runWatchChecks(
       : callStopInfo
         ? { stopInfo: callStopInfo }
         : await readPages();
-    const check = outcome && createWatchCheck(watch, outcome, context.clock());
+    const check = outcome && createWatchCheck(watch, outcome, context.getTime());
     adsRead += outcome?.idsReadByCall.size ?? 0;
     const usesStoredAds = existingOutcome !== undefined && !completeOutcomes.has(queryKey);
     checkedWatches.push({

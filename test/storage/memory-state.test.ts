@@ -139,7 +139,7 @@ describe('The cache of data per tenant', () => {
 
 describe('The credit ledger in memory', () => {
   test('a call that waits for the credit ledger stops waiting when the client cancels the call', async () => {
-    const ledger = createMemoryLedger({ now: Date.now });
+    const ledger = createMemoryLedger({ monotonicNow: Date.now });
     await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     const admission = await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     if (admission.kind !== 'wait') throw new Error(admission.kind);
@@ -150,20 +150,20 @@ describe('The credit ledger in memory', () => {
   });
 
   test('the charge of a call counts once, even if its cost is recorded twice', async () => {
-    const ledger = createMemoryLedger({ now: Date.now });
+    const ledger = createMemoryLedger({ monotonicNow: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
     expect(await ledger.read('t')).toMatchObject({ spentCredits: 6, paidCallCount: 2 });
   });
 
   test('the total of the credit ledger stays a finite number after very large charges', async () => {
-    const ledger = createMemoryLedger({ now: Date.now });
+    const ledger = createMemoryLedger({ monotonicNow: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', chargedSettlement(credits));
     expect((await ledger.read('t')).spentCredits).toBeGreaterThan(1e299);
     expect((await ledger.reserve('t', requestCredits({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
   });
 
   test('the spending of an API key stays recorded while thousands of other API keys make calls', async () => {
-    const ledger = createMemoryLedger({ now: () => 0, maxBytes: 100_000 });
+    const ledger = createMemoryLedger({ monotonicNow: () => 0, maxBytes: 100_000 });
     await ledger.settle('spender', chargedSettlement(10));
     const lease = getLease(await ledger.reserve('caller', requestCredits({ credits: 10 })));
     for (let index = 0; index < 5000; index++) {
@@ -178,7 +178,7 @@ describe('The credit ledger in memory', () => {
 
   test('the server forgets the spending of an API key 30 days after its last charge', async () => {
     let time = 1;
-    const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
+    const ledger = createMemoryLedger({ monotonicNow: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', chargedSettlement(4));
     time += 29 * 86_400_000;
     await ledger.settle('t', { ...chargedSettlement(6), isPaidResponse: false });
@@ -195,7 +195,7 @@ describe('The credit ledger in memory', () => {
 
   test('paid calls with new API keys are rejected while the memory for spending records is full', async () => {
     let time = 1;
-    const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 3200 });
+    const ledger = createMemoryLedger({ monotonicNow: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, chargedSettlement(10));
     await expect(ledger.reserve('d', requestCredits())).rejects.toMatchObject({
       failure: { kind: 'busy', storage: 'full' },

@@ -262,7 +262,7 @@ export class FieldCounts {
     );
     const namedAdvertiserKeys = readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : [];
     return {
-      totalAds: ads.length,
+      adCount: ads.length,
       adCountByAdvertiser,
       fields,
       namedAdvertiserKeys: new Set(namedAdvertiserKeys),
