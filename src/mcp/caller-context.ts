@@ -90,7 +90,7 @@ export function createCallerContexts(options: CallerContextOptions) {
         findCachedTotal: (filters) => callCache.findCachedTotal(tenantId, filters),
         isCached: (request) => callCache.hasCachedResponse(tenantId, request),
         createCallBudget: (maxCredits) => meter.createCallBudget({ tenantId, connection }, maxCredits),
-        acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
+        acquireLock: (name) => state.locks.acquire(`${tenantId} ${name}`, signal),
         loadPictures: async () => (await options.pictures()).forTenant(tenantId),
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },
       };

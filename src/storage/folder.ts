@@ -9,7 +9,7 @@ import type { StateOptions } from './call-state.ts';
 import { openCursors } from './cursors.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import { FileStore, ignoreErrorCodes, readBaseUrl } from './drivers/file.ts';
-import { openSlots } from './slots.ts';
+import { openNamedLocks } from './named-locks.ts';
 import type { Store } from './storage.ts';
 import type { StoreAccess } from './store/access.ts';
 import { StoreDatasets } from './store/datasets.ts';
@@ -51,7 +51,7 @@ const createFileName = (...nameParts: string[]): string => `${hash('sha256', nam
 
 /**
  * The folder `accounts` contains one file per account, with its ads, labels, watches (repeated searches) and reports.
- * The folder `keys` contains one file per API key, with its cached responses, page cursors, slots (locks) and spending.
+ * The folder `keys` contains one file per API key, with its cached responses, page cursors, locks and spending.
  */
 const getAccountsFolder = (folder: string): string => join(folder, 'accounts');
 const getKeysFolder = (folder: string): string => join(folder, 'keys');
@@ -72,7 +72,7 @@ export function openFolderState(options: FolderOptions) {
     usageWindows: runQueueBefore(queue, openFullUsageWindows(keyAccess, options.monotonicNow)),
     openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
-    slots: runQueueBefore(queue, openSlots(keyAccess)),
+    locks: runQueueBefore(queue, openNamedLocks(keyAccess)),
     dailyLedger: () =>
       openLedger(
         { ...keyAccess, queue: noQueue },

@@ -1,6 +1,6 @@
 import type { CreditLedger } from '../credits/ledger.ts';
 import { MemoryStore, type MemoryStoreOptions } from './drivers/memory.ts';
-import { openSlots, type Slots } from './slots.ts';
+import { type NamedLocks, openNamedLocks } from './named-locks.ts';
 import type { StoreAccess } from './store/access.ts';
 import { Documents } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
@@ -9,10 +9,10 @@ import { openLedger } from './store/ledger.ts';
 import { noQueue } from './store/write-queue.ts';
 
 const MB = 1024 * 1024;
-const maxSlotBytes = 16 * MB;
+const maxLockBytes = 16 * MB;
 
-/** Opens slots (named locks for tool calls) in memory. Used by a process that shares no data with other processes. */
-export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
+/** Opens named locks in memory, for a process that shares no data with other processes. */
+export const openMemoryLocks = (): NamedLocks => openNamedLocks(openMemoryStore(() => 0, { maxBytes: maxLockBytes }));
 
 interface MemoryLedgerOptions {
   /** Returns the time of a monotonic clock, in milliseconds. */

@@ -3,11 +3,11 @@ import { openCursors } from './cursors.ts';
 import type { Datasets } from './dataset.ts';
 import { type ExportStore, type ExportTarget, openFolderExports, openMemoryExports } from './exports.ts';
 import { type FolderOptions, openFolderState } from './folder.ts';
-import { createMemoryLedger, openMemorySlots, openMemoryStore } from './in-memory.ts';
+import { createMemoryLedger, openMemoryLocks, openMemoryStore } from './in-memory.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import { createMemoryResponseCache } from './memory-response-cache.ts';
+import type { NamedLocks } from './named-locks.ts';
 import { openSingleUse } from './single-use.ts';
-import type { Slots } from './slots.ts';
 import { openFullUsageWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
@@ -15,7 +15,7 @@ import type { ReplicaState } from './store/open-store.ts';
 export interface ServerState extends CallState {
   datasets: Datasets;
   exports: ExportStore;
-  slots: Slots;
+  locks: NamedLocks;
 }
 
 interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
@@ -69,6 +69,6 @@ export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): Ser
     useOnce: openSingleUse(smallStore),
     datasets: new MemoryDatasets(),
     exports: openMemoryExports(now),
-    slots: openMemorySlots(),
+    locks: openMemoryLocks(),
   };
 }

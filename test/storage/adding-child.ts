@@ -9,12 +9,12 @@ import { addAds } from './add-items.ts';
 const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const printJson = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const warnings: string[] = [];
-const { datasets, slots } = openFolderState({
+const { datasets, locks } = openFolderState({
   ...{ folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
   fetchUserId: async () => 'u',
   warn: (message) => warnings.push(message),
 });
-await slots.acquire(name, new AbortController().signal);
+await locks.acquire(name, new AbortController().signal);
 for (let count = 0; ; count++) {
   const dataset = await datasets.open({ tenantId: 't', apiKey: 'k' });
   const failed = (error: unknown) => void warnings.push(String(error));

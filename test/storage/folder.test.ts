@@ -17,7 +17,7 @@ import { describe, expect, test } from 'vitest';
 import { acquireLock } from '../../src/lock.ts';
 import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
 import { type FolderOptions, openFolderState } from '../../src/storage/folder.ts';
-import type { Slots } from '../../src/storage/slots.ts';
+import type { NamedLocks } from '../../src/storage/named-locks.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
 import { addAds, createLastStep } from './add-items.ts';
 import { claimCall, createCall } from './answers-suite.ts';
@@ -106,30 +106,30 @@ test('other users of the computer cannot read files in the data folder, and no f
   expect([await readIds(laterDataset), (await laterDataset.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
-test('a data folder finishes the write that releases a slot before it closes, so that no lock file stays behind', async () => {
+test('a data folder finishes the write that releases a named lock before it closes, so that no lock file stays behind', async () => {
   const folder = newFolder();
-  const { slots, datasets, dataset } = openIn(folder);
+  const { locks, datasets, dataset } = openIn(folder);
   await dataset();
-  const release = await slots.acquire('a question', new AbortController().signal);
+  const release = await locks.acquire('a question', new AbortController().signal);
   release();
   await datasets.close();
   expect((await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.lock'))).toEqual([]);
-  const releaseAgain = await openIn(folder).slots.acquire('a question', AbortSignal.timeout(50));
+  const releaseAgain = await openIn(folder).locks.acquire('a question', AbortSignal.timeout(50));
   releaseAgain();
 });
 
-test('only one call across all processes can hold the same slot at a time', async () => {
+test('only one call across all processes can hold the same named lock at a time', async () => {
   const folder = newFolder();
-  const slots = [1, 2, 3].map(() => openIn(folder).slots);
+  const locks = [1, 2, 3].map(() => openIn(folder).locks);
   let [running, max] = [0, 0];
-  const holdSlot = async (one: Slots) => {
+  const holdLock = async (one: NamedLocks) => {
     const end = await one.acquire('a question', new AbortController().signal);
     max = Math.max(max, ++running);
     await new Promise((resolve) => setTimeout(resolve, 1));
     running--;
     end();
   };
-  await Promise.all([...slots, ...slots].map(holdSlot));
+  await Promise.all([...locks, ...locks].map(holdLock));
   expect(max).toBe(1);
 });
 
@@ -154,25 +154,25 @@ describe('Writes to the data folder that fail temporarily', () => {
     };
   }
 
-  /** Opens a process with three pending writes that `block` delays: a released slot, a released claim and a changed list. */
+  /** Opens a process with three pending writes that `block` delays: a released lock, a released claim and a changed list. */
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
-    const { responseCache, slots, openCursors } = openIn(folder, { ttlMs: 60_000 });
-    const endSlot = await slots.acquire('a question', never);
+    const { responseCache, locks, openCursors } = openIn(folder, { ttlMs: 60_000 });
+    const releaseLock = await locks.acquire('a question', never);
     const claim = await claimCall(responseCache, 'an ad');
     const put = await claimCall(responseCache, await responseCache.resolveName('t', list));
     await put.cacheResponse({ response: cachedAnswer, arrivedAt: Date.now() });
     const unblock = await block(await findFile(folder, 'keys'));
-    endSlot();
+    releaseLock();
     await Promise.all([claim.endClaim(), responseCache.forgetGroup('t', list.group)]);
-    return { folder, responseCache, slots, openCursors, unblock };
+    return { folder, responseCache, locks, openCursors, unblock };
   }
 
-  /** Verifies that another process gets the slot and the claim within `ms` milliseconds, and that the list is gone. */
+  /** Verifies that another process gets the lock and the claim within `ms` milliseconds, and that the list is gone. */
   async function verifyFreed(folder: string, ms: number) {
     const otherProcess = openIn(folder, { ttlMs: 60_000 });
     const signal = AbortSignal.timeout(ms);
-    (await otherProcess.slots.acquire('a question', signal))();
+    (await otherProcess.locks.acquire('a question', signal))();
     expect(await otherProcess.responseCache.claim(createCall('t', signal), 'an ad', request)).toMatchObject({
       kind: 'granted',
     });
@@ -189,7 +189,7 @@ describe('Writes to the data folder that fail temporarily', () => {
 
   test.each([
     ['looks for a cached list', ({ responseCache }) => responseCache.resolveName('t', list)],
-    ['takes another slot', async ({ slots }) => (await slots.acquire('another question', never))()],
+    ['takes another lock', async ({ locks }) => (await locks.acquire('another question', never))()],
     ['recalls a cursor', ({ openCursors }) => openCursors('t').recall('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
     'other processes see the delayed writes of a process as soon as this process %s',

@@ -42,8 +42,8 @@ function openInThisProcess() {
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const common = { folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now };
-  const { datasets, slots } = openFolderState({ ...common, fetchUserId: async () => 'u', warn });
-  return { warnings, slots, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
+  const { datasets, locks } = openFolderState({ ...common, fetchUserId: async () => 'u', warn });
+  return { warnings, locks, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
 }
 
 const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
@@ -64,7 +64,7 @@ test('a process that is killed during a write loses no ad whose storage it has c
       return ids;
     }),
   );
-  (await ownProcess.slots.acquire('first', new AbortController().signal))();
+  (await ownProcess.locks.acquire('first', new AbortController().signal))();
   for (const one of [ownProcess, openInThisProcess()]) {
     const ids = await readIds(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));

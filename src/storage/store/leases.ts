@@ -20,7 +20,7 @@ interface LeasesOptions {
 }
 
 /**
- * Tracks the leases of this process. A lease is a reservation for one call, e.g. of credits, of a slot, or of the right
+ * Tracks the leases of this process. A lease is a reservation for one call, e.g. of credits, of a named lock, or of the right
  * to send a request. This object knows which leases are open, even if an ended lease is still in the store.
  */
 export class Leases {

@@ -3,8 +3,8 @@ import { openCursors } from '../cursors.ts';
 import type { Datasets } from '../dataset.ts';
 import { openStoredExports } from '../exports.ts';
 import { openSharedKeys } from '../keys.ts';
+import { openNamedLocks } from '../named-locks.ts';
 import { openSingleUse } from '../single-use.ts';
-import { openSlots } from '../slots.ts';
 import type { StorageLog, StoreDriver } from '../storage.ts';
 import type { StoreAccess } from './access.ts';
 import { StoreDatasets } from './datasets.ts';
@@ -49,7 +49,7 @@ export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /**
  * Opens the state that replicas share. If a replica dies, its leases (reservations for calls) end soon after the time
- * limit of the calls. Its slots (locks of searches) end one time limit later.
+ * limit of the calls. Its named locks end one time limit later.
  */
 export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });
@@ -57,8 +57,8 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
   const documents = new Documents({ store, encryption });
   const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callTimeoutMs + leaseMarginMs });
   // A tool call may send its last request just before its time limit, and this request has the same time limit of its
-  // own. The tool call keeps its slot until the request has ended, i.e. for up to twice the time limit.
-  const slotLeases = new Leases({ hasEnded: (_, ageMs) => ageMs > 2 * callTimeoutMs + leaseMarginMs });
+  // own. The tool call keeps its lock until the request has ended, which takes up to twice the time limit.
+  const lockLeases = new Leases({ hasEnded: (_, ageMs) => ageMs > 2 * callTimeoutMs + leaseMarginMs });
   const buildKey: StoreAccess['buildKey'] = (tenantId, kind, ...parts) => {
     const tag = encryption.hashName('tenant', baseUrl, tenantId);
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [encryption.hashName(kind, ...parts)] : [])].join(
@@ -81,7 +81,7 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
       useOnce: openSingleUse(access),
       datasets: new StoreDatasets(access) as Datasets,
       exports: openStoredExports(access, options.now),
-      slots: openSlots({ ...access, leases: slotLeases }),
+      locks: openNamedLocks({ ...access, leases: lockLeases }),
     }),
     close: () => {
       void queue.close().finally(() => store.close());

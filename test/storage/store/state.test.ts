@@ -207,7 +207,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       await one.during(fault, async () => {
         await one.openCursors('t').remember('@1', cursorState);
         await expect(one.openCursors('t').recall('@1')).rejects.toMatchObject(unavailable);
-        await expect(one.slots.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
+        await expect(one.locks.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
         await expect(one.files.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
@@ -229,7 +229,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         // The ads and the list of their ids are separate pending writes, so either can arrive first.
         await expect.poll(async () => readIds(await dataset())).toEqual(['before', 'during']);
       }
-      (await one.slots.acquire('a', createSignalWithoutAbort()))();
+      (await one.locks.acquire('a', createSignalWithoutAbort()))();
       expect((await (await other.files.find(uri))?.readContent())?.length).toBe(600_000);
     },
   );
@@ -288,14 +288,14 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await one.ledger.read('t')).toMatchObject({ spentCredits: 1 });
   });
 
-  test('a call that the client cancels while it waits for a slot fails as busy', async () => {
-    const [one, other] = (await startTwoReplicas()).map((replica) => replica.slots);
+  test('a call that the client cancels while it waits for a named lock fails as busy', async () => {
+    const [one, other] = (await startTwoReplicas()).map((replica) => replica.locks);
     const end = await one?.acquire('a question', createSignalWithoutAbort());
     const leaving = new AbortController();
-    const cancelledSlot = other?.acquire('a question', leaving.signal);
+    const pendingLock = other?.acquire('a question', leaving.signal);
     const waiting = other?.acquire('a question', createSignalWithoutAbort());
     leaving.abort();
-    await expect(cancelledSlot).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    await expect(pendingLock).rejects.toMatchObject({ failure: { kind: 'busy' } });
     (await other?.acquire('another question', createSignalWithoutAbort()))?.();
     end?.();
     (await waiting)?.();
@@ -317,14 +317,14 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
-  test('the slot of a killed replica stays taken until the time limit of its last possible request has passed', async () => {
+  test('a named lock of a killed replica stays taken until the time limit of its last possible request has passed', async () => {
     const [dead, living] = await startTwoReplicas();
-    await dead.slots.acquire('a question', createSignalWithoutAbort());
+    await dead.locks.acquire('a question', createSignalWithoutAbort());
     living.network.clockOffsetMs = 2 * callTimeoutMs;
-    const refusedSlot = living.slots.acquire('a question', AbortSignal.timeout(50));
-    await expect(refusedSlot).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    const pendingLock = living.locks.acquire('a question', AbortSignal.timeout(50));
+    await expect(pendingLock).rejects.toMatchObject({ failure: { kind: 'busy' } });
     living.network.clockOffsetMs = 2 * callTimeoutMs + 11_000;
-    (await living.slots.acquire('a question', createSignalWithoutAbort()))();
+    (await living.locks.acquire('a question', createSignalWithoutAbort()))();
   });
 
   test.each(['before', 'after'])(
