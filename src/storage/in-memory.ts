@@ -26,7 +26,7 @@ interface MemoryLedgerOptions {
    * The memory limit, in bytes, for accounts that have spent credits. Requests with made-up API keys do not count
    * against this limit, because the service charges only real keys.
    */
-  maxLastingBytes?: number;
+  maxLongLivedBytes?: number;
 }
 
 /**
@@ -35,8 +35,8 @@ interface MemoryLedgerOptions {
  * are sent.
  */
 export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
-  const { monotonicNow, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
-  return openLedger(openMemoryStore(monotonicNow, { maxBytes, maxLastingBytes }));
+  const { monotonicNow, maxBytes = 16 * MB, maxLongLivedBytes = 256 * MB } = options;
+  return openLedger(openMemoryStore(monotonicNow, { maxBytes, maxLongLivedBytes }));
 }
 
 /**

@@ -64,7 +64,7 @@ const isRepeatedResponse = (previousBatch: ResponseBatch, batch: ResponseBatch):
  * responses are waiting, they are parsed in the background, starting with the tenant that has waited longest.
  */
 export class MemoryDatasets implements Datasets {
-  readonly #userRecordStore = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
+  readonly #userRecordStore = openMemoryStore(() => 0, { maxLongLivedBytes: maxRecordBytes });
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
@@ -97,7 +97,7 @@ export class MemoryDatasets implements Datasets {
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const dataset = () => this.#findDataset(tenantId) ?? this.#emptyDataset;
     return {
-      userRecords: openUserRecords(this.#userRecordStore, tenantId, { isLasting: false }),
+      userRecords: openUserRecords(this.#userRecordStore, tenantId, { isPersistent: false }),
       addItems: async (batch) =>
         this.#addResponse(tenantId, { ...batch, sequenceNumber: batch.sequenceNumber ?? ++this.#lastSequenceNumber }),
       saveGathering: async (step) => {

@@ -19,7 +19,7 @@ export type RecordsById = ReadonlyMap<string, unknown>;
 /** The labels, watches (repeated searches), reports and picture hashes of one API key. */
 export interface UserRecords {
   /** False if the records exist only in memory and are therefore lost when this process ends. */
-  isLasting: boolean;
+  isPersistent: boolean;
   /** Reads all records of a kind. The returned map does not reflect later changes. */
   read(kind: RecordKind): Promise<RecordsById>;
   /**
@@ -112,8 +112,8 @@ export const emptyContentRecords: ContentRecords = {
 };
 
 /** Opens the labels, watches (repeated searches), reports and picture hashes of a tenant (API key) in a store. */
-export const openUserRecords = (access: StoreAccess, tenantId: string, { isLasting = true } = {}): UserRecords => ({
-  isLasting,
+export const openUserRecords = (access: StoreAccess, tenantId: string, { isPersistent = true } = {}): UserRecords => ({
+  isPersistent,
   read: async (kind) => (await readRecords(access, tenantId, kind)).records,
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
     access.documents.update<StoredRecords, Result>(access.buildKey(tenantId, 'own', kind), (doc, now) => {

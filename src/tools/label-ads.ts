@@ -106,7 +106,7 @@ export const labelAds = defineTool({
       ads: changedAdIds.size,
       unknown: unknownIds.slice(0, maxUnknownIds).map(sanitizeId),
       ...(unknownIds.length > maxUnknownIds && { moreUnknown: unknownIds.length - maxUnknownIds }),
-      ...(!userRecords.isLasting && !remove && { note: inMemoryNote }),
+      ...(!userRecords.isPersistent && !remove && { note: inMemoryNote }),
     };
     return { data };
   },

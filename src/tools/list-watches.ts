@@ -76,7 +76,7 @@ export const listWatches = defineTool({
       writtenAt: formatIsoTime(runs[0]?.writtenAt ?? 0),
     }));
     const views = buildWatchViews(watches, dataTokensPerTextToken * resultTokens);
-    return { data: { watches: views, reports, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
+    return { data: { watches: views, reports, ...(!userRecords.isPersistent && { note: inMemoryNote }) } };
   },
   render: ({ watches, reports, note }) =>
     joinLines([

@@ -52,7 +52,7 @@ export const watchAds = defineTool({
     const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * resultTokens);
     if (watch === undefined)
       throw createInvalidRequestError('The watch was removed while it was stored. Store it again.');
-    return { data: { watch, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
+    return { data: { watch, ...(!userRecords.isPersistent && { note: inMemoryNote }) } };
   },
   render: ({ watch, note }) => joinLines([`Stored ${formatWatch(watch)}`, note]),
 });

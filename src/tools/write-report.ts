@@ -204,7 +204,7 @@ export const writeReport = defineTool({
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
-    const note = name !== undefined && !dataset.userRecords.isLasting ? inMemoryNote : undefined;
+    const note = name !== undefined && !dataset.userRecords.isPersistent ? inMemoryNote : undefined;
     return {
       data: {
         ...buildFileAddressFields(file, context),

@@ -178,7 +178,7 @@ describe('The credit ledger in memory', () => {
 
   test('the server forgets the spending of an API key 30 days after its last charge', async () => {
     let time = 1;
-    const ledger = createMemoryLedger({ monotonicNow: () => time, maxLastingBytes: 1 });
+    const ledger = createMemoryLedger({ monotonicNow: () => time, maxLongLivedBytes: 1 });
     await ledger.settle('t', chargedSettlement(4));
     time += 29 * 86_400_000;
     await ledger.settle('t', { ...chargedSettlement(6), isPaidResponse: false });
@@ -195,7 +195,7 @@ describe('The credit ledger in memory', () => {
 
   test('paid calls with new API keys are rejected while the memory for spending records is full', async () => {
     let time = 1;
-    const ledger = createMemoryLedger({ monotonicNow: () => time, maxLastingBytes: 3200 });
+    const ledger = createMemoryLedger({ monotonicNow: () => time, maxLongLivedBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, chargedSettlement(10));
     await expect(ledger.reserve('d', requestCredits())).rejects.toMatchObject({
       failure: { kind: 'busy', storage: 'full' },

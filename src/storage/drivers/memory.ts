@@ -46,7 +46,7 @@ export interface MemoryStoreOptions {
    * The memory limit, in bytes, for entries that live longer than a day. At this limit, the store counts as nearly full
    * and refuses new documents that live longer than a day. Default: no limit.
    */
-  maxLastingBytes?: number;
+  maxLongLivedBytes?: number;
   /** Called after each change to the store, e.g. to write the change to a file. */
   onChange?: (record: StoreChange) => void;
 }
@@ -54,15 +54,15 @@ export interface MemoryStoreOptions {
 /** The estimated memory, in bytes, that a document or a collection needs in addition to its content. */
 const entryOverheadBytes = 1000;
 /**
- * The maximum lifetime of a temporary entry, in milliseconds. Entries that live longer, such as spending and labels,
+ * The maximum lifetime of a short-lived entry, in milliseconds. Entries that live longer, such as spending and labels,
  * are never evicted.
  */
-const maxTemporaryTtlMs = 86_400_000;
+const maxShortLivedTtlMs = 86_400_000;
 
 interface StoreEntry {
   record: DocumentRecord | Collection;
   bytes: number;
-  isLasting: boolean;
+  isLongLived: boolean;
 }
 
 /**
@@ -74,25 +74,22 @@ export class MemoryStore implements Store {
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
   /**
-   * The documents and collections, sorted by their last write. Of the temporary entries, the entry whose last write is
-   * oldest is evicted first.
+   * The documents and collections, sorted by their last write. Of the short-lived entries, the entry whose last write
+   * is oldest is evicted first.
    */
   readonly #entries = new Map<string, StoreEntry>();
-  /**
-   * The memory, in bytes, that temporary entries (which expire within a day) and lasting entries (which live longer)
-   * use.
-   */
-  #temporaryBytes = 0;
-  #lastingBytes = 0;
+  /** The memory, in bytes, that short-lived entries (which expire within a day) and all other entries use. */
+  #shortLivedBytes = 0;
+  #longLivedBytes = 0;
   #lastSequenceNumber = 0;
 
   constructor(now: () => number, options: MemoryStoreOptions = {}) {
     this.now = now;
-    this.#options = { maxBytes: Infinity, maxLastingBytes: Infinity, onChange: () => {}, ...options };
+    this.#options = { maxBytes: Infinity, maxLongLivedBytes: Infinity, onChange: () => {}, ...options };
   }
 
   get bytes(): number {
-    return this.#temporaryBytes + this.#lastingBytes;
+    return this.#shortLivedBytes + this.#longLivedBytes;
   }
 
   async readDocument(key: string, cachedVersion?: string): Promise<ReadResult> {
@@ -109,7 +106,7 @@ export class MemoryStore implements Store {
     if ((document?.version ?? '') !== expectedVersion)
       return { now, document: document && { version: document.version, body: document.body }, isDone: false };
     if (!body && !document) return { now, isDone: true };
-    if (body && ttlMs > maxTemporaryTtlMs && !this.#entries.get(`document ${key}`)?.isLasting) this.#assertNotFull();
+    if (body && ttlMs > maxShortLivedTtlMs && !this.#entries.get(`document ${key}`)?.isLongLived) this.#assertNotFull();
     this.#applyAndReport({ key, version: body ? version : '', expiresAt: now + ttlMs, body: body ?? Buffer.alloc(0) });
     return { now, isDone: true };
   }
@@ -174,7 +171,7 @@ export class MemoryStore implements Store {
   }
 
   isNearlyFull(): boolean {
-    return this.#lastingBytes >= this.#options.maxLastingBytes;
+    return this.#longLivedBytes >= this.#options.maxLongLivedBytes;
   }
 
   /**
@@ -191,9 +188,9 @@ export class MemoryStore implements Store {
       );
       this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, record.lastSequenceNumber);
     }
-    for (const [name, { isLasting }] of this.#entries) {
-      if (this.#temporaryBytes <= this.#options.maxBytes) return;
-      if (!isLasting) this.#setEntry(name, undefined);
+    for (const [name, { isLongLived }] of this.#entries) {
+      if (this.#shortLivedBytes <= this.#options.maxBytes) return;
+      if (!isLongLived) this.#setEntry(name, undefined);
     }
   }
 
@@ -230,14 +227,14 @@ export class MemoryStore implements Store {
     this.#entries.delete(name);
     if (record === undefined) return;
     const bytes = entryOverheadBytes + ('key' in record ? record.body.length : record.bytes);
-    const entry = { record, bytes, isLasting: record.expiresAt - this.now() > maxTemporaryTtlMs };
+    const entry = { record, bytes, isLongLived: record.expiresAt - this.now() > maxShortLivedTtlMs };
     this.#countBytes(entry, 1);
     this.#entries.set(name, entry);
   }
 
-  #countBytes({ bytes, isLasting }: StoreEntry, sign: 1 | -1): void {
-    if (isLasting) this.#lastingBytes += sign * bytes;
-    else this.#temporaryBytes += sign * bytes;
+  #countBytes({ bytes, isLongLived }: StoreEntry, sign: 1 | -1): void {
+    if (isLongLived) this.#longLivedBytes += sign * bytes;
+    else this.#shortLivedBytes += sign * bytes;
   }
 
   #findDocument = (key: string) => this.#findUnexpired(`document ${key}`) as DocumentRecord | undefined;
