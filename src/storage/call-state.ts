@@ -11,7 +11,7 @@ export interface CallState {
   ledger: CreditLedger;
   responseCache: ResponseCache;
   usageWindows: FullUsageWindows;
-  openCursors(tenantId: string): CursorMemory;
+  openCursors(tenantId: string): CursorStore;
   /** Marks a token as used, e.g. a confirmation to spend credits, so that nobody can use it a second time. */
   useOnce: UseOnce;
 }
@@ -116,9 +116,9 @@ export interface AcceptedKeys {
  * Stores the searches of a tenant (API key) by page cursor. A page cursor is the text with which a tool call requests
  * the next page of results.
  */
-export interface CursorMemory {
-  remember(cursor: string, cursorState: CursorState): Promise<void>;
-  recall(cursor: string): Promise<CursorState | undefined>;
+export interface CursorStore {
+  save(cursor: string, cursorState: CursorState): Promise<void>;
+  load(cursor: string): Promise<CursorState | undefined>;
 }
 
 /**

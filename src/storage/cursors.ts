@@ -1,5 +1,5 @@
 import { dayMs } from '../views/durations.ts';
-import type { CursorMemory, CursorState } from './call-state.ts';
+import type { CursorState, CursorStore } from './call-state.ts';
 import type { StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
@@ -12,11 +12,11 @@ const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 /** Returns a function that gives access to the stored page cursors of a tenant (API key). */
 export const openCursors =
   (access: StoreAccess) =>
-  (tenantId: string): CursorMemory => {
+  (tenantId: string): CursorStore => {
     const encryptedCursors = openEncryptedItems(access, access.buildKey(tenantId, 'cursors'));
     const hashCursor = (cursor: string) => access.encryption.hashName('cursor', cursor);
     return {
-      remember: async (cursor, state) => {
+      save: async (cursor, state) => {
         const id = hashCursor(cursor);
         const encryptedState = encryptedCursors.encrypt(id, JSON.stringify(state));
         if (encryptedState.length > cursorLimits.maxBytes / 2 || access.store.isNearlyFull()) return;
@@ -24,7 +24,7 @@ export const openCursors =
           bytes: encryptedState.length,
         });
       },
-      recall: async (cursor) => {
+      load: async (cursor) => {
         const stateJson = await encryptedCursors.getItem(hashCursor(cursor));
         return stateJson && (JSON.parse(String(stateJson)) as CursorState);
       },

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto';
 import { AdLibraryError, createInvalidRequestError } from '../api/errors.ts';
 import { toCanonicalJson } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
-import type { CursorMemory } from '../storage/call-state.ts';
+import type { CursorStore } from '../storage/call-state.ts';
 
 /** Stores page cursors with their searches, and signs page cursors with the caller's API key. */
-export interface Cursors extends CursorMemory {
+export interface Cursors extends CursorStore {
   sign(cursorText: string): string;
 }
 
@@ -71,9 +71,9 @@ function encodeServiceCursor(serviceCursor: string): string {
  * Stores the filters of a search under the key `cursor`, because the next call may contain only the cursor. If the
  * service cursor is too long to be part of `cursor`, also stores the service cursor.
  */
-export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
-  if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });
-  else if (Object.keys(searchParams).length > 0) await remember(cursor, { searchParams });
+export async function saveCursor(cursor: string, { searchParams, position }: PageListing, { save }: Cursors) {
+  if (cursor.endsWith('~')) await save(cursor, { searchParams, serviceCursor: position.serviceCursor });
+  else if (Object.keys(searchParams).length > 0) await save(cursor, { searchParams });
 }
 
 /** The length of a cursor signature, in base64url characters. 11 characters represent 66 bits. */
@@ -112,7 +112,7 @@ export async function readCursor(
   const candidates = isLong ? [] : [{ operation, searchParams, position }];
   const matchesCursor = (listing: PageListing) => buildCursor(listing, cursors) === cursor;
   if (isLong || (hasNoSearchParams && !candidates.some(matchesCursor))) {
-    const state = await cursors.recall(cursor);
+    const state = await cursors.load(cursor);
     if (isLong && state === undefined) throw createExpiredCursorError();
     const { serviceCursor = position.serviceCursor } = state ?? {};
     for (const candidateParams of state && hasNoSearchParams ? [searchParams, state.searchParams] : [searchParams])

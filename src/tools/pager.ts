@@ -15,8 +15,8 @@ import {
   type PageListing,
   type PagePosition,
   readCursor,
-  rememberCursor,
   type SearchParams,
+  saveCursor,
 } from './cursors.ts';
 import type { ToolContext, ToolOutput } from './tool.ts';
 
@@ -53,7 +53,7 @@ export async function readFittingPage<View, Heading = object>(
   const nextPagePrice = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
   const page = fitPage({ response, listing, views, price: nextPagePrice }, context);
   const { cursor } = page.data;
-  if (cursor !== null && page.nextListing) await rememberCursor(cursor, page.nextListing, cursors);
+  if (cursor !== null && page.nextListing) await saveCursor(cursor, page.nextListing, cursors);
   return { nextPagePrice, ...page };
 }
 

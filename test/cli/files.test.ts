@@ -34,7 +34,7 @@ test('the "files clear" command deletes the stored data but no files of other pr
   const { userRecords } = await openDataset(folder);
   for (const kind of ['label', 'watch', 'report'] as const)
     await userRecords.update(kind, () => ({ put: [['x', 1]], result: undefined }));
-  await openState(folder).openCursors('t').remember('@1', { searchParams: {} });
+  await openState(folder).openCursors('t').save('@1', { searchParams: {} });
   const damagedFile = join(folder, 'accounts', `${'0'.repeat(32)}.log`);
   await writeFile(damagedFile, 'not a dataset\n');
   const foreignFiles = [join(folder, 'export.csv'), join(folder, 'accounts', 'notes.log')];

@@ -93,7 +93,7 @@ test('other users of the computer cannot read files in the data folder, and no f
   const { dataset, openCursors } = openIn(folder, { apiKey: 'a-secret-key' });
   await addAds(await dataset('a-secret-key'), 1, { id: 'x' });
   await (await dataset('a-secret-key')).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
-  await openCursors('own').remember('@1', { searchParams: {} });
+  await openCursors('own').save('@1', { searchParams: {} });
   const names = await readdir(folder, { recursive: true });
   expect(names).toHaveLength(4);
   for (const name of ['', ...names]) {
@@ -190,7 +190,7 @@ describe('Writes to the data folder that fail temporarily', () => {
   test.each([
     ['looks for a cached list', ({ responseCache }) => responseCache.resolveName('t', list)],
     ['takes another lock', async ({ locks }) => (await locks.acquire('another question', never))()],
-    ['recalls a cursor', ({ openCursors }) => openCursors('t').recall('@1')],
+    ['loads a cursor', ({ openCursors }) => openCursors('t').load('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
     'other processes see the delayed writes of a process as soon as this process %s',
     async (_, changeProcess) => {

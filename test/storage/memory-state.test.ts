@@ -32,11 +32,11 @@ describe('Search cursors in memory', () => {
   test('a search cursor in memory expires after one day', async () => {
     let now = 1;
     const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).openCursors('a');
-    await cursors.remember('@1.x', { searchParams: {} });
+    await cursors.save('@1.x', { searchParams: {} });
     now += 86_400_000 - 1;
-    expect(await cursors.recall('@1.x')).toBeDefined();
+    expect(await cursors.load('@1.x')).toBeDefined();
     now += 1;
-    expect(await cursors.recall('@1.x')).toBeUndefined();
+    expect(await cursors.load('@1.x')).toBeUndefined();
   });
 });
 

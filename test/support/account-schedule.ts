@@ -12,9 +12,9 @@ import type {
 } from '../../src/credits/ledger.ts';
 import { getOverallMaxPrice, learnPrice } from '../../src/credits/prices.ts';
 import type { ReadResult, Store, SwapResult } from '../../src/storage/storage.ts';
+import { createUnavailableError } from '../../src/storage/store/circuit-breaker-store.ts';
 import { Documents } from '../../src/storage/store/documents.ts';
 import { noEncryption } from '../../src/storage/store/encryption.ts';
-import { createUnavailableError } from '../../src/storage/store/guarded-store.ts';
 import { Leases } from '../../src/storage/store/leases.ts';
 import { openLedger, type StoredAccount, summarizeAccount } from '../../src/storage/store/ledger.ts';
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
-import { createUnavailableError } from '../../src/storage/store/guarded-store.ts';
+import { createUnavailableError } from '../../src/storage/store/circuit-breaker-store.ts';
 import { type AdService, createAd, serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.ts';

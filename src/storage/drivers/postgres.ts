@@ -5,7 +5,7 @@ import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type S
 
 /**
  * The time limit, in milliseconds, for connecting to the database and for each statement. The connection is closed when
- * the time is over. `GuardedStore` stops waiting for a reply earlier. The extra time allows for replies that arrive
+ * the time is over. `CircuitBreakerStore` stops waiting for a reply earlier. The extra time allows for replies that arrive
  * while this process is busy.
  */
 const statementTimeoutMs = 5000;

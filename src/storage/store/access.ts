@@ -1,8 +1,8 @@
 import { dayMs } from '../../views/durations.ts';
 import type { ItemLimits, Store } from '../storage.ts';
+import type { CircuitBreakerStore } from './circuit-breaker-store.ts';
 import type { Documents } from './documents.ts';
 import type { Encryption } from './encryption.ts';
-import type { GuardedStore } from './guarded-store.ts';
 import type { Leases } from './leases.ts';
 import type { WriteQueue } from './write-queue.ts';
 
@@ -17,7 +17,7 @@ export const longTermTtlMs = 30 * dayMs;
  * queue that retries failed writes.
  */
 export interface StoreAccess {
-  store: Store & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
+  store: Store & Pick<CircuitBreakerStore, 'now' | 'isUp' | 'isNearlyFull'>;
   encryption: Encryption;
   documents: Documents;
   leases: Leases;
@@ -34,5 +34,7 @@ export interface StoreAccess {
  * Returns the limits for a collection. While the store is nearly full, divides `maxBytes` by eight, so that the store
  * evicts old items.
  */
-export const reduceLimitsIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
-  store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;
+export const reduceLimitsIfNearlyFull = (
+  store: Pick<CircuitBreakerStore, 'isNearlyFull'>,
+  limits: ItemLimits,
+): ItemLimits => (store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits);

@@ -7,10 +7,10 @@ import { openNamedLocks } from '../named-locks.ts';
 import { openSingleUse } from '../single-use.ts';
 import type { StorageLog, StoreDriver } from '../storage.ts';
 import type { StoreAccess } from './access.ts';
+import { CircuitBreakerStore } from './circuit-breaker-store.ts';
 import { StoreDatasets } from './datasets.ts';
 import { Documents } from './documents.ts';
 import { createEncryption } from './encryption.ts';
-import { GuardedStore } from './guarded-store.ts';
 import { Leases } from './leases.ts';
 import { openFullUsageWindows, openLedger } from './ledger.ts';
 import { openStoredResponseCache } from './response-cache.ts';
@@ -53,7 +53,7 @@ export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
  */
 export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });
-  const store = new GuardedStore(driver, log, now);
+  const store = new CircuitBreakerStore(driver, log, now);
   const documents = new Documents({ store, encryption });
   const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callTimeoutMs + leaseMarginMs });
   // A tool call may send its last request just before its time limit, and this request has the same time limit of its

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisDriver, type RedisConnection } from '../../../src/storage/drivers/redis.ts';
-import { GuardedStore } from '../../../src/storage/store/guarded-store.ts';
+import { CircuitBreakerStore } from '../../../src/storage/store/circuit-breaker-store.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { openConnection } from '../../support/http.ts';
 import { freePort, listenOnLoopback } from '../../support/loopback.ts';
@@ -24,7 +24,7 @@ async function connectStore(port: number, address: Partial<RedisConnection> = {}
     { tls: false, host: '127.0.0.1', port, ...address },
     { error: log, warn: log, info: log },
   );
-  const store = new GuardedStore(driver, { error: log, warn: log, info: log }, Date.now);
+  const store = new CircuitBreakerStore(driver, { error: log, warn: log, info: log }, Date.now);
   onTestFinished(() => store.close());
   await store.open(waitMs);
   const write = (key = '{a}:key') =>

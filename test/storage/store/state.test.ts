@@ -205,8 +205,8 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
           await expect(pendingRead).rejects.toMatchObject(unavailable);
       });
       await one.during(fault, async () => {
-        await one.openCursors('t').remember('@1', cursorState);
-        await expect(one.openCursors('t').recall('@1')).rejects.toMatchObject(unavailable);
+        await one.openCursors('t').save('@1', cursorState);
+        await expect(one.openCursors('t').load('@1')).rejects.toMatchObject(unavailable);
         await expect(one.locks.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
         await expect(one.files.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
@@ -223,7 +223,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await waiting).toMatchObject({ kind: 'granted' });
       await expect.poll(() => other.keys.has('t')).toBe(false);
       for (const { isListKept } of [one, other]) await expect.poll(isListKept).toBe(false);
-      await expect.poll(() => other.openCursors('t').recall('@1')).toEqual(cursorState);
+      await expect.poll(() => other.openCursors('t').load('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
         await expect.poll(async () => (await (await dataset()).readContents()).gatherings).toHaveLength(1);
         // The ads and the list of their ids are separate pending writes, so either can arrive first.
@@ -397,12 +397,12 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
 
     test('the shared store keeps the newest search cursors and stays within their memory limit', async () => {
       const [one, other] = (await startTwoReplicas()).map(({ openCursors }) => openCursors('t'));
-      for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: randomText(200_000) } });
-      expect(await other?.recall('@24')).toBeDefined();
-      expect(await other?.recall('@0')).toBeUndefined();
-      await one?.remember('@huge', { searchParams: { noise: randomText(2_000_000) } });
-      expect(await other?.recall('@huge')).toBeUndefined();
-      expect(await other?.recall('@24')).toBeDefined();
+      for (let at = 0; at < 25; at++) await one?.save(`@${at}`, { searchParams: { noise: randomText(200_000) } });
+      expect(await other?.load('@24')).toBeDefined();
+      expect(await other?.load('@0')).toBeUndefined();
+      await one?.save('@huge', { searchParams: { noise: randomText(2_000_000) } });
+      expect(await other?.load('@huge')).toBeUndefined();
+      expect(await other?.load('@24')).toBeDefined();
     });
   });
 

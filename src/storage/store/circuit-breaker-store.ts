@@ -23,10 +23,11 @@ const probeKey = 'ad-library:2:probe';
 const probeDocument = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
 /**
- * Wraps a store on a server that may be unreachable. After a call fails or times out, the store counts as down, and all
- * calls fail immediately. After a successful test write, the store counts as up again.
+ * A circuit breaker for a store on a server that may be unreachable. After a call fails or times out, the store counts
+ * as down, and all calls fail immediately. The circuit breaker tests the store in the background. After a successful
+ * test write, the store counts as up again.
  */
-export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
+export class CircuitBreakerStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
   readonly #log: StorageLog;
   readonly #loggedProblems = new Set<string>();
@@ -46,7 +47,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   #clockComparedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * Creates the wrapper without connecting to the server. Call `open` to connect.
+   * Creates the circuit breaker without connecting to the server. Call `open` to connect.
    * @param now returns the time of this process, which is used until the store's time is known
    */
   constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
