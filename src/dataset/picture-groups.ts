@@ -49,11 +49,11 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
   const yieldToEventLoop = createEventLoopYielder();
   for (const { id } of adsWithHash.sort(compareByArrival)) {
     await yieldToEventLoop();
-    const [, firstHalf = '', secondHalf = '', plainMark] =
+    const [, firstHalf = '', secondHalf = '', singleColorMark] =
       perceptualHashPattern.exec(String(perceptualHashes.get(normalizeAdId(id)))) ?? [];
     if (firstHalf === '') continue;
     const perceptualHash = firstHalf + secondHalf;
-    if (plainMark === '-') {
+    if (singleColorMark === '-') {
       picturesById.set(normalizeAdId(id), { perceptualHash, groupId: null });
       continue;
     }
@@ -109,7 +109,7 @@ export interface FetchedPicture {
  * cards do not represent the ad.
  */
 function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url: string }> {
-  if ('reason' in picture || picture.origin === 'portrait') return false;
+  if ('reason' in picture || picture.origin === 'profilePicture') return false;
   return typeof picture.origin !== 'object' || picture.origin.cardNumber === 1;
 }
 

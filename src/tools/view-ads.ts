@@ -195,7 +195,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
       Array.from({ length: maxConcurrentFetches }, async () => {
         for (const { item, picture } of queue) {
           if ('reason' in picture) missingReasons.push(picture.expiredUrl ? 'the address has expired' : picture.reason);
-          else if (picture.origin === 'portrait') missingReasons.push('only a portrait of the advertiser');
+          else if (picture.origin === 'profilePicture') missingReasons.push('only a portrait of the advertiser');
           else {
             const fetched = timeUpSignal.aborted
               ? { reason: 'there was no time left', isLate: true }
@@ -329,7 +329,7 @@ function describePictureSource(
   ad: UntypedFields,
 ): string | undefined {
   if (typeof origin === 'object') return `card ${origin.cardNumber} of ${listCardMedia(ad).length}`;
-  return { picture: undefined, still: 'still of a video', portrait: "advertiser's portrait only" }[origin];
+  return { picture: undefined, still: 'still of a video', profilePicture: "advertiser's portrait only" }[origin];
 }
 
 /**

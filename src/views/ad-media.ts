@@ -49,7 +49,7 @@ const mediaRoles = [
   ['video', /^VID/i],
   ['cardVideo', /^CARD_VID/i],
   ['cardPicture', /^CARD/i],
-  ['portrait', /^PA_/i],
+  ['profilePicture', /^PA_/i],
   ['picture', /^/],
 ] as const;
 type MediaRole = (typeof mediaRoles)[number][0];
@@ -69,7 +69,7 @@ function groupMediaByRole(ad: UntypedFields, mediaFiles = readObjects(ad.media))
     video: [],
     cardVideo: [],
     cardPicture: [],
-    portrait: [],
+    profilePicture: [],
     picture: [],
     cardCount: 0,
   };
@@ -367,7 +367,7 @@ function buildMediaLink(mediaFile: UntypedFields, now: number): MediaLink | unde
  * `expiredUrl` contains this URL.
  */
 export type AdPicture =
-  | { url: string; origin: 'picture' | 'still' | 'portrait' | { cardNumber: number } }
+  | { url: string; origin: 'picture' | 'still' | 'profilePicture' | { cardNumber: number } }
   | { reason: string; expiredUrl?: string };
 
 /** The options for the selection of the picture that represents an ad. */
@@ -398,8 +398,10 @@ export function selectPicture(ad: UntypedFields, { card, now }: PictureOptions):
   }
   const adPicture = findUnexpiredPicture(groupMedia(ad).adMedia, now) ?? selectCardPicture(1);
   if (adPicture) return adPicture;
-  const portrait = findUnexpiredPicture(groupMediaByRole(ad).portrait, now) ?? { reason: 'the ad has no picture' };
-  return 'url' in portrait ? { ...portrait, origin: 'portrait' } : portrait;
+  const profilePicture = findUnexpiredPicture(groupMediaByRole(ad).profilePicture, now) ?? {
+    reason: 'the ad has no picture',
+  };
+  return 'url' in profilePicture ? { ...profilePicture, origin: 'profilePicture' } : profilePicture;
 }
 
 /**
