@@ -5,7 +5,7 @@ import { joinNames, quote } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
 import type { ListingOrder } from './listing-order.ts';
 import type { OneDayAdvertiser } from './one-day.ts';
-import type { ReadField, ReadFields } from './sql/statement.ts';
+import type { StatementField, StatementFields } from './sql/statement.ts';
 
 /*
  * Notes that warn readers about gaps in the data: ads missing from a gathering, advertisers whose ads were nearly all
@@ -235,24 +235,24 @@ export interface FieldGapAdvertisers {
  * Returns undefined if no field is incomplete.
  */
 export function formatFieldGaps(
-  readFields: ReadFields,
+  statementFields: StatementFields,
   { namedAdvertiserKeys, advertiserKeysInRows, getAdvertiserName }: FieldGapAdvertisers = {},
 ): string | undefined {
   const adCount = namedAdvertiserKeys
-    ? sumCounts(readFields.adCountByAdvertiser, namedAdvertiserKeys)
-    : readFields.adCount;
-  const fieldGaps = readFields.fields
+    ? sumCounts(statementFields.adCountByAdvertiser, namedAdvertiserKeys)
+    : statementFields.adCount;
+  const fieldGaps = statementFields.fields
     .map((field) => {
       const adsWithValue = namedAdvertiserKeys
         ? adCount - sumCounts(field.missingCountByAdvertiser, namedAdvertiserKeys)
         : field.adsWithValue;
       const hasGap = adsWithValue < minShareWithValue * adCount;
       const candidates = hasGap
-        ? (namedAdvertiserKeys ?? readFields.adCountByAdvertiser.keys())
+        ? (namedAdvertiserKeys ?? statementFields.adCountByAdvertiser.keys())
         : (advertiserKeysInRows ?? []);
       const mentionedAdvertisers =
         getAdvertiserName && adsWithValue > 0
-          ? findAdvertisersToMention([...candidates], adsWithValue / adCount, field, readFields)
+          ? findAdvertisersToMention([...candidates], adsWithValue / adCount, field, statementFields)
           : [];
       return { name: field.name, adsWithValue, hasGap, mentionedAdvertisers };
     })
@@ -281,8 +281,8 @@ const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string
 function findAdvertisersToMention(
   advertiserKeys: readonly string[],
   shareWithValue: number,
-  { missingCountByAdvertiser }: ReadField,
-  { adCountByAdvertiser }: ReadFields,
+  { missingCountByAdvertiser }: StatementField,
+  { adCountByAdvertiser }: StatementFields,
 ) {
   return advertiserKeys
     .map((key) => ({ key, ads: adCountByAdvertiser.get(key) ?? 0, missing: missingCountByAdvertiser.get(key) ?? 0 }))
@@ -316,7 +316,7 @@ const runningTimeColumns = new Set([
 ]);
 
 /** Returns true if an SQL statement reads a column that says when ads started or how long they ran. */
-export const hasRunningTimeColumn = ({ fields }: ReadFields): boolean =>
+export const hasRunningTimeColumn = ({ fields }: StatementFields): boolean =>
   fields.some(({ name }) => runningTimeColumns.has(name));
 
 /**
@@ -324,20 +324,22 @@ export const hasRunningTimeColumn = ({ fields }: ReadFields): boolean =>
  * view `current_ads` cover fewer ads and are merged separately. A field that both kinds of statements read is listed
  * only for the larger number of ads.
  */
-export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | undefined)[]): ReadFields[] {
-  const definedReadFields = readFieldsByStatement.filter((readFields) => readFields !== undefined);
-  const areAdvertisersNamed = definedReadFields.every(({ namedAdvertiserKeys }) => namedAdvertiserKeys.size > 0);
+export function mergeStatementFields(fieldsByStatement: readonly (StatementFields | undefined)[]): StatementFields[] {
+  const knownStatementFields = fieldsByStatement.filter((statementFields) => statementFields !== undefined);
+  const areAdvertisersNamed = knownStatementFields.every(({ namedAdvertiserKeys }) => namedAdvertiserKeys.size > 0);
   const namedAdvertiserKeys = new Set(
-    areAdvertisersNamed ? definedReadFields.flatMap((read) => [...read.namedAdvertiserKeys]) : [],
+    areAdvertisersNamed ? knownStatementFields.flatMap((read) => [...read.namedAdvertiserKeys]) : [],
   );
   const listedFieldNames = new Set<string>();
-  return [...groupBy(definedReadFields, ({ adCount }) => adCount).values()]
+  return [...groupBy(knownStatementFields, ({ adCount }) => adCount).values()]
     .sort(([left], [right]) => (right?.adCount ?? 0) - (left?.adCount ?? 0))
-    .flatMap((readFieldsOfSameAds) => {
-      const fields = new Map(readFieldsOfSameAds.flatMap((read) => read.fields.map((field) => [field.name, field])));
+    .flatMap((statementFieldsOfSameAds) => {
+      const fields = new Map(
+        statementFieldsOfSameAds.flatMap((read) => read.fields.map((field) => [field.name, field])),
+      );
       for (const name of listedFieldNames) fields.delete(name);
       for (const name of fields.keys()) listedFieldNames.add(name);
-      return readFieldsOfSameAds
+      return statementFieldsOfSameAds
         .slice(0, 1)
         .map((read) => ({ ...read, fields: [...fields.values()], namedAdvertiserKeys }));
     });

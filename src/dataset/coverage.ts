@@ -32,7 +32,7 @@ import {
 } from './gatherings.ts';
 import type { ListingOrder } from './listing-order.ts';
 import { findOneDayAdvertisers } from './one-day.ts';
-import { cleanCell, type ReadFields } from './sql/statement.ts';
+import { cleanCell, type StatementFields } from './sql/statement.ts';
 
 /**
  * Schema of a text such as `90 found in 2 of 3 parts`. The text is set only if a search is split into parts (smaller
@@ -128,7 +128,7 @@ export interface CoverageInput {
   /** The length, in characters, to which longer cells in `rows` were cut. */
   maxCellChars?: number;
   /** The ad fields that each SQL statement reads. The coverage reports which of these fields many ads lack. */
-  readFieldsByStatement?: readonly ReadFields[];
+  fieldsByStatement?: readonly StatementFields[];
   /** The order in which the service listed the ads of each gathering, by gathering id. */
   listingOrders?: ReadonlyMap<string, ListingOrder | undefined>;
   /** The price of reading the remaining ads of each gathering, by gathering id. */
@@ -160,9 +160,9 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
   const { namedAdvertisers: namedAdvertiserKeys, omittedCount } = findUncoveredAdvertisers(input, advertisers);
   const notes = [
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
-    ...(input.readFieldsByStatement ?? []).map((readFields) =>
-      formatFieldGaps(readFields, {
-        ...selectFieldGapAdvertisers(readFields, advertisers),
+    ...(input.fieldsByStatement ?? []).map((statementFields) =>
+      formatFieldGaps(statementFields, {
+        ...selectFieldGapAdvertisers(statementFields, advertisers),
         getAdvertiserName: advertisers.getAdvertiserName,
       }),
     ),
@@ -217,10 +217,10 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
  * Returns the advertisers whose ads were nearly all last seen on the same day, or none if no SQL statement reads how
  * long ads ran. If the statement or the rows mention advertisers, considers only these advertisers.
  */
-function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: CoverageInput, { keysInRows }: Advertisers) {
-  const readFields = readFieldsByStatement.find(hasRunningTimeColumn);
-  if (readFields === undefined) return [];
-  const advertiserKeys = selectFieldGapAdvertisers(readFields, { keysInRows }).namedAdvertiserKeys ?? keysInRows;
+function listOneDayAdvertisers({ adFacts, fieldsByStatement = [] }: CoverageInput, { keysInRows }: Advertisers) {
+  const statementFields = fieldsByStatement.find(hasRunningTimeColumn);
+  if (statementFields === undefined) return [];
+  const advertiserKeys = selectFieldGapAdvertisers(statementFields, { keysInRows }).namedAdvertiserKeys ?? keysInRows;
   const oneDayAdvertisers = [...findOneDayAdvertisers([...adFacts.values()])];
   return oneDayAdvertisers.flatMap(([key, advertiser]) =>
     advertiserKeys && !advertiserKeys.has(key) ? [] : advertiser,
@@ -233,7 +233,7 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
  * ads that lack a field.
  */
 const selectFieldGapAdvertisers = (
-  { namedAdvertiserKeys }: ReadFields,
+  { namedAdvertiserKeys }: StatementFields,
   { keysInRows }: Pick<Advertisers, 'keysInRows'>,
 ): FieldGapAdvertisers => ({
   advertiserKeysInRows: keysInRows,
@@ -256,8 +256,8 @@ export function listCaptionNotes(input: CoverageInput): string[] {
       formatIncompleteGathering({ ...describeIncompleteGathering(newestGathering, input), incompletePartTexts: [] }),
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
-    ...(input.readFieldsByStatement ?? []).map((readFields) =>
-      formatFieldGaps(readFields, selectFieldGapAdvertisers(readFields, advertisers)),
+    ...(input.fieldsByStatement ?? []).map((statementFields) =>
+      formatFieldGaps(statementFields, selectFieldGapAdvertisers(statementFields, advertisers)),
     ),
   ];
   return notes.filter((note) => typeof note === 'string');
@@ -285,7 +285,7 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
  * Counts how many ads have a value for each field that the board (the interactive view of ads) shows in charts and
  * filters.
  */
-function countChartedFields(ads: readonly AdFacts[]): ReadFields {
+function countChartedFields(ads: readonly AdFacts[]): StatementFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const countByAdvertiser = (countedAds: readonly AdFacts[]) => {
     const adsByKey = groupBy(countedAds, findAdvertiserKey);
@@ -432,7 +432,8 @@ interface Advertisers {
    * of the dataset.
    */
   keysInRows: ReadonlySet<string> | undefined;
-  getAdvertiserName(adId: string): string;
+  /** Returns the name of the advertiser with this key, in quotation marks. */
+  getAdvertiserName(advertiserKey: string): string;
 }
 
 /**

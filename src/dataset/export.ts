@@ -34,7 +34,7 @@ export interface ExportCounts extends Omit<ExportStatement, 'runStatement'> {
   /** The number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
   truncatedCellCount: number;
   /** The ad fields that the SQL statement reads, and how many ads have a value for each field. */
-  readFields: SqlExport['readFields'];
+  statementFields: SqlExport['statementFields'];
   /** True if the SQL statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
   /**
@@ -91,7 +91,7 @@ export async function writeExport(
         rowCount: 0,
         firstRows: [],
         truncatedCellCount: 0,
-        readFields: undefined,
+        statementFields: undefined,
         isAboutAds: true,
         distinctIds: undefined,
       };
@@ -123,14 +123,14 @@ const maxFirstRows = 3;
  * twice.
  */
 async function* countRows(
-  { columns, rows, readFields, isAboutAds }: SqlExport,
+  { columns, rows, statementFields, isAboutAds }: SqlExport,
   counts: ExportCounts,
 ): SqlExport['rows'] {
   const idColumnIndex = columns.findIndex((name) => name === 'id' || name === 'adId');
   const distinctIds: ExportCounts['distinctIds'] = idColumnIndex < 0 ? undefined : new Set();
   Object.assign(counts, {
     columns,
-    readFields,
+    statementFields,
     isAboutAds,
     rowCount: 0,
     firstRows: [],

@@ -49,10 +49,10 @@ export interface ExportedFile {
 interface NewFile {
   name: string;
   /**
-   * The ending of the name of the companion file, which describes how the data was collected. For example, the ending
+   * The suffix of the name of the companion file, which describes how the data was collected. For example, the suffix
    * `-methods.md` gives `ads-methods.md` for `ads.csv`. If either name is taken, both files get the same number.
    */
-  companionEnding?: string;
+  companionSuffix?: string;
   mimeType: string;
   /** How long clients can read the file, in milliseconds. Default: one hour. */
   ttlMs?: number;
@@ -265,7 +265,7 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
 
 const formatUri = (id: string, name: string) => `ad-library://exports/${id}/${encodeURIComponent(name)}`;
 
-type FileNames = Pick<NewFile, 'name' | 'companionEnding'>;
+type FileNames = Pick<NewFile, 'name' | 'companionSuffix'>;
 
 /**
  * Writes a file to a folder under a temporary name, and renames the file when it is complete, so that no program reads
@@ -300,14 +300,14 @@ async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, ma
  * Creates an empty file under a name that is not taken, e.g. `ads-2.csv`, and returns the path of this file. The flag
  * `wx` ensures that no file is overwritten and no symbolic link is followed.
  */
-async function reserveFileName(folder: string, { name, companionEnding }: FileNames): Promise<string> {
+async function reserveFileName(folder: string, { name, companionSuffix }: FileNames): Promise<string> {
   const extension = extname(name);
   const stem = name.slice(0, -extension.length);
   for (let number = 1; ; number++) {
     const numberedPath = join(folder, number === 1 ? stem : `${stem}-${number}`);
     const path = `${numberedPath}${extension}`;
     try {
-      if (companionEnding && existsSync(`${numberedPath}${companionEnding}`) && number < maxNumberedNames) continue;
+      if (companionSuffix && existsSync(`${numberedPath}${companionSuffix}`) && number < maxNumberedNames) continue;
       await (await open(path, 'wx', 0o600)).close();
       return path;
     } catch (error) {

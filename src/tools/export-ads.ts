@@ -7,7 +7,7 @@ import {
   formatCoverage,
   listNotesOfEmptyResult,
 } from '../dataset/coverage.ts';
-import { mergeReadFields } from '../dataset/coverage-notes.ts';
+import { mergeStatementFields } from '../dataset/coverage-notes.ts';
 import {
   allAdsSql,
   type ExportCounts,
@@ -91,10 +91,10 @@ export const exportAds = defineTool({
     const describeExport = (exportedSheets: readonly ExportCounts[]) => {
       const adIds = collectAdIds(exportedSheets, coverageInput.adFacts);
       const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
-      const reads = mergeReadFields(exportedSheets.map((sheet) => sheet.readFields));
+      const reads = mergeStatementFields(exportedSheets.map((sheet) => sheet.statementFields));
       const isAboutAds = exportedSheets.some((sheet) => sheet.isAboutAds);
       const coverage = isAboutAds
-        ? buildCoverageView({ ...coverageInput, ...idRows, readFieldsByStatement: reads })
+        ? buildCoverageView({ ...coverageInput, ...idRows, fieldsByStatement: reads })
         : buildCoverageCounts(contents);
       return {
         coverage,
@@ -113,7 +113,7 @@ export const exportAds = defineTool({
     let counts: ExportCounts[] = [];
     const file = await exports.create({
       name: `${requestedName ?? `ads-${formatDay(exportedAt)}`}.${format}`,
-      companionEnding: methodNoteEnding,
+      companionSuffix: methodNoteEnding,
       mimeType: mimeTypes[format],
       write: async (writeChunk, maxBytes) => {
         const statements = sheetsToExport.map(

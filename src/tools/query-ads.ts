@@ -9,7 +9,7 @@ import {
   listCaptionNotes,
   listNotesOfEmptyResult,
 } from '../dataset/coverage.ts';
-import { mergeReadFields } from '../dataset/coverage-notes.ts';
+import { mergeStatementFields } from '../dataset/coverage-notes.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
 import { isEmptySqlResult } from '../dataset/sql/statement.ts';
 import { type Cell, listComputedColumns } from '../dataset/tables.ts';
@@ -62,7 +62,7 @@ export const queryAds = defineTool({
   async run({ sql, limit = 50, cell = 160, chart }, context) {
     const { resultTokens, resultBytes, signal, isDemo } = context;
     const contents = await (await context.openDataset()).readContents();
-    const { columns, rows, rowCount, truncated, readFields, isAboutAds } = await context
+    const { columns, rows, rowCount, truncated, statementFields, isAboutAds } = await context
       .getDatasetSql()
       .query(contents, {
         sql,
@@ -75,7 +75,7 @@ export const queryAds = defineTool({
       columns,
       rows,
       maxCellChars: cell,
-      readFieldsByStatement: mergeReadFields([readFields]),
+      fieldsByStatement: mergeStatementFields([statementFields]),
     };
     const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCoverageCounts(contents);
     const emptyResultNotes = isEmptySqlResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];

@@ -9,7 +9,7 @@ import {
   listCaptionNotes,
   listNotesOfEmptyResult,
 } from '../dataset/coverage.ts';
-import { mergeReadFields } from '../dataset/coverage-notes.ts';
+import { mergeStatementFields } from '../dataset/coverage-notes.ts';
 import {
   countGatheredAds,
   getLaunchesKnownUntil,
@@ -28,7 +28,7 @@ import {
   saveReport,
   selectComparableFigures,
 } from '../dataset/saved-reports.ts';
-import { isEmptySqlResult, type ReadFields } from '../dataset/sql/statement.ts';
+import { isEmptySqlResult, type StatementFields } from '../dataset/sql/statement.ts';
 import type { Cell } from '../dataset/tables.ts';
 import { buildReportCard } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
@@ -164,7 +164,7 @@ export const writeReport = defineTool({
     const buildReportCoverage = () =>
       buildCoverageView({
         ...coverageInput,
-        readFieldsByStatement: mergeReadFields(results.map(({ readFields }) => readFields)),
+        fieldsByStatement: mergeStatementFields(results.map(({ statementFields }) => statementFields)),
       });
     const { writeReportPage } = await import('../reports/report.tsx');
     const reportHeader = {
@@ -287,7 +287,7 @@ interface SectionResult {
   rowCount?: number | null;
   tableStart?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
   /** The ad fields that the section's SQL statement reads. They are needed for notes on fields that many ads lack. */
-  readFields?: ReadFields | undefined;
+  statementFields?: StatementFields | undefined;
   /**
    * Sentences about incomplete searches, if the section has no rows. These sentences are already part of `problem`, so
    * the coverage text does not repeat them.
@@ -323,11 +323,11 @@ async function buildSection(
   if (sql !== undefined) {
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
-      const { columns, rows, rowCount, readFields, isAboutAds } = await context
+      const { columns, rows, rowCount, statementFields, isAboutAds } = await context
         .getDatasetSql()
         .query(contents, { sql, limit, maxCellChars, signal });
       result.rowCount = rowCount;
-      result.readFields = readFields;
+      result.statementFields = statementFields;
       if (isAboutAds && isEmptySqlResult(rows, rowCount)) {
         result.notesOfEmptyResult = listNotesOfEmptyResult(buildCoverageView(coverageInput));
         problems.push(...result.notesOfEmptyResult);
@@ -344,7 +344,7 @@ async function buildSection(
               columns,
               rows,
               maxCellChars,
-              readFieldsByStatement: mergeReadFields([readFields]),
+              fieldsByStatement: mergeStatementFields([statementFields]),
             })
           : [];
       const wideChart = chart && buildChart(chart, chartedRows, { readAtMs, isDemo, notes });

@@ -349,12 +349,12 @@ describe('Notes on fields that some ads lack', () => {
     country: { countries: ['DE', 'AT'] },
   };
   /** Computes the sentence on missing fields that the result must contain for these ads and fields. */
-  function expectSentence(ads: readonly ServedAd[], readFields: readonly Field[]): string | undefined {
+  function expectSentence(ads: readonly ServedAd[], statementFields: readonly Field[]): string | undefined {
     const countAds = (field: Field) => {
       const [name = ''] = Object.keys(values[field]);
       return ads.filter((ad) => ad[name] != null).length;
     };
-    const gaps = readFields
+    const gaps = statementFields
       .map((field) => ({ field, count: countAds(field) }))
       .filter(({ count }) => count < 0.95 * ads.length)
       .sort((left, right) => left.count - right.count || (left.field < right.field ? -1 : 1));
@@ -367,9 +367,9 @@ describe('Notes on fields that some ads lack', () => {
   }
 
   /** Returns several SQL statements that read exactly these fields. */
-  function listStatements(readFields: readonly Field[]): string[] {
-    const columns = readFields.filter((field) => field !== 'country');
-    const join = readFields.includes('country') ? ' LEFT JOIN ad_countries c ON c.id = a.id' : '';
+  function listStatements(statementFields: readonly Field[]): string[] {
+    const columns = statementFields.filter((field) => field !== 'country');
+    const join = statementFields.includes('country') ? ' LEFT JOIN ad_countries c ON c.id = a.id' : '';
     const list = [...columns.map((column) => `a.${column}`), ...(join ? ['c.country'] : [])];
     if (list.length === 0) return ['SELECT count(*) FROM ads'];
     return [
@@ -386,15 +386,15 @@ describe('Notes on fields that some ads lack', () => {
     const service = serveAds(upstream, 0);
     const presence = fc.array(fc.array(fc.constantFrom(...fields)), { minLength: 1, maxLength: 30 });
     await fc.assert(
-      fc.asyncProperty(presence, fc.subarray([...fields]), async (adFields, readFields) => {
+      fc.asyncProperty(presence, fc.subarray([...fields]), async (adFields, statementFields) => {
         // Connect with a new API key in each run, so that the dataset is empty.
         const tenant = await connect();
         service.ads = adFields.map((present, index) =>
           createAd(index, Object.assign({ headline: null }, ...present.map((field) => values[field]))),
         );
         await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
-        const expected = expectSentence(service.ads, readFields);
-        for (const sql of listStatements(readFields)) {
+        const expected = expectSentence(service.ads, statementFields);
+        for (const sql of listStatements(statementFields)) {
           const result = await tenant.call('query_ads', { sql });
           expect(readNotes(result).filter((note) => note.startsWith('Known'))).toEqual(expected ? [expected] : []);
           if (expected) expect(result.text).toContain(expected);

@@ -13,7 +13,7 @@ import {
   viewNames,
   views,
 } from '../tables.ts';
-import { FieldCounts, ReadColumns } from './field-counts.ts';
+import { FieldCounts, StatementColumns } from './field-counts.ts';
 import { readStatementLiterals } from './literals.ts';
 import {
   cleanCell,
@@ -27,7 +27,7 @@ import {
 } from './statement.ts';
 
 /** Returns why the running SQL statement must stop, or undefined if the statement may continue. */
-type FindInterruption = () => 'slow' | 'stopped' | undefined;
+type FindInterruption = () => 'timeout' | 'aborted' | undefined;
 
 /** The SQLite module, including functions that the type definitions of its package omit. */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
@@ -67,8 +67,8 @@ export class SqlEngine {
   readonly #rowWriters = new Map<TableName, ReturnType<typeof createRowWriter>>();
   #findInterruption: FindInterruption = () => undefined;
   #interruptionReason: ReturnType<FindInterruption>;
-  #denialReason: 'refused' | 'json' | undefined;
-  #readColumns = new ReadColumns();
+  #denialReason: 'forbidden' | 'jsonNotLoaded' | undefined;
+  #statementColumns = new StatementColumns();
   readonly #fieldCounts = new FieldCounts();
   /**
    * The names of tables by root page. The root page is the number of the database page at which a table or an index
@@ -132,7 +132,7 @@ export class SqlEngine {
     this.#rowWriters.set(table, writer);
     for (const row of rows) {
       const resultCode = writer.insertRow(row);
-      if (resultCode === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tables' });
+      if (resultCode === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tablesTooLarge' });
       if (resultCode !== capi.SQLITE_DONE) throw this.#createFailure();
     }
     this.#fieldCounts.addRows(table, rows);
@@ -142,7 +142,7 @@ export class SqlEngine {
    * Makes the database read-only after all tables were loaded, and enforces the limits on SQL statements.
    * @param findInterruption returns why a running statement must stop, or undefined if the statement may continue
    * @param hasJson true if the column `json` was loaded; otherwise statements that read this column fail with the
-   * reason `json`
+   * reason `jsonNotLoaded`
    */
   lockDown(findInterruption: FindInterruption, hasJson: boolean): void {
     const { capi } = this.#sqlite;
@@ -168,11 +168,11 @@ export class SqlEngine {
           capi,
         );
         if (code === capi.SQLITE_READ && isDatasetTable(firstArgument))
-          this.#readColumns.addColumn(String(firstArgument), secondArgument || '', String(readerName || ''));
+          this.#statementColumns.addColumn(String(firstArgument), secondArgument || '', String(readerName || ''));
         const isJsonMissing =
           !hasJson && code === capi.SQLITE_READ && secondArgument === 'json' && isDatasetTable(firstArgument);
         if (isReadAllowed && !isJsonMissing) return capi.SQLITE_OK;
-        this.#denialReason ??= isReadAllowed ? 'json' : 'refused';
+        this.#denialReason ??= isReadAllowed ? 'jsonNotLoaded' : 'forbidden';
         return capi.SQLITE_DENY;
       },
       0,
@@ -189,7 +189,7 @@ export class SqlEngine {
    * @throws SqlFailure unless the text contains exactly one statement; in this case, no statement has run
    */
   prepare(sql: string): RowReader {
-    this.#readColumns = new ReadColumns();
+    this.#statementColumns = new StatementColumns();
     return this.#compileStatements(sql, (statements) => this.#createReader(statements));
   }
 
@@ -224,7 +224,7 @@ export class SqlEngine {
         if (statementPointer !== 0) statements.push(statementPointer);
         // SQLite ignores all text after a NUL character, so reject a text that contains one.
         else if (nextPosition <= position || (nextPosition < end && wasm.heap8u()[nextPosition] === 0))
-          throw new SqlFailure({ reason: 'tail' });
+          throw new SqlFailure({ reason: 'multipleStatements' });
         position = nextPosition;
       }
       return createReader(statements);
@@ -243,12 +243,12 @@ export class SqlEngine {
    */
   #createReader([statementPointer, secondStatementPointer]: readonly number[]): RowReader {
     const { capi } = this.#sqlite;
-    if (statementPointer === undefined) throw new SqlFailure({ reason: 'empty' });
-    if (secondStatementPointer !== undefined) throw new SqlFailure({ reason: 'tail' });
+    if (statementPointer === undefined) throw new SqlFailure({ reason: 'noStatement' });
+    if (secondStatementPointer !== undefined) throw new SqlFailure({ reason: 'multipleStatements' });
     const isReadOnlyQuery =
       capi.sqlite3_stmt_readonly(statementPointer) !== 0 && capi.sqlite3_column_count(statementPointer) > 0;
     if (!isReadOnlyQuery || capi.sqlite3_stmt_isexplain(statementPointer) !== 0)
-      throw new SqlFailure({ reason: 'refused' });
+      throw new SqlFailure({ reason: 'forbidden' });
     const createFailure = () => this.#createFailure();
     return createRowReader({
       ...this.#sqlite,
@@ -262,16 +262,16 @@ export class SqlEngine {
    * Returns which ad fields the last prepared SQL statement reads, and how many ads have a value for each field.
    * @param sql the text of this statement
    */
-  describeReadFields(sql: string): Pick<SqlResult, 'readFields' | 'isAboutAds'> {
-    const readColumns = this.#readColumns;
-    for (const table of this.#listOpenedTables(sql)) readColumns.addJoinedTable(table);
+  describeStatement(sql: string): Pick<SqlResult, 'statementFields' | 'isAboutAds'> {
+    const statementColumns = this.#statementColumns;
+    for (const table of this.#listOpenedTables(sql)) statementColumns.addJoinedTable(table);
     const readCurrentAdIds = () => {
       this.#currentAdIds ??= new Set(this.#readFirstColumn('SELECT id FROM current_ads'));
       return this.#currentAdIds;
     };
     return {
-      readFields: this.#fieldCounts.countFields(readColumns, readStatementLiterals(sql), readCurrentAdIds),
-      isAboutAds: readColumns.isAboutAds(),
+      statementFields: this.#fieldCounts.countFields(statementColumns, readStatementLiterals(sql), readCurrentAdIds),
+      isAboutAds: statementColumns.isAboutAds(),
     };
   }
 
@@ -336,10 +336,10 @@ export class SqlEngine {
     const detail = capi.sqlite3_errmsg(this.#databasePointer);
     if (this.#denialReason) return new SqlFailure({ reason: this.#denialReason });
     if (code === capi.SQLITE_INTERRUPT || this.#interruptionReason)
-      return new SqlFailure({ reason: this.#interruptionReason ?? 'slow' });
-    if (code === capi.SQLITE_NOMEM) return new SqlFailure({ reason: 'memory' });
-    if (code === capi.SQLITE_TOOBIG) return new SqlFailure({ reason: 'long' });
-    return new SqlFailure({ reason: 'wrong', detail });
+      return new SqlFailure({ reason: this.#interruptionReason ?? 'timeout' });
+    if (code === capi.SQLITE_NOMEM) return new SqlFailure({ reason: 'outOfMemory' });
+    if (code === capi.SQLITE_TOOBIG) return new SqlFailure({ reason: 'textTooLarge' });
+    return new SqlFailure({ reason: 'invalid', detail });
   }
 
   #runSql(sql: string): void {
@@ -551,7 +551,10 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
  * Runs an SQL statement and returns its first rows and its number of rows. If there are more than `maxCountedRows`
  * rows, stops counting and returns null as their number.
  */
-export function readSqlResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
+export function readSqlResult(
+  reader: RowReader,
+  options: QueryOptions,
+): Omit<SqlResult, 'statementFields' | 'isAboutAds'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.maxTotalChars;
   let countedRows = 0;

@@ -3,7 +3,7 @@ import { groupBy } from '../../views/group-by.ts';
 import { createAdvertiserKeyFinder } from '../advertisers.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
 import { isMatchingAdvertiser, type StatementLiterals } from './literals.ts';
-import type { ReadField, ReadFields } from './statement.ts';
+import type { StatementField, StatementFields } from './statement.ts';
 
 /**
  * The tables that contain ad fields, each with its main column. A statement that only counts the rows of a table is
@@ -46,7 +46,7 @@ const currentAdsView = 'current_ads';
 const columnReadByCurrentAdsView = 'gathered.adId';
 
 /** The columns that an SQL statement reads, as SQLite reports them while it compiles the statement. */
-export class ReadColumns {
+export class StatementColumns {
   readonly #tables = new Set<string>();
   /**
    * Columns such as `ads.headline`. The value `ads.` means that the statement only counts the rows of the table `ads`.
@@ -111,14 +111,14 @@ interface AdField {
  * Returns the ad fields that a statement reads, without duplicates. If the statement reads the column `json`, the JSON
  * paths in the statement, e.g. `$.headline`, add further fields.
  */
-function listReadFields(
-  readColumns: ReadonlyMap<string, readonly string[]>,
+function listStatementFields(
+  statementColumns: ReadonlyMap<string, readonly string[]>,
   { jsonFields }: StatementLiterals,
 ): AdField[] {
-  const adColumns = ['ads', currentAdsView].flatMap((table) => readColumns.get(table) ?? []);
+  const adColumns = ['ads', currentAdsView].flatMap((table) => statementColumns.get(table) ?? []);
   const columnsInJson = adColumns.includes('json') ? [...jsonFields].flatMap(findColumnOfJsonField) : [];
   return (Object.keys(mainColumnByTable) as AdTable[]).flatMap((table) => {
-    const readColumnNames = table === 'ads' ? adColumns : readColumns.get(table);
+    const readColumnNames = table === 'ads' ? adColumns : statementColumns.get(table);
     const jsonColumns = columnsInJson.flatMap((jsonColumn) => (jsonColumn.table === table ? jsonColumn.column : []));
     if (readColumnNames === undefined && jsonColumns.length === 0) return [];
     const columns = [...(readColumnNames ?? []), ...jsonColumns];
@@ -168,7 +168,7 @@ interface AdvertiserIdentity {
 interface FieldCountCache {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adCountByAdvertiser: ReadonlyMap<string, number>;
-  fieldCountsByName: Map<string, ReadField>;
+  fieldCountsByName: Map<string, StatementField>;
 }
 
 /**
@@ -245,18 +245,18 @@ export class FieldCounts {
    * @param readCurrentAdIds returns the ids of the ads in the view `current_ads`
    */
   countFields(
-    readColumns: ReadColumns,
+    statementColumns: StatementColumns,
     literals: StatementLiterals,
     readCurrentAdIds: () => ReadonlySet<string>,
-  ): ReadFields | undefined {
-    const columnsByTable = readColumns.groupByTable();
+  ): StatementFields | undefined {
+    const columnsByTable = statementColumns.groupByTable();
     if (columnsByTable.size === 0) return undefined;
     const readsOnlyView = columnsByTable.has(currentAdsView) && !columnsByTable.has('ads');
     const cacheName = readsOnlyView ? 'current' : 'all';
     const cache = this.#cachedCounts[cacheName] ?? this.#createCache(readsOnlyView ? readCurrentAdIds() : undefined);
     this.#cachedCounts[cacheName] = cache;
     const { ads, adCountByAdvertiser } = cache;
-    const fields = listReadFields(columnsByTable, literals).map((field) => this.#countField(field, cache));
+    const fields = listStatementFields(columnsByTable, literals).map((field) => this.#countField(field, cache));
     const readsAdvertiserColumns = ['ads', currentAdsView].some((table) =>
       columnsByTable.get(table)?.some((column) => column === 'pageId' || column === 'pageName'),
     );
@@ -274,7 +274,7 @@ export class FieldCounts {
     return { ads, adCountByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), fieldCountsByName: new Map() };
   }
 
-  #countField(field: AdField, { ads, fieldCountsByName }: FieldCountCache): ReadField {
+  #countField(field: AdField, { ads, fieldCountsByName }: FieldCountCache): StatementField {
     const { name } = field;
     const cachedField = fieldCountsByName.get(name);
     if (cachedField) return cachedField;

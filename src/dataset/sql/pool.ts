@@ -41,7 +41,7 @@ export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
   /** The ad fields that the statement reads, with the number of ads that have a value for each field. */
-  readFields?: ExportBatch['readFields'];
+  statementFields?: ExportBatch['statementFields'];
   /** True if the statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
 }
@@ -136,10 +136,10 @@ export class SqlPool {
         exportWorker = worker;
         return batch;
       });
-      const { columns, readFields, isAboutAds = true } = firstBatch;
+      const { columns, statementFields, isAboutAds = true } = firstBatch;
       return await readRows({
         columns,
-        readFields,
+        statementFields,
         isAboutAds,
         rows: this.#readBatches(tenantId, exportWorker, firstBatch, signal),
       });
@@ -171,7 +171,7 @@ export class SqlPool {
   async #runWithSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
     return this.#workerPool.runInSlot(tenantId, signal, work).catch((error) => {
       if (error instanceof SqlFailure) throw createSqlProblemError(error.problem, this.#limits);
-      if (error instanceof WorkerTimeoutError) throw createSqlProblemError({ reason: 'slow' }, this.#limits);
+      if (error instanceof WorkerTimeoutError) throw createSqlProblemError({ reason: 'timeout' }, this.#limits);
       if (!(error instanceof WorkerDiedError)) throw error;
       const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
       throw new AdLibraryError({ kind: 'internal', problem, wasSent: false }, { cause: error });
@@ -193,7 +193,7 @@ export class SqlPool {
     };
     return this.#runWithSlot(snapshot.tenantId, signal, () =>
       runWithJson(false).catch((error) => {
-        if (error instanceof SqlFailure && error.problem.reason === 'json') return runWithJson(true);
+        if (error instanceof SqlFailure && error.problem.reason === 'jsonNotLoaded') return runWithJson(true);
         throw error;
       }),
     );

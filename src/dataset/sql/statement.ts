@@ -64,7 +64,7 @@ export interface QueryOptions {
 }
 
 /** The ad fields that an SQL statement reads, with the number of ads that have a value for each field. */
-export interface ReadFields {
+export interface StatementFields {
   /** The number of ads that the statement reads: all ads of the dataset, or only the ads in the view `current_ads`. */
   adCount: number;
   /**
@@ -75,7 +75,7 @@ export interface ReadFields {
    * The fields that the statement reads. An ad with several values for a field, such as several countries, is counted
    * once.
    */
-  fields: readonly ReadField[];
+  fields: readonly StatementField[];
   /**
    * The keys of the advertisers to which the statement limits its rows. Empty if the statement may read ads of any
    * advertiser.
@@ -84,7 +84,7 @@ export interface ReadFields {
 }
 
 /** An ad field that an SQL statement reads, with the number of ads that have a value for this field. */
-export interface ReadField {
+export interface StatementField {
   name: string;
   adsWithValue: number;
   /**
@@ -102,7 +102,7 @@ export interface SqlResult {
   rowCount: number | null;
   truncated: boolean;
   /** The ad fields that the statement reads. Undefined if the statement reads no table with ads. */
-  readFields: ReadFields | undefined;
+  statementFields: StatementFields | undefined;
   /**
    * True if the statement reads ads, so that missing ads affect its result. False if it reads only the tables
    * `gatherings` and `months`.
@@ -133,9 +133,9 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of rows of an exported SQL statement. Only the first batch has `readFields` and `isAboutAds`. */
+/** A batch of rows of an exported SQL statement. Only the first batch has `statementFields` and `isAboutAds`. */
 export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
-  Partial<Pick<SqlResult, 'readFields' | 'isAboutAds'>> & { isLastBatch: boolean };
+  Partial<Pick<SqlResult, 'statementFields' | 'isAboutAds'>> & { isLastBatch: boolean };
 
 /**
  * Removes invisible characters from a text and cuts the text to `maxChars` characters. A cut text ends with the number
@@ -163,31 +163,31 @@ const reduceHint =
   'Filter rows first (WHERE), take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).';
 
 const problemTexts = {
-  refused: () => [selectOnlyText, formatTableList()],
-  wrong: () => [],
-  tail: () => [
+  forbidden: () => [selectOnlyText, formatTableList()],
+  invalid: () => [],
+  multipleStatements: () => [
     'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
   ],
-  empty: () => ['The SQL holds no statement. Send one SELECT.', formatTableList()],
-  slow: ({ maxStatementMs }: StatementLimits) => [
+  noStatement: () => ['The SQL holds no statement. Send one SELECT.', formatTableList()],
+  timeout: ({ maxStatementMs }: StatementLimits) => [
     `The statement was stopped after ${formatSeconds(maxStatementMs)}.`,
     reduceHint,
   ],
-  endless: ({ maxExportMs }: StatementLimits) => [
+  exportTimeout: ({ maxExportMs }: StatementLimits) => [
     `The export was stopped after ${formatSeconds(maxExportMs)} of work.`,
     reduceHint,
   ],
-  memory: ({ maxWorkingBytes }: StatementLimits) => [
+  outOfMemory: ({ maxWorkingBytes }: StatementLimits) => [
     `The statement needed more than ${formatMegabytes(maxWorkingBytes)} of memory.`,
     `${reduceHint} Select only the columns you need.`,
   ],
-  long: () => [
+  textTooLarge: () => [
     `The statement put together a text of more than ${sqliteLimits.SQLITE_LIMIT_LENGTH} characters.`,
     reduceHint,
   ],
-  stopped: () => ['The statement was stopped.'],
-  json: () => ['The column json could not be loaded.'],
-  tables: ({ maxTableBytes }: StatementLimits) => [
+  aborted: () => ['The statement was stopped.'],
+  jsonNotLoaded: () => ['The column json could not be loaded.'],
+  tablesTooLarge: ({ maxTableBytes }: StatementLimits) => [
     `The dataset takes more than ${formatMegabytes(maxTableBytes)}, too much for SQL. Gather fewer ads.`,
   ],
 };

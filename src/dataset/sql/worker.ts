@@ -29,8 +29,8 @@ let deadline = Number.POSITIVE_INFINITY;
 let currentExport: { reader: RowReader; spentMs: number } | undefined;
 
 const findInterruption = () => {
-  if (Atomics.load(stopFlag, 0) !== 0) return 'stopped';
-  return performance.now() > deadline ? 'slow' : undefined;
+  if (Atomics.load(stopFlag, 0) !== 0) return 'aborted';
+  return performance.now() > deadline ? 'timeout' : undefined;
 };
 
 lowerThreadPriority();
@@ -46,7 +46,7 @@ const workerMethods = {
   },
   /**
    * Makes the tables read-only. If `hasJson` is false, statements that read the column `json` fail with the reason
-   * `json`.
+   * `jsonNotLoaded`.
    */
   lockDown: (hasJson: boolean) => engine.lockDown(findInterruption, hasJson),
   query(sql: string, options: QueryOptions): SqlResult {
@@ -57,13 +57,13 @@ const workerMethods = {
     } finally {
       reader.close();
     }
-    return { ...result, ...engine.describeReadFields(sql) };
+    return { ...result, ...engine.describeStatement(sql) };
   },
   export(sql: string): ExportBatch {
     const reader = engine.prepare(sql);
     currentExport = { reader, spentMs: 0 };
-    const readFieldsOfExport = engine.describeReadFields(sql);
-    return { ...readNextBatch(), ...readFieldsOfExport };
+    const statementDescription = engine.describeStatement(sql);
+    return { ...readNextBatch(), ...statementDescription };
   },
   next: readNextBatch,
   close: closeExport,
@@ -94,7 +94,7 @@ export interface WorkerReply {
 /** Reads the next batch of rows of the current export. If there is no export, returns an empty last batch. */
 function readNextBatch(): ExportBatch {
   if (!currentExport) return { columns: [], rows: [], isLastBatch: true };
-  if (currentExport.spentMs > limits.maxExportMs) throw new SqlFailure({ reason: 'endless' });
+  if (currentExport.spentMs > limits.maxExportMs) throw new SqlFailure({ reason: 'exportTimeout' });
   const startedAt = performance.now();
   const batch = readBatch(currentExport.reader);
   currentExport.spentMs += performance.now() - startedAt;
@@ -124,7 +124,7 @@ function closeExport(): void {
  */
 function convertErrorToProblem(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;
-  if (error instanceof Error && error.name === 'WasmAllocError') return { reason: 'memory' };
+  if (error instanceof Error && error.name === 'WasmAllocError') return { reason: 'outOfMemory' };
   throw error;
 }
 
