@@ -315,8 +315,8 @@ const convertersByFieldType: Record<ApiField['type'], (value: unknown) => unknow
   id: cleanLine,
   date: (value) => toDateCell(value) ?? undefined,
   number: (value) => toNumberCell(value) ?? undefined,
-  flag: (value) => (typeof value === 'boolean' ? value : undefined),
-  words: (value) => cleanLines(readDistinctTexts(value)),
+  boolean: (value) => (typeof value === 'boolean' ? value : undefined),
+  textList: (value) => cleanLines(readDistinctTexts(value)),
 };
 
 /**

@@ -3,11 +3,11 @@ import { type ApiField, adFields, type FieldNamesWith, pageFields } from '../vie
 import { isVisibleText, readNumber } from '../views/view.ts';
 
 /**
- * The column type of each API field that is stored in a table column: `numeric` for numbers and flags, and `text` for
+ * The column type of each API field that is stored in a table column: `numeric` for numbers and booleans, and `text` for
  * all other fields.
  */
 type ApiColumnTypes<Fields> = {
-  [Name in FieldNamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' }
+  [Name in FieldNamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'boolean' }
     ? 'numeric'
     : 'text';
 };
@@ -16,7 +16,7 @@ type ApiColumnTypes<Fields> = {
 const selectApiColumnTypes = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
-      column ? [[name, type === 'number' || type === 'flag' ? 'numeric' : 'text']] : [],
+      column ? [[name, type === 'number' || type === 'boolean' ? 'numeric' : 'text']] : [],
     ),
   ) as ApiColumnTypes<Fields>;
 
@@ -275,7 +275,7 @@ const cellConverters = {
   text: toTextCell,
   date: toDateCell,
   number: toNumberCell,
-  flag: toFlagCell,
-  words: toListCell,
+  boolean: toFlagCell,
+  textList: toListCell,
   id: toIdCell,
 };

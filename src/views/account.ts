@@ -217,13 +217,13 @@ function formatValue(value: unknown): string {
  * the maximum length of a text in tokens.
  */
 const collectionFields = {
-  name: { type: 'text', brief: 40, meaning: 'Name of the collection.' },
-  type: { type: 'text', brief: 12, meaning: 'Type of the collection, as the service names it.' },
-  isDefault: { type: 'flag', brief: true, meaning: 'true if the service created the collection.' },
-  defaultType: { type: 'text', brief: 12, meaning: 'Type of the default collection.' },
-  isOwner: { type: 'flag', brief: true, meaning: 'true if the collection belongs to the caller.' },
-  adCount: { type: 'number', brief: true, meaning: 'Number of ads in the collection.' },
-  pageCount: { type: 'number', brief: true, meaning: 'Number of pages in the collection.' },
+  name: { type: 'text', brief: 40, description: 'Name of the collection.' },
+  type: { type: 'text', brief: 12, description: 'Type of the collection, as the service names it.' },
+  isDefault: { type: 'boolean', brief: true, description: 'true if the service created the collection.' },
+  defaultType: { type: 'text', brief: 12, description: 'Type of the default collection.' },
+  isOwner: { type: 'boolean', brief: true, description: 'true if the collection belongs to the caller.' },
+  adCount: { type: 'number', brief: true, description: 'Number of ads in the collection.' },
+  pageCount: { type: 'number', brief: true, description: 'Number of pages in the collection.' },
 } as const satisfies Record<string, ApiField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 

@@ -73,8 +73,8 @@ export const getListedAdSchema = createLazyGetter(() =>
       displayUrl: z.string().optional().describe('Address shown in the ad, if it differs from landingDomain.'),
       otherTypes: getOtherTypesSchema(),
       ...buildFieldSchemas(adFields),
-      headline: z.string().optional().describe(adFields.headline.meaning),
-      body: z.string().optional().describe(`${adFields.body.meaning} Shortened in lists.`),
+      headline: z.string().optional().describe(adFields.headline.description),
+      body: z.string().optional().describe(`${adFields.body.description} Shortened in lists.`),
     })
     .meta({ title: 'Ad' }),
 );
@@ -261,7 +261,7 @@ function addLandingDomains(view: AdView, ad: UntypedFields): void {
 
 const areSameOrSubdomain = (a: string, b: string) => a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`);
 
-const onlyInFullType = { onlyInFull: 'words' } as const;
+const onlyInFullType = { onlyInFull: 'textList' } as const;
 const standardFieldNames = new Set(Object.keys(standardFields));
 for (const name of ['id', 'pageId', 'page', 'media', 'cards', 'website', 'offerLink', 'displayUrl'])
   standardFieldNames.add(name);

@@ -5,7 +5,7 @@ import * as z from 'zod';
  * MCP hosts) are generated from these descriptions and contain the fields in this order.
  */
 export interface ApiField {
-  type: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
+  type: 'text' | 'date' | 'number' | 'boolean' | 'textList' | 'id';
   /** Set if lists of ads or pages contain the field. A number is the maximum length of a text in tokens. */
   brief?: number | true;
   /**
@@ -29,36 +29,42 @@ export interface ApiField {
    * The description of the field in result schemas. It must be a noun phrase that ends with a period, e.g. `Headline of
    * the ad.`
    */
-  meaning: string;
+  description: string;
 }
 
 /** The descriptions of all fields of an ad that results, SQL tables and exports can contain. */
 export const adFields = {
-  headline: { type: 'text', standard: 150, column: true, board: 'brief', meaning: 'Headline of the ad.' },
-  body: { type: 'text', standard: 2000, column: true, board: 'full', meaning: 'Text of the ad.' },
+  headline: { type: 'text', standard: 150, column: true, board: 'brief', description: 'Headline of the ad.' },
+  body: { type: 'text', standard: 2000, column: true, board: 'full', description: 'Text of the ad.' },
   linkDescription: {
     type: 'text',
     standard: 300,
     column: true,
     board: 'full',
-    meaning: 'Description below the headline.',
+    description: 'Description below the headline.',
   },
-  offerLink: { type: 'text', column: true, meaning: 'URL that the ad opens.' },
-  startedAt: { type: 'date', brief: true, column: true, board: 'brief', meaning: 'Time when the ad started.' },
+  offerLink: { type: 'text', column: true, description: 'URL that the ad opens.' },
+  startedAt: { type: 'date', brief: true, column: true, board: 'brief', description: 'Time when the ad started.' },
   lastSeenAt: {
     type: 'date',
     standard: true,
     column: true,
     board: 'brief',
-    meaning: 'Time when the service last saw the ad.',
+    description: 'Time when the service last saw the ad.',
   },
-  endDate: { type: 'date', brief: true, column: true, board: 'brief', meaning: 'Time when the ad ended or will end.' },
+  endDate: {
+    type: 'date',
+    brief: true,
+    column: true,
+    board: 'brief',
+    description: 'Time when the ad ended or will end.',
+  },
   duplicates: {
     type: 'number',
     brief: true,
     column: true,
     board: 'brief',
-    meaning: 'Number of copies of the ad, including the ad itself.',
+    description: 'Number of copies of the ad, including the ad itself.',
   },
   audienceReach: {
     type: 'number',
@@ -66,31 +72,37 @@ export const adFields = {
     column: true,
     board: 'brief',
     phrase: 'reach',
-    meaning: 'Number of people reached, as the service counts them.',
+    description: 'Number of people reached, as the service counts them.',
   },
   adSpendMin: {
     type: 'number',
     brief: true,
     column: true,
     board: 'full',
-    meaning: 'Least estimated spend, in currency.',
+    description: 'Least estimated spend, in currency.',
   },
   adSpendMax: {
     type: 'number',
     brief: true,
     column: true,
     board: 'full',
-    meaning: 'Most estimated spend, in currency.',
+    description: 'Most estimated spend, in currency.',
   },
-  revenueMin: { type: 'number', brief: true, column: true, meaning: 'Least estimated revenue, in currency.' },
-  revenueMax: { type: 'number', brief: true, column: true, meaning: 'Most estimated revenue, in currency.' },
-  ctaType: { type: 'text', brief: 12, column: true, board: 'brief', meaning: 'Button of the ad, such as SHOP_NOW.' },
+  revenueMin: { type: 'number', brief: true, column: true, description: 'Least estimated revenue, in currency.' },
+  revenueMax: { type: 'number', brief: true, column: true, description: 'Most estimated revenue, in currency.' },
+  ctaType: {
+    type: 'text',
+    brief: 12,
+    column: true,
+    board: 'brief',
+    description: 'Button of the ad, such as SHOP_NOW.',
+  },
   displayFormat: {
     type: 'text',
     brief: 12,
     column: true,
     board: 'brief',
-    meaning: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
+    description: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
   },
   /** Only imported ads have this field. The API does not return it. */
   adLibrary: {
@@ -98,105 +110,119 @@ export const adFields = {
     brief: 8,
     column: true,
     board: 'brief',
-    meaning: 'Library of an imported ad: meta, google, tiktok, linkedin or own.',
+    description: 'Library of an imported ad: meta, google, tiktok, linkedin or own.',
   },
-  productTitle: { type: 'text', brief: 16, standard: 60, column: true, meaning: 'Name of the advertised product.' },
-  productPrice: { type: 'number', brief: true, column: true, meaning: 'Price of the product, in currency.' },
+  productTitle: { type: 'text', brief: 16, standard: 60, column: true, description: 'Name of the advertised product.' },
+  productPrice: { type: 'number', brief: true, column: true, description: 'Price of the product, in currency.' },
   trendPublic: {
     type: 'number',
     brief: true,
     column: true,
     phrase: 'trend',
-    meaning: 'Trend score, computed by the service.',
+    description: 'Trend score, computed by the service.',
   },
   performancePublic: {
     type: 'number',
     brief: true,
     column: true,
     phrase: 'performance',
-    meaning: 'Performance score, computed by the service.',
+    description: 'Performance score, computed by the service.',
   },
   // The next two fields are not SQL columns, because they can have several values. SQL has separate tables for them.
-  publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'Platforms, such as FACEBOOK.' },
-  countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes of the countries where the ad runs.' },
+  publisherPlatform: { type: 'textList', brief: true, board: 'full', description: 'Platforms, such as FACEBOOK.' },
+  countries: {
+    type: 'textList',
+    brief: true,
+    board: 'brief',
+    description: 'ISO codes of the countries where the ad runs.',
+  },
   /** Only imported ads have this field. The API document does not define it. */
   currency: {
     type: 'text',
     brief: 8,
     column: true,
     board: 'full',
-    meaning: 'ISO code of the currency of spend, revenue and price.',
+    description: 'ISO code of the currency of spend, revenue and price.',
   },
-  productCreatedAt: { type: 'date', standard: true, meaning: 'Time when the product was listed.' },
-  isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
-  sourcePageExternalId: { type: 'id', standard: 40, meaning: 'Id of the advertiser on the ad platform.' },
-  appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
+  productCreatedAt: { type: 'date', standard: true, description: 'Time when the product was listed.' },
+  isStorePlatformBestSeller: {
+    type: 'boolean',
+    standard: true,
+    description: 'true for a best seller of its shop platform.',
+  },
+  sourcePageExternalId: { type: 'id', standard: 40, description: 'Id of the advertiser on the ad platform.' },
+  appUrl: { type: 'text', standard: 100, description: 'URL in the app of the service.' },
 } as const satisfies Record<string, ApiField>;
 
 /** The descriptions of all fields of an advertiser page that results, SQL tables and exports can contain. */
 export const pageFields = {
-  pageName: { type: 'text', brief: 20, standard: 100, column: true, meaning: 'Name of the advertiser.' },
-  sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'Id of the page on the ad platform.' },
-  pageLikes: { type: 'number', brief: true, column: true, meaning: 'Number of likes of the page.' },
-  pageIgFollowers: { type: 'number', brief: true, column: true, meaning: 'Number of followers on Instagram.' },
-  adsAmount: { type: 'number', brief: true, column: true, meaning: 'Number of ads that the service has of the page.' },
+  pageName: { type: 'text', brief: 20, standard: 100, column: true, description: 'Name of the advertiser.' },
+  sourcePageExternalId: { type: 'id', standard: 40, column: true, description: 'Id of the page on the ad platform.' },
+  pageLikes: { type: 'number', brief: true, column: true, description: 'Number of likes of the page.' },
+  pageIgFollowers: { type: 'number', brief: true, column: true, description: 'Number of followers on Instagram.' },
+  adsAmount: {
+    type: 'number',
+    brief: true,
+    column: true,
+    description: 'Number of ads that the service has of the page.',
+  },
   adsTotalDuplicates: {
     type: 'number',
     brief: true,
     column: true,
-    meaning: 'Number of copies of all ads of the page.',
+    description: 'Number of copies of all ads of the page.',
   },
   audienceReach: {
     type: 'number',
     brief: true,
     column: true,
     phrase: 'reach',
-    meaning: 'Number of people reached, as the service counts them.',
+    description: 'Number of people reached, as the service counts them.',
   },
   adSpendMin: {
     type: 'number',
     brief: true,
     column: true,
-    meaning: 'Least spend for political ads of an imported page.',
+    description: 'Least spend for political ads of an imported page.',
   },
   adSpendMax: {
     type: 'number',
     brief: true,
     column: true,
-    meaning: 'Most spend for political ads of an imported page.',
+    description: 'Most spend for political ads of an imported page.',
   },
-  averageDuplicates: { type: 'number', brief: true, column: true, meaning: 'Average number of copies of an ad.' },
+  averageDuplicates: { type: 'number', brief: true, column: true, description: 'Average number of copies of an ad.' },
   trend: {
     type: 'number',
     brief: true,
     column: true,
     phrase: 'trend',
-    meaning: 'Trend score, computed by the service.',
+    description: 'Trend score, computed by the service.',
   },
   performance: {
     type: 'number',
     brief: true,
     column: true,
     phrase: 'performance',
-    meaning: 'Performance score, computed by the service.',
+    description: 'Performance score, computed by the service.',
   },
-  pageCreatedAt: { type: 'date', brief: true, column: true, meaning: 'Time when the page was created.' },
-  createdAt: { type: 'date', standard: true, column: true, meaning: 'Time when the service first saw the page.' },
+  pageCreatedAt: { type: 'date', brief: true, column: true, description: 'Time when the page was created.' },
+  createdAt: { type: 'date', standard: true, column: true, description: 'Time when the service first saw the page.' },
   detailsEstimated: {
-    type: 'flag',
+    type: 'boolean',
     standard: true,
     column: true,
-    meaning: 'true if the numbers of the page are estimates.',
+    description: 'true if the numbers of the page are estimates.',
   },
   technologySlugs: {
-    type: 'words',
+    type: 'textList',
     standard: true,
     column: true,
-    meaning: 'Technologies of the shop, such as shopify.',
+    description: 'Technologies of the shop, such as shopify.',
   },
-  countries: { type: 'words', brief: true, column: true, meaning: 'ISO codes of the countries of its ads.' },
-  languages: { type: 'words', brief: true, column: true, meaning: 'ISO codes of the languages of its ads.' },
-  appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
+  countries: { type: 'textList', brief: true, column: true, description: 'ISO codes of the countries of its ads.' },
+  languages: { type: 'textList', brief: true, column: true, description: 'ISO codes of the languages of its ads.' },
+  appUrl: { type: 'text', standard: 100, description: 'URL in the app of the service.' },
 } as const satisfies Record<string, ApiField>;
 
 /**
@@ -207,12 +233,12 @@ export type FieldNamesWith<FieldDescriptions, Property> = {
   [Name in keyof FieldDescriptions]: FieldDescriptions[Name] extends Property ? Name : never;
 }[keyof FieldDescriptions];
 
-/** The TypeScript type of a field's value in results, e.g. `boolean` for a field whose `type` is `flag`. */
+/** The TypeScript type of a field's value in results, e.g. `boolean` for a field whose `type` is `boolean`. */
 export type FieldValue<Field> = Field extends { type: 'number' }
   ? number
-  : Field extends { type: 'flag' }
+  : Field extends { type: 'boolean' }
     ? boolean
-    : Field extends { type: 'words' }
+    : Field extends { type: 'textList' }
       ? string[]
       : string;
 
@@ -229,8 +255,8 @@ const schemaBuilders: Record<ApiField['type'], () => z.ZodType> = {
   text: z.string,
   date: z.string,
   number: z.number,
-  flag: z.boolean,
-  words: () => z.array(z.string()),
+  boolean: z.boolean,
+  textList: () => z.array(z.string()),
   id: z.string,
 };
 
@@ -242,10 +268,10 @@ export const onlyInFullNote = 'Only with detail full.';
 /** Creates the shape of a Zod object from descriptions of fields. All fields of the object are optional. */
 export const buildFieldSchemas = <FieldDescriptions extends Record<string, ApiField>>(fields: FieldDescriptions) =>
   Object.fromEntries(
-    Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
+    Object.entries(fields).map(([name, { type, description, brief, standard }]) => {
       const availabilityNote = brief ? undefined : standard ? notInListsNote : onlyInFullNote;
-      const description = [meaning, availabilityNote].filter(Boolean).join(' ');
-      return [name, schemaBuilders[type]().optional().describe(description)];
+      const fullDescription = [description, availabilityNote].filter(Boolean).join(' ');
+      return [name, schemaBuilders[type]().optional().describe(fullDescription)];
     }),
   ) as { -readonly [Name in keyof FieldDescriptions]: z.ZodOptional<z.ZodType<FieldValue<FieldDescriptions[Name]>>> };
 

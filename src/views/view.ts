@@ -62,10 +62,10 @@ const maxListedWords = 12;
 const maxWordTokens = 12;
 
 /**
- * The rule by which `copyFields` copies a field. `'number'`, `'flag'` and `'words'` are the types that the field must
+ * The rule by which `copyFields` copies a field. `'number'`, `'boolean'` and `'textList'` are the types that the field must
  * have. A number, such as 40, means that the field must be a text, and is the maximum length of the text in tokens.
  */
-type FieldCopyRule = number | 'number' | 'flag' | 'words';
+type FieldCopyRule = number | 'number' | 'boolean' | 'textList';
 
 /**
  * Selects the fields that results with brief or standard detail contain, and returns them in the form that `copyFields`
@@ -80,7 +80,10 @@ export const selectViewFields = (
       const limit = detail === 'brief' ? brief : standard;
       if (limit === undefined) return [];
       return [
-        [name, type === 'number' || type === 'flag' || type === 'words' ? type : limit === true ? dateTokens : limit],
+        [
+          name,
+          type === 'number' || type === 'boolean' || type === 'textList' ? type : limit === true ? dateTokens : limit,
+        ],
       ];
     }),
   );
@@ -126,8 +129,8 @@ export function addFields(targetObject: object, fields: object): void {
 
 function readValue(value: unknown, type: FieldCopyRule | undefined): unknown {
   if (type === 'number') return readNumber(value);
-  if (type === 'flag') return typeof value === 'boolean' ? value : undefined;
-  return type === 'words' ? readWords(value) : readText(value, type ?? 0);
+  if (type === 'boolean') return typeof value === 'boolean' ? value : undefined;
+  return type === 'textList' ? readWords(value) : readText(value, type ?? 0);
 }
 
 /** Returns the value as a number if it is a finite number. Rounds integers that are too large for JavaScript. */

@@ -200,8 +200,8 @@ function AdvertiserSummary({
  */
 const displayableAdFields: Record<string, ApiField> = {
   ...adFields,
-  languages: { type: 'words', meaning: 'Languages of the ad.' },
-  bylines: { type: 'text', meaning: 'Who paid for the ad.' },
+  languages: { type: 'textList', description: 'Languages of the ad.' },
+  bylines: { type: 'text', description: 'Who paid for the ad.' },
 };
 
 /**
@@ -266,7 +266,7 @@ function createFact(
     return bounds.length > 0 ? [title, [...new Set(bounds)].map(formatNumber).join(' to ')] : undefined;
   }
   if (isNumber(value)) return [title, formatNumber(value)];
-  if (type === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
+  if (type === 'boolean') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
   const texts = [value].flat().filter((text) => typeof text === 'string' && text.trim() !== '') as string[];
   const formatValue = type === 'date' ? (day: string) => formatDay(day) : (valueFormatters[fieldName] ?? sanitizeLine);
   const text = readText(texts.map(formatValue).join(', '), 300);
