@@ -143,7 +143,7 @@ export function removeItemsWithoutId(
   plainBody: unknown,
   exactBody: unknown,
 ) {
-  const unchangedResult = { checked: plainBody, raw: exactBody, unusable: 0 };
+  const unchangedResult = { checkedBody: plainBody, rawBody: exactBody, unusableCount: 0 };
   const idField = getIdField(request);
   const items = (plainBody as { items?: unknown } | null | undefined)?.items;
   if (idField === undefined || !Array.isArray(items)) return unchangedResult;
@@ -157,8 +157,9 @@ export function removeItemsWithoutId(
     const page = body as { items: unknown[] };
     return { ...page, items: page.items.filter((_, index) => usableFlags[index]) };
   };
-  const checked = keepUsableItems(plainBody);
-  return { checked, raw: exactBody === plainBody ? checked : keepUsableItems(exactBody), unusable: unusableCount };
+  const checkedBody = keepUsableItems(plainBody);
+  const rawBody = exactBody === plainBody ? checkedBody : keepUsableItems(exactBody);
+  return { checkedBody, rawBody, unusableCount };
 }
 
 type ResponseOf<Name extends OperationName> = z.output<ReturnType<(typeof responseSchemaGetters)[Name]>>;

@@ -185,8 +185,8 @@ async function parseResponse(
         : { ...failure, kind: getFailureKind(status) },
     );
   }
-  const { checked, raw: rawBody, unusable: unusableCount } = removeItemsWithoutId(call.request, plainBody, exactBody);
-  const result = getResponseSchema(call.request.operation.name).safeParse(checked);
+  const { checkedBody, rawBody, unusableCount } = removeItemsWithoutId(call.request, plainBody, exactBody);
+  const result = getResponseSchema(call.request.operation.name).safeParse(checkedBody);
   if (result.success) {
     const bodyText = rawBody === parsedBody ? body : undefined;
     return {
