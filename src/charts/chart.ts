@@ -103,19 +103,16 @@ function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
 
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
-const drawVerticalBars: DrawPanel = (panel, layout) => drawAboveAxis(panel, layout, 'in order', drawBars);
-/**
- * Draws lines over an axis of dates or numbers. Points are placed at their date or number, so their distances can
- * differ.
- */
-const drawLinesByDistance: DrawPanel = (panel, layout) => drawAboveAxis(panel, layout, 'by distance', drawLines);
+const drawVerticalBars: DrawPanel = (panel, layout) => drawAboveAxis(panel, layout, 'even', drawBars);
+/** Draws lines over an axis of dates or numbers. Each point is placed at its date or number. */
+const drawProportionalLines: DrawPanel = (panel, layout) => drawAboveAxis(panel, layout, 'proportional', drawLines);
 
 const panelDrawers: Record<ChartKind, Record<ChartData['axisKind'], DrawPanel>> = {
   bar: { names: drawHorizontalBars, dates: drawVerticalBars, numbers: drawVerticalBars },
   line: {
-    names: (panel, layout) => drawAboveAxis(panel, layout, 'in order', drawLines),
-    dates: drawLinesByDistance,
-    numbers: drawLinesByDistance,
+    names: (panel, layout) => drawAboveAxis(panel, layout, 'even', drawLines),
+    dates: drawProportionalLines,
+    numbers: drawProportionalLines,
   },
 };
 
@@ -208,14 +205,9 @@ interface Scale {
 
 /**
  * Draws vertical bars or lines above an axis.
- * @param spacing `in order` spaces the points evenly; `by distance` places them by their date or number
+ * @param spacing `even` spaces the points evenly; `proportional` places them by their date or number
  */
-function drawAboveAxis(
-  panel: Panel,
-  layout: Layout,
-  spacing: 'in order' | 'by distance',
-  drawSeries: DrawSeries,
-): Chart {
+function drawAboveAxis(panel: Panel, layout: Layout, spacing: 'even' | 'proportional', drawSeries: DrawSeries): Chart {
   const { title, axisKind, series, points, min, max, isSmall } = panel;
   const { width, margin, fontSize, lineHeight } = layout;
   const shapes: Shape[] = [];
@@ -243,7 +235,7 @@ function drawAboveAxis(
   const slotWidth = (right - left) / points.length;
   const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
   const pointCentersX = points.map(({ position }, index) =>
-    spacing === 'in order' || first === last
+    spacing === 'even' || first === last
       ? left + slotWidth * (index + 0.5)
       : left + 10 + (right - left - 20) * ((position - first) / (last - first)),
   );

@@ -22,11 +22,8 @@ export interface ExportStatement {
   runStatement: RunStatement;
 }
 
-/**
- * The numbers and facts that an export reports about one SQL statement, e.g. its columns, number of rows and first
- * rows.
- */
-export interface ExportCounts extends Omit<ExportStatement, 'runStatement'> {
+/** What an export reports about one SQL statement: its columns, its number of rows, its first rows, and more. */
+export interface StatementSummary extends Omit<ExportStatement, 'runStatement'> {
   columns: readonly string[];
   rowCount: number;
   /** The first rows of the result, with which a model can check the export without opening the file. */
@@ -56,7 +53,7 @@ interface ExportTarget {
    * Returns the rows of the workbook's "Method" sheet. This sheet is written last, because it states how many rows the
    * other sheets have.
    */
-  buildMethodRows(counts: readonly ExportCounts[]): SheetCell[][];
+  buildMethodRows(summaries: readonly StatementSummary[]): SheetCell[][];
 }
 
 /** The default SQL statement of an export. It selects all ads in order of arrival, with all columns except `json`. */
@@ -83,9 +80,9 @@ export async function writeExport(
     }
     await target.writeBytes(bytes);
   };
-  const countedStatements = statements.map(
-    ({ runStatement, ...description }): { counts: ExportCounts; runStatement: RunStatement } => {
-      const counts: ExportCounts = {
+  const trackedStatements = statements.map(
+    ({ runStatement, ...description }): { summary: StatementSummary; runStatement: RunStatement } => {
+      const summary: StatementSummary = {
         ...description,
         columns: [],
         rowCount: 0,
@@ -96,50 +93,51 @@ export async function writeExport(
         distinctIds: undefined,
       };
       return {
-        counts,
-        runStatement: (read) => runStatement((sqlExport) => read({ ...sqlExport, rows: countRows(sqlExport, counts) })),
+        summary,
+        runStatement: (read) =>
+          runStatement((sqlExport) => read({ ...sqlExport, rows: countRows(sqlExport, summary) })),
       };
     },
   );
-  const counts = countedStatements.map(({ counts }) => counts);
+  const summaries = trackedStatements.map(({ summary }) => summary);
   if (format === 'xlsx') {
-    await writeWorkbook(countedStatements, () => buildMethodRows(counts), writeBytes);
-    return counts;
+    await writeWorkbook(trackedStatements, () => buildMethodRows(summaries), writeBytes);
+    return summaries;
   }
-  for (const { runStatement } of countedStatements) {
+  for (const { runStatement } of trackedStatements) {
     if (format === 'parquet')
       await runStatement(readColumnTypes).then(({ columns }) =>
         runStatement(({ rows }) => writeParquet(columns, rows, writeBytes)),
       );
     else await runStatement((sqlExport) => writeText(format, sqlExport, writeBytes));
   }
-  return counts;
+  return summaries;
 }
 
 const maxFirstRows = 3;
 
 /**
- * Yields the rows of an SQL statement unchanged and counts them. Resets the counts first, because a statement may run
+ * Yields the rows of an SQL statement unchanged and counts them. Resets the summary first, because a statement may run
  * twice.
  */
 async function* countRows(
   { columns, rows, statementFields, isAboutAds }: SqlExport,
-  counts: ExportCounts,
+  summary: StatementSummary,
 ): SqlExport['rows'] {
   const idColumnIndex = columns.findIndex((name) => name === 'id' || name === 'adId');
-  const distinctIds: ExportCounts['distinctIds'] = idColumnIndex < 0 ? undefined : new Set();
-  Object.assign(counts, {
+  const distinctIds: StatementSummary['distinctIds'] = idColumnIndex < 0 ? undefined : new Set();
+  Object.assign(summary, {
     columns,
     statementFields,
     isAboutAds,
     rowCount: 0,
     firstRows: [],
     distinctIds,
-  } satisfies Partial<ExportCounts>);
+  } satisfies Partial<StatementSummary>);
   for await (const batch of rows) {
-    counts.firstRows.push(...batch.slice(0, maxFirstRows - counts.firstRows.length));
-    counts.rowCount += batch.length;
-    for (const row of batch) counts.distinctIds?.add(row[idColumnIndex] ?? null);
+    summary.firstRows.push(...batch.slice(0, maxFirstRows - summary.firstRows.length));
+    summary.rowCount += batch.length;
+    for (const row of batch) summary.distinctIds?.add(row[idColumnIndex] ?? null);
     yield batch;
   }
 }
@@ -293,7 +291,7 @@ interface TypedColumn {
   widthChars: number;
 }
 
-type ColumnType = 'nothing' | 'date' | 'integer' | 'number' | 'text';
+type ColumnType = 'empty' | 'date' | 'integer' | 'number' | 'text';
 
 const maxColumnWidth = 60;
 
@@ -302,7 +300,7 @@ async function readColumnTypes({ columns, rows }: SqlExport): Promise<{ columns:
   const typedColumns = columns.map(
     (name): TypedColumn => ({
       name,
-      type: 'nothing',
+      type: 'empty',
       hasOnlyDays: true,
       widthChars: Math.min(name.length + 3, maxColumnWidth),
     }),
@@ -319,7 +317,7 @@ async function readColumnTypes({ columns, rows }: SqlExport): Promise<{ columns:
 function widenColumnForCell(column: TypedColumn, cell: Cell): void {
   if (cell === null) return;
   const type = getCellType(cell);
-  if (column.type === 'nothing') column.type = type;
+  if (column.type === 'empty') column.type = type;
   else if (column.type !== type) column.type = isNumeric(column.type) && isNumeric(type) ? 'number' : 'text';
   if (type === 'date') column.hasOnlyDays &&= String(cell).endsWith('T00:00:00.000Z');
   if (column.widthChars < maxColumnWidth)
@@ -342,19 +340,19 @@ const isDate = (cell: Cell): cell is string =>
 
 /** Writes an Excel workbook with one sheet per statement, followed by the "Method" sheet. */
 async function writeWorkbook(
-  countedStatements: readonly { counts: ExportCounts; runStatement: RunStatement }[],
+  trackedStatements: readonly { summary: StatementSummary; runStatement: RunStatement }[],
   buildMethodRows: () => SheetCell[][],
   writeBytes: WriteBytes,
 ): Promise<void> {
   const { createWorkbookWriter } = await import('./workbook.ts');
   const workbook = createWorkbookWriter(writeBytes);
-  for (const { counts, runStatement } of countedStatements) {
+  for (const { summary, runStatement } of trackedStatements) {
     const { columns, rowCount } = await runStatement(readColumnTypes);
     if (rowCount > maxSheetRows)
       throw createInvalidRequestError(
         `A sheet of Excel holds ${maxSheetRows} rows below its header, and the statement gives ${rowCount}. Select fewer rows, or export them as csv or parquet.`,
       );
-    await runStatement(({ rows }) => workbook.addSheet(buildSheet(columns, rows, counts)));
+    await runStatement(({ rows }) => workbook.addSheet(buildSheet(columns, rows, summary)));
   }
   await workbook.addSheet({
     name: methodSheetName,
@@ -369,13 +367,13 @@ async function writeWorkbook(
 export const methodSheetName = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
-function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], counts: ExportCounts): Sheet {
-  counts.truncatedCellCount = 0;
+function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], summary: StatementSummary): Sheet {
+  summary.truncatedCellCount = 0;
   const toSheetCell = (cell: Cell, { type }: TypedColumn) => {
     if (cell === null || (typeof cell === 'number' && isExactInExcel(cell))) return cell;
     if (type === 'date' && isDate(cell)) return Date.parse(cell) / dayMs + excelDayNumberOf1970;
     const text = String(cell);
-    if (text.length > maxSheetCellChars) counts.truncatedCellCount++;
+    if (text.length > maxSheetCellChars) summary.truncatedCellCount++;
     return text.slice(0, maxSheetCellChars);
   };
   async function* rows() {
@@ -383,7 +381,7 @@ function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], count
       yield batch.map((row) => columns.map((column, index) => toSheetCell(row[index] ?? null, column)));
   }
   return {
-    name: counts.name,
+    name: summary.name,
     rowBatches: rows(),
     isTable: true,
     columns: columns.map(({ name, type, hasOnlyDays, widthChars }) => ({
@@ -447,7 +445,7 @@ async function writeParquet(
 }
 
 const parquetTypes = {
-  nothing: 'STRING',
+  empty: 'STRING',
   text: 'STRING',
   date: 'TIMESTAMP',
   integer: 'INT64',

@@ -1,7 +1,7 @@
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { formatCount, sumNumbers } from '../views/numbers.ts';
 import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
-import type { ExportCounts } from './export.ts';
+import type { StatementSummary } from './export.ts';
 import { countAdsOutsideGatherings, formatAdQueryJson, formatFoundInParts } from './gatherings.ts';
 import { formatIsoTime, listComputedColumns } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
@@ -10,7 +10,7 @@ import type { SheetCell } from './workbook.ts';
 interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;
-  exportedStatements: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
+  exportedStatements: readonly Pick<StatementSummary, 'name' | 'sql' | 'rowCount'>[];
   /** The ids of the exported ads, in lower case. Undefined if the exported rows contain no ad ids. */
   adIds?: ReadonlySet<string> | undefined;
   exportedAt: number;

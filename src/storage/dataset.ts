@@ -327,7 +327,7 @@ export class MemoryDataset {
    */
   shrinkTo(targetBytes: number): void {
     const { ads, pages, gathering } = this.#tables;
-    if (this.bytes > targetBytes) for (const parseItems of [ads, pages]) parseItems.sort();
+    if (this.bytes > targetBytes) for (const itemTable of [ads, pages]) itemTable.sort();
     while (this.bytes > targetBytes) {
       if (!(ads.removeOldest() || pages.removeOldest() || gathering.removeOldest())) return;
       this.#changeCount++;

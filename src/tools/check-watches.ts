@@ -106,7 +106,7 @@ export const checkWatches = defineTool({
     if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
     if (maxCredits === undefined)
       for (const watch of selectedWatches) await requireFreeReading(pickAdQuery(watch), context);
-    const { checkedWatches, ended } = await runWatchChecks(selectedWatches, { maxCredits, fresh }, context);
+    const { checkedWatches, callStopReason } = await runWatchChecks(selectedWatches, { maxCredits, fresh }, context);
     const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
     const descriptions = await describeChecks(checkedWatches, context);
@@ -114,7 +114,7 @@ export const checkWatches = defineTool({
     // Store the checks last. If the mail cannot be written, the user sees no result, so the next check must report the
     // same changes.
     const note = isCallAbandoned(context.signal) ? undefined : await storeChecks(checkedWatches, context);
-    const callFields = { ...(ended && { stopped: ended }), ...(note && { note }) };
+    const callFields = { ...(callStopReason && { stopped: callStopReason }), ...(note && { note }) };
     return buildChecksOutput(descriptions, file, callFields, context);
   },
 });

@@ -10,10 +10,10 @@ import {
 import { mergeStatementFields } from '../dataset/coverage-notes.ts';
 import {
   allAdsSql,
-  type ExportCounts,
   type ExportFormat,
   type ExportStatement,
   methodSheetName,
+  type StatementSummary,
   writeExport,
 } from '../dataset/export.ts';
 import { buildMethodNote, buildMethodNoteRows, renderMethodNoteMarkdown } from '../dataset/methods-note.ts';
@@ -88,7 +88,7 @@ export const exportAds = defineTool({
     const sheetsToExport = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.openDataset()).readContents();
     const coverageInput = await readCoverageInput(contents, context);
-    const describeExport = (exportedSheets: readonly ExportCounts[]) => {
+    const describeExport = (exportedSheets: readonly StatementSummary[]) => {
       const adIds = collectAdIds(exportedSheets, coverageInput.adFacts);
       const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
       const reads = mergeStatementFields(exportedSheets.map((sheet) => sheet.statementFields));
@@ -110,7 +110,7 @@ export const exportAds = defineTool({
       };
     };
     const exports = context.getExports();
-    let counts: ExportCounts[] = [];
+    let summaries: StatementSummary[] = [];
     const file = await exports.create({
       name: `${requestedName ?? `ads-${formatDay(exportedAt)}`}.${format}`,
       companionSuffix: methodNoteEnding,
@@ -123,14 +123,19 @@ export const exportAds = defineTool({
               context.getDatasetSql().exportRows(contents, { sql: statement.sql, signal }, readRows),
           }),
         );
-        const method = (exportedStatements: readonly ExportCounts[]) =>
+        const method = (exportedStatements: readonly StatementSummary[]) =>
           buildMethodNoteRows(describeExport(exportedStatements).note);
-        counts = await writeExport(statements, { format, buildMethodRows: method, writeBytes: writeChunk, maxBytes });
+        summaries = await writeExport(statements, {
+          format,
+          buildMethodRows: method,
+          writeBytes: writeChunk,
+          maxBytes,
+        });
       },
     });
-    const { coverage, isAboutAds, note: methodNote } = describeExport(counts);
+    const { coverage, isAboutAds, note: methodNote } = describeExport(summaries);
     const emptyResultNotes =
-      sumNumbers(counts.map((statement) => statement.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
+      sumNumbers(summaries.map((statement) => statement.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
     const noteFile = await exports
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${methodNoteEnding}`,
@@ -141,15 +146,15 @@ export const exportAds = defineTool({
         await file.discard?.();
         throw error;
       });
-    const rows = sumNumbers(counts.map((statement) => statement.rowCount));
-    const truncatedCellCount = sumNumbers(counts.map((statement) => statement.truncatedCellCount));
-    const firstRowsBySheet = counts.map((statement) =>
+    const rows = sumNumbers(summaries.map((statement) => statement.rowCount));
+    const truncatedCellCount = sumNumbers(summaries.map((statement) => statement.truncatedCellCount));
+    const firstRowsBySheet = summaries.map((statement) =>
       selectFirstRows(
         { columns: statement.columns, firstRows: statement.firstRows },
-        maxFirstRowsTokens / counts.length,
+        maxFirstRowsTokens / summaries.length,
       ),
     );
-    const sheetViews = counts.map((statement, index) => ({
+    const sheetViews = summaries.map((statement, index) => ({
       name: statement.name,
       rows: statement.rowCount,
       ...firstRowsBySheet[index],
@@ -187,7 +192,7 @@ const maxFirstRowsTokens = 600;
  * ads.
  */
 function collectAdIds(
-  exportedSheets: readonly ExportCounts[],
+  exportedSheets: readonly StatementSummary[],
   adFacts: ReadonlyMap<string, unknown>,
 ): Set<string> | undefined {
   const adIds = new Set<string>();

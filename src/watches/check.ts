@@ -96,7 +96,7 @@ export async function runWatchChecks(
   }
   const hasTooFewCredits = ({ stopInfo: { reason }, watch }: CheckedWatch) =>
     reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remainingCredits);
-  return { checkedWatches, ended: (callStopInfo ?? checkedWatches.find(hasTooFewCredits)?.stopInfo)?.reason };
+  return { checkedWatches, callStopReason: (callStopInfo ?? checkedWatches.find(hasTooFewCredits)?.stopInfo)?.reason };
 }
 
 /**
