@@ -1,8 +1,11 @@
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
+import { toCanonicalJson } from '../api/json.ts';
 import { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
-import { isUuid } from '../views/safe-text.ts';
+import { isUuid, quote } from '../views/safe-text.ts';
+import { truncateLine } from '../views/tokens.ts';
+import type { Filters } from './filter-values.ts';
 
 /*
  * The argument schemas that several tools share. They contain no unions (`anyOf` in JSON Schema), because some hosts
@@ -19,7 +22,7 @@ export const split = z
   .min(1)
   .max(30)
   .optional()
-  .describe('Filter objects. Each one is combined with filters.');
+  .describe('Filter objects. Each one is combined with filters and sets other keys.');
 export const fileName = z
   .string()
   .refine(
@@ -61,16 +64,37 @@ export const itemType = ItemType.describe('A collection may contain both.');
  * Validates the arguments that select ads.
  * @param exclusiveArguments arguments by name, e.g. `collectionId` and `filters`. The caller may set at most one of
  * them.
- * @throws AdLibraryError if filters contain `limit` or `cursor`, or if several exclusive arguments are set
+ * @throws AdLibraryError if filters contain `limit` or `cursor`, if a part of `split` contradicts `filters`, or if
+ * several exclusive arguments are set
  */
 export function checkSelectionArguments(
-  filterSets: readonly (object | undefined)[],
+  { filters = {}, split = [] }: { filters?: Filters | undefined; split?: readonly Filters[] | undefined },
   exclusiveArguments: Record<string, unknown>,
 ): void {
   for (const key of ['limit', 'cursor'])
-    if (filterSets.some((filterSet) => filterSet !== undefined && Object.hasOwn(filterSet, key)))
+    if ([filters, ...split].some((filterSet) => Object.hasOwn(filterSet, key)))
       throw createInvalidRequestError(`filters must not hold "${key}": this tool turns the pages itself.`);
+  checkSplitParts(filters, split);
   const passedNames = Object.keys(exclusiveArguments).filter((name) => exclusiveArguments[name] !== undefined);
   if (passedNames.length > 1)
     throw createInvalidRequestError(`${passedNames.join(' and ')} cannot be combined: pass one.`);
 }
+
+/**
+ * Checks that no part of `split` changes a value of `filters`. Such a part would select ads that do not match `filters`,
+ * so the parts would not divide the search.
+ */
+function checkSplitParts(filters: Filters, split: readonly Filters[]): void {
+  for (const [index, part] of split.entries()) {
+    const changedKey = Object.keys(part).find(
+      (key) => Object.hasOwn(filters, key) && toCanonicalJson(filters[key]) !== toCanonicalJson(part[key]),
+    );
+    if (changedKey === undefined) continue;
+    const key = quote(truncateLine(changedKey, maxKeyTokens));
+    throw createInvalidRequestError(
+      `Part ${index + 1} of split sets ${key}, and filters sets ${key} to another value. Set ${key} either in filters or in split.`,
+    );
+  }
+}
+
+const maxKeyTokens = 24;

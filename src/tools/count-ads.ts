@@ -105,7 +105,7 @@ export const countAds = defineTool({
       next: z.string().optional().describe('How to continue.'),
     }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
-    checkSelectionArguments([filters, ...split], { split: split[0], by });
+    checkSelectionArguments({ filters, split }, { split: split[0], by });
     const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.createCallBudget(maxCredits);
     // If the dataset (the stored ads) is unavailable, count with a search instead of failing.

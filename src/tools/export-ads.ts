@@ -83,7 +83,7 @@ export const exportAds = defineTool({
       cut: z.number().optional().describe('Number of cells that were shortened, because Excel limits their length.'),
     }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: requestedName }, context) {
-    checkSelectionArguments([], { sql, sheets });
+    checkSelectionArguments({}, { sql, sheets });
     const { signal, now: exportedAt, serverVersion } = context;
     const sheetsToExport = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.openDataset()).readContents();

@@ -61,8 +61,8 @@ export const gatherAds = defineTool({
   }),
   createOutputSchema: () => GatherOutput,
   async run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
-    checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
-    checkSelectionArguments([], { collectionId, filters });
+    checkSelectionArguments({ filters, split }, { collectionId, split });
+    checkSelectionArguments({}, { collectionId, filters });
     const adQuery = { filters, split, collectionId };
     return { data: await gather({ adQuery, maxAds, maxCredits, fresh }, context) };
   },

@@ -38,8 +38,8 @@ export const watchAds = defineTool({
   async run({ name: requestedName, maxAds, maxCredits, ...adQuery }, { openDataset, resultTokens }) {
     const { filters, split, collectionId } = adQuery;
     const { userRecords } = await openDataset();
-    checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
-    checkSelectionArguments([], { collectionId, filters });
+    checkSelectionArguments({ filters, split }, { collectionId, split });
+    checkSelectionArguments({}, { collectionId, filters });
     if (maxCredits === 0)
       throw createInvalidRequestError('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(adQuery).length > maxQueryChars)

@@ -246,7 +246,7 @@ async function readReportInput(input: z.output<typeof ReportInput>, userRecords:
     const datedSections = sections.map((section) => ({ ...section, textWrittenAt: now }));
     return { title, name: name?.trim(), sections: datedSections, previousRun: undefined };
   }
-  checkSelectionArguments([], { again, title, sections, name });
+  checkSelectionArguments({}, { again, title, sections, name });
   const [storedReport] = findRecordsByName('kept report', parseReports(await userRecords.read('report')), [again]);
   if (storedReport === undefined) throw createInvalidRequestError('again must be a name.');
   if (texts && texts.length !== storedReport.sections.length)

@@ -282,6 +282,7 @@ test('invalid arguments for a watch (a saved search) are rejected before any cre
     ['watch_ads', { filters: {}, maxCredits: 2 }, 'name'],
     ['watch_ads', { name: ' \u200b ', filters: {}, maxCredits: 2 }, 'name must have 1 to 80'],
     ['watch_ads', { name: 'x', filters: { limit: 3 }, maxCredits: 2 }, 'turns the pages itself'],
+    ['watch_ads', { name: 'x', filters: { q: 1 }, split: [{ q: 2 }], maxCredits: 2 }, 'Part 1 of split sets "q"'],
     ['watch_ads', { name: 'x', filters: { q: 'y'.repeat(30_000) }, maxCredits: 2 }, 'at most 20000 characters'],
     ['check_watches', {}, 'maxCredits is required'],
   ] as const) {

@@ -18,12 +18,20 @@ describe('count_ads with the local library', () => {
   const test = freshServiceTest({ config: { searchFilters } });
   const german = { filters: { countries: ['DE'] } };
 
-  test('count_ads sends no request if it cannot count by the requested key', async ({ server, service }) => {
+  test('count_ads sends no request if its arguments contradict each other or it cannot count by the key', async ({
+    server,
+    service,
+  }) => {
     const requestCount = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],
       [{ ...german, by: 'countries' }, 'filters already has countries'],
       [{ by: 'active', split: [{}] }, 'split and by cannot be combined'],
+      [
+        { ...german, split: [{ active: true }, { countries: ['AT'] }] },
+        'Part 2 of split sets "countries", and filters sets "countries" to another value.',
+      ],
+      [{ ...german, split: [{ countries: ['AT'] }], maxCredits: 0 }, 'Part 1 of split sets "countries"'],
       [{ split: Array.from({ length: 31 }, () => ({})) }, 'split'],
     ] as const)
       expect((await server.call('count_ads', args)).text).toContain(problem);

@@ -111,6 +111,7 @@ describe('gather_ads with the local library', () => {
       [{ collectionId, filters: {} }, 'collectionId and filters cannot be combined'],
       [{ filters: { cursor: 'x' } }, 'must not hold "cursor"'],
       [{ split: [{ limit: 3 }] }, 'must not hold "limit"'],
+      [{ ...germanAds, split: [{ countries: ['AT'] }] }, 'Part 1 of split sets "countries"'],
       [{ maxCredits: undefined }, 'maxCredits is required'],
       [{ maxCredits: -1 }, 'maxCredits'],
       [{ maxAds: 20_000 }, 'maxAds'],
