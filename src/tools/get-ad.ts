@@ -1,9 +1,14 @@
 import * as z from 'zod';
+import { PaymentNeeded } from '../api/call.ts';
+import { createInvalidRequestError } from '../api/errors.ts';
 import { buildAdView, formatAd, getAdViewSchema } from '../views/ad.ts';
 import type { DetailLevel } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
 import { getMaxItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
+
+const notListedText =
+  'No list has shown this ad yet, so seen: true cannot return it for free. To read the ad from the service, which may cost credits, call get_ad again without seen.';
 
 export const getAd = defineTool({
   name: 'get_ad',
@@ -21,11 +26,12 @@ export const getAd = defineTool({
     }),
   async run({ adId, detail = 'standard' as DetailLevel, fresh: ignoresCache, seen }, { api, getToolName, ...context }) {
     const { now } = context;
-    const { rawBody, listedBy } = await api.getAd({
-      path: { adId },
-      ignoresCache,
-      acceptsListedAd: seen,
-    });
+    const forbidsPaidRequests = seen && !ignoresCache;
+    const { rawBody, listedBy } = await api
+      .getAd({ path: { adId }, ignoresCache, acceptsListedAd: seen, forbidsPaidRequests })
+      .catch((error) => {
+        throw forbidsPaidRequests && error instanceof PaymentNeeded ? createInvalidRequestError(notListedText) : error;
+      });
     const ad = buildAdView(rawBody as object, { detail, now, maxTokens: getMaxItemTokens(context) });
     return { data: { ad, ...(listedBy && { seenIn: getToolName(listedBy) }) } };
   },

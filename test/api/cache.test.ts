@@ -169,14 +169,18 @@ describe('get_ad with the argument seen', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('get_ad with seen: true requests an ad from the API if this API key has not received the ad before', async ({
+  test('get_ad with seen: true refuses an ad that this API key has not received before, and costs nothing', async ({
     service,
     server,
   }) => {
     const adId = await listed(server);
     const otherServer = await server.connectAs(service.createKey());
-    expect((await otherServer.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
-    const unseen = (await otherServer.call('search_ads', { limit: 2 })).data.items[1]?.id;
-    expect((await server.call('get_ad', { adId: unseen, seen: true })).data.receipt.charged).toBe(1);
+    const refusal = await otherServer.call('get_ad', { adId, seen: true });
+    expect(refusal.error).toMatchObject({ kind: 'invalid_request' });
+    expect(refusal.text).toContain('No list has shown this ad');
+    expect(refusal.text).toContain('call get_ad again without seen');
+    expect(service.countPaidRequests()).toBe(1);
+    expect((await otherServer.call('get_ad', { adId })).data.receipt.charged).toBe(1);
+    expect((await otherServer.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
   });
 });
