@@ -142,13 +142,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
     formatValueCounts('Advertisers', listAdvertisers(ads), 10, quote),
     formatValueCounts('Formats', listCodes('displayFormat'), 8, quoteUnlessConstant),
     formatValueCounts('Calls to action', listCodes('ctaType'), 8, quoteUnlessConstant),
-    formatValueCounts(
-      'Months started, newest first',
-      listValues('startedMonth'),
-      18,
-      quoteUnlessWord,
-      compareNewestFirst,
-    ),
+    formatValueCounts('Months started, newest first', listValues('startedMonth'), 18, quoteUnlessWord, newestFirst),
     formatValueCounts('Landing domains', listValues('landingDomain'), 10, quoteUnlessWord),
     ...(ads.some(({ landing }) => landing !== null)
       ? [formatValueCounts('Landing pages', listValues('landing'), 6, quoteUnlessWord)]
@@ -243,7 +237,22 @@ type CompareValueCounts = (left: ValueCount, right: ValueCount) => number;
 
 const compareByValue: CompareValueCounts = ([left], [right]) => (left < right ? -1 : 1);
 const compareByFrequency: CompareValueCounts = (left, right) => right[1] - left[1] || compareByValue(left, right);
-const compareNewestFirst: CompareValueCounts = (left, right) => compareByValue(right, left);
+
+/** The order in which a line of the summary shows the values, and which word describes the values that it leaves out. */
+interface ValueOrder {
+  compare: CompareValueCounts;
+  formatOmittedCount(omittedCount: number): string;
+}
+
+const mostFrequentFirst: ValueOrder = {
+  compare: compareByFrequency,
+  formatOmittedCount: (omittedCount) => formatCount(omittedCount, 'other'),
+};
+/** Leaves out the oldest months. A gap between two months would look like a month in which no ad started. */
+const newestFirst: ValueOrder = {
+  compare: (left, right) => compareByValue(right, left),
+  formatOmittedCount: (omittedCount) => `${formatNumber(omittedCount)} older`,
+};
 
 /** Formats a line with the number of ads for each value, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
 function formatValueCounts(
@@ -251,7 +260,7 @@ function formatValueCounts(
   values: readonly CountedValue[],
   maxShownValues: number,
   formatValue: (value: string) => string,
-  compare = compareByFrequency,
+  { compare, formatOmittedCount } = mostFrequentFirst,
 ): SummaryLine {
   const knownValues = values.filter((value) => value !== null);
   const valueCounts = [...groupBy(knownValues, ({ key }) => key).values()]
@@ -263,15 +272,15 @@ function formatValueCounts(
       valueCounts,
       Math.round(share * Math.min(maxShownValues, valueCounts.length)),
     );
-    const otherValues = valueCounts.filter((value) => !shownValues.includes(value));
+    const omittedValues = valueCounts.slice(shownValues.length);
     const valueTexts = [
       // The values are shortened only after counting, because different values may have the same beginning.
       ...shownValues.map(
         ([value, adCount]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(adCount)}`,
       ),
-      ...(otherValues.length > 0
+      ...(omittedValues.length > 0
         ? [
-            `${formatCount(otherValues.length, 'other')} ${formatNumber(sumNumbers(otherValues.map(([, adCount]) => adCount)))}`,
+            `${formatOmittedCount(omittedValues.length)} ${formatNumber(sumNumbers(omittedValues.map(([, adCount]) => adCount)))}`,
           ]
         : []),
       ...(missingCount > 0 ? [`none ${formatNumber(missingCount)}`] : []),
@@ -281,16 +290,11 @@ function formatValueCounts(
 }
 
 /**
- * Returns the most frequent values in their original order. If only one value would be omitted, returns this value too,
- * because its name takes no more space than "1 other".
+ * Returns the first values. If only one value would be omitted, returns this value too, because its name takes no more
+ * space than "1 other".
  */
-function selectShownValues(valueCounts: readonly ValueCount[], maxShownValues: number): readonly ValueCount[] {
-  if (maxShownValues >= valueCounts.length - 1) return valueCounts;
-  const mostFrequentCounts = new Set(
-    valueCounts.toSorted(([, left], [, right]) => right - left).slice(0, maxShownValues),
-  );
-  return valueCounts.filter((valueCount) => mostFrequentCounts.has(valueCount));
-}
+const selectShownValues = (valueCounts: readonly ValueCount[], maxShownValues: number): readonly ValueCount[] =>
+  maxShownValues >= valueCounts.length - 1 ? valueCounts : valueCounts.slice(0, maxShownValues);
 
 function findMostFrequentSpelling(values: readonly NonNullable<CountedValue>[]): string {
   const valuesBySpelling = groupBy(
