@@ -49,6 +49,14 @@ test('a prompt reads correctly if an optional argument is missing', async () => 
     expect(await writeProfilePrompt(missingValue)).toContain('about "tea" in the ad library');
 });
 
+test('the prompt for long-running ads names a sort that lists the longest-running ads first', async () => {
+  const text = await writePrompt('find_long_running_ads', { topic: 'serum' });
+  const [, sort, limit] = /sort: "(\w+)" among the filters and limit: (\d+)/.exec(text) ?? [];
+  const { data } = await server.call('search_ads', { filters: { query: 'serum', sort }, limit: Number(limit) });
+  const runningDays = data.items.map((ad) => (ad as unknown as { daysRunning: number }).daysRunning);
+  expect(runningDays).toEqual(runningDays.toSorted((left, right) => right - left));
+});
+
 test('a prompt rejects a missing argument and an argument that is too long', async () => {
   await expect(writePrompt('nothing', {})).rejects.toThrow(/Prompts: profile_advertiser, compare_advertisers/);
   await expect(writePrompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
