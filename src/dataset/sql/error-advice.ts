@@ -58,14 +58,42 @@ function explainDoubleQuotedText(text: string): string {
   return `Double quotes mark a column, and there is no column ${quoteUntrusted(text, maxQuotedTokens)}. ${quotingAdvice}${nearestColumnText}`;
 }
 
+/** How a statement about ads joins each table. The join of `ads` is for statements about other tables. */
+const joins: Readonly<Record<TableName, string>> = {
+  ads: 'JOIN ads USING (id), from pages JOIN ads USING (pageId), from labels JOIN ads ON ads.id = adId',
+  ad_countries: 'JOIN ad_countries USING (id)',
+  ad_platforms: 'JOIN ad_platforms USING (id)',
+  ad_reach: 'JOIN ad_reach USING (id)',
+  ad_cards: 'JOIN ad_cards USING (id)',
+  ad_versions: 'JOIN ad_versions USING (id)',
+  pages: 'JOIN pages USING (pageId)',
+  gatherings: 'JOIN gathered ON adId = ads.id JOIN gatherings ON gatherings.id = gatheringId',
+  gathered: 'JOIN gathered ON adId = id',
+  labels: 'JOIN labels ON adId = id',
+  months: 'JOIN months ON month = startedMonth',
+};
+
+/**
+ * Advice about columns whose name suggests a value of an ad, although they contain something else. Says where the value
+ * of an ad is.
+ */
+const adviceAboutAds: Readonly<Record<string, string>> = {
+  countries: ` The countries of an ad are in ad_countries: ${joins.ad_countries}.`,
+  languages: ' The language of an ad is ads.language.',
+  reach: ' The total reach of an ad is ads.audienceReach.',
+};
+
 function explainColumn(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
   const shownName = quoteId(name);
   const tablesWithColumn = listTablesWithColumn(unqualifiedName);
   if (tablesWithColumn.length > 0) {
-    const tables = joinNames(tablesWithColumn);
-    const correction = name.includes('.') ? 'write the name of its table in FROM before it' : 'add the table to FROM';
-    return `There is no column ${shownName} here. ${quoteId(unqualifiedName)} is a column of ${tables}: ${correction}.`;
+    const correction = name.includes('.')
+      ? 'write the name of its table before it. If the table is missing, add'
+      : 'add';
+    const [join = ''] = tablesWithColumn.map((table) => joins[table]);
+    const advice = adviceAboutAds[unqualifiedName.toLowerCase()] ?? '';
+    return `There is no column ${shownName} here. ${quoteId(unqualifiedName)} is a column of ${joinNames(tablesWithColumn)}: ${correction} ${join}.${advice}`;
   }
   const nearestName = findNearestColumn(unqualifiedName);
   if (nearestName !== undefined)

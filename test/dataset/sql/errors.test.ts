@@ -30,7 +30,17 @@ describe('SQL errors', () => {
     [
       'a column of another table',
       'SELECT a.country FROM ads a',
-      'There is no column a.country here. country is a column of ad_countries and ad_reach: write the name of its table in FROM before it.',
+      'There is no column a.country here. country is a column of ad_countries and ad_reach: write the name of its table before it. If the table is missing, add JOIN ad_countries USING (id).',
+    ],
+    [
+      'the column countries, which only pages have',
+      "SELECT id FROM ads WHERE countries LIKE '%US%'",
+      'There is no column countries here. countries is a column of pages: add JOIN pages USING (pageId). The countries of an ad are in ad_countries: JOIN ad_countries USING (id).',
+    ],
+    [
+      'the column reach, which ads have under another name',
+      'SELECT reach FROM ads',
+      'There is no column reach here. reach is a column of ad_reach: add JOIN ad_reach USING (id). The total reach of an ad is ads.audienceReach.',
     ],
     ['a misspelt table', 'SELECT * FROM adcountries', 'There is no table adcountries. The nearest is ad_countries.'],
     [
@@ -41,6 +51,16 @@ describe('SQL errors', () => {
   ])('the error about an SQL statement with %s suggests how to correct the statement', async (_, sql, expected) => {
     expect(await readError(sql)).toBe(expected);
   });
+
+  test.each(['country', 'platform', 'number', 'pageLikes', 'newest', 'gatheringId', 'label', 'month'])(
+    'a statement about ads that selects %s works with the join that its error suggests',
+    async (column) => {
+      const error = await readError(`SELECT ${column} FROM ads`);
+      const join = /: add (JOIN .*)\.$/.exec(error)?.[1];
+      expect(join).toBeDefined();
+      await expect(pool.query(snapshot, { sql: `SELECT ${column} FROM ads ${join}` })).resolves.toBeDefined();
+    },
+  );
 
   test('an SQL error lists all columns only if no column has a similar name', async () => {
     expect(await readError('SELECT impressions FROM ads')).toMatch(
