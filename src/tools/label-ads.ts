@@ -9,7 +9,7 @@ import {
 } from '../dataset/labels.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { maxRecords } from '../storage/user-records.ts';
-import { formatCount } from '../views/numbers.ts';
+import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinNames, quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import { isShortId, shortIdRule } from './arguments.ts';
@@ -67,6 +67,7 @@ export const labelAds = defineTool({
     z.looseObject({
       labelled: z.number().describe('Number of labels that were written or removed.'),
       ads: z.number().describe('Number of ads whose labels changed.'),
+      withoutValue: z.number().optional().describe('With sql: number of labels that were written without a value.'),
       unknown: z.array(z.string()).describe('Ids that are not in the dataset.'),
       moreUnknown: z.number().optional().describe('Number of further ids that are not in the dataset.'),
       note: z.string().optional().describe('Note on how long the labels are stored.'),
@@ -81,7 +82,7 @@ export const labelAds = defineTool({
     const assignmentsById = new Map(assignments.map((note) => [buildLabelRecordId(note.adId, note.label), note]));
     const idsByKey = new Map(assignments.map(({ adId }) => [normalizeAdId(adId), adId]));
     const adsInDataset = pickAdsById(contents, new Set(idsByKey.keys()));
-    const { labelled, changedAdIds } = await userRecords.update('label', (storedLabels) => {
+    const { labelled, withoutValue, changedAdIds } = await userRecords.update('label', (storedLabels) => {
       const assignmentsToChange = [...assignmentsById].filter(([id, { adId }]) =>
         remove ? storedLabels.has(id) : adsInDataset.has(normalizeAdId(adId)),
       );
@@ -92,6 +93,7 @@ export const labelAds = defineTool({
         remove: remove ? assignmentsToChange.map(([id]) => id) : [],
         result: {
           labelled: assignmentsToChange.length,
+          withoutValue: assignmentsToChange.filter(([, { value }]) => !value).length,
           changedAdIds: new Set(assignmentsToChange.map(([, { adId }]) => normalizeAdId(adId))),
         },
       };
@@ -104,16 +106,19 @@ export const labelAds = defineTool({
     const data = {
       labelled,
       ads: changedAdIds.size,
+      ...(sql !== undefined && !remove && withoutValue > 0 && { withoutValue }),
       unknown: unknownIds.slice(0, maxUnknownIds).map(sanitizeId),
       ...(unknownIds.length > maxUnknownIds && { moreUnknown: unknownIds.length - maxUnknownIds }),
       ...(!userRecords.isPersistent && !remove && { note: inMemoryNote }),
     };
     return { data };
   },
-  render({ labelled, ads, unknown, moreUnknown, note }, { remove }) {
+  render({ labelled, ads, withoutValue, unknown, moreUnknown, note }, { remove }) {
     const summaryText = `${formatCount(labelled, 'label')} of ${formatCount(ads, 'ad')}`;
     const lines = [
       remove ? `Removed ${summaryText}.` : `Kept ${summaryText}.`,
+      withoutValue !== undefined &&
+        `Labels without a value: ${formatNumber(withoutValue)}. To keep only labels with a value, remove these and exclude their ads in WHERE.`,
       unknown.length > 0 &&
         `Not in the dataset: ${joinNames(unknown.map(quoteUnlessWord))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
       note,
@@ -147,7 +152,7 @@ function selectLabelAssignments(
   return getDatasetSql().exportRows(contents, { sql, signal }, async ({ columns, rows }) => {
     const columnIndexes = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
     if (columnIndexes.some((index) => index < 0))
-      throw createInvalidRequestError('sql must select the columns id, label and value.');
+      throw createInvalidRequestError("sql must select columns named id, label and value, such as 'hook' AS label.");
     const assignments: LabelAssignment[] = [];
     for await (const batch of rows) {
       for (const row of batch) {

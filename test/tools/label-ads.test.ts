@@ -63,7 +63,7 @@ test('label_ads can label many ads with one call or one SQL statement', async ({
     [{ labels: [validLabel], sql }, 'Pass either labels or sql.'],
     [{ labels: [{ ...validLabel, adIds: ids }] }, 'labels.0: pass either adId or adIds.'],
     [{ labels: [{ label: 'a' }] }, 'labels.0: pass either adId or adIds.'],
-    [{ sql: 'SELECT id FROM ads' }, 'must select the columns id, label and value'],
+    [{ sql: 'SELECT id FROM ads' }, "must select columns named id, label and value, such as 'hook' AS label."],
     [{ sql: "SELECT id, ' ' AS label, 0 AS value FROM ads" }, 'Row 1 of sql: label must have a character'],
     [{ sql: 'SELECT null AS id, 1 AS label, 0 AS value FROM ads' }, 'Row 1 of sql: id '],
     [{ sql: 'SELECT nothing FROM ads' }, 'nothing'],
@@ -72,6 +72,18 @@ test('label_ads can label many ads with one call or one SQL statement', async ({
     expect([error?.kind, text]).toEqual(['invalid_request', expect.stringContaining(problem)]);
   }
   expect(await server.queryRows('SELECT DISTINCT label FROM labels')).toEqual([['batch']]);
+});
+
+test('label_ads says how many labels of an SQL statement have no value', async ({ server }) => {
+  const [firstId = ''] = await searchIds(server, 6);
+  const selectLabels = (value: string) => `SELECT id, 'hook' AS label, ${value} AS value FROM ads`;
+  const sql = selectLabels(`CASE WHEN id = '${firstId}' THEN 'question' END`);
+  const { data, text } = await server.call('label_ads', { sql });
+  expect(data).toMatchObject({ labelled: 6, withoutValue: 5 });
+  expect(text).toMatch(/^Kept 6 labels of 6 ads\.\nLabels without a value: 5\. /);
+  const removal = await server.call('label_ads', { sql, remove: true });
+  const complete = await server.call('label_ads', { sql: selectLabels("'question'") });
+  for (const result of [removal, complete]) expect(result.data).not.toHaveProperty('withoutValue');
 });
 
 test('label_ads rejects labels that are empty or too long, and calls with too many labels', async ({ server }) => {
