@@ -6,11 +6,13 @@ export function sortBySimilarity(word: string, words: readonly string[]): string
 
 /**
  * Returns the edit distance of two words, ignoring case. Divides the distance by three if one word contains the other,
- * because users omit part of a word more often than they mistype several letters.
+ * because users omit part of a word more often than they mistype several letters. Does not divide the distance if the
+ * shorter word is less than a third of the longer one, e.g. `id` in `Stridemoor`.
  */
 function computeDistance(word: string, otherWord: string): number {
   const [left, right] = [word.toLowerCase(), otherWord.toLowerCase()];
-  const isContained = left !== '' && right !== '' && (left.includes(right) || right.includes(left));
+  const [shorter = '', longer = ''] = [left, right].sort((first, second) => first.length - second.length);
+  const isContained = longer.includes(shorter) && 3 * shorter.length >= longer.length;
   const editDistance = computeEditDistance(left.slice(0, maxComparedLength), right.slice(0, maxComparedLength));
   return isContained ? editDistance / 3 : editDistance;
 }
@@ -21,11 +23,11 @@ function computeDistance(word: string, otherWord: string): number {
 const maxComparedLength = 60;
 
 /**
- * Returns true if one word may be a typo of the other: at most half of the letters differ, or one word contains the
- * other.
+ * Returns true if one word may be a typo of the other: at most a third of the letters differ, or one word contains
+ * the other.
  */
 export const isSimilar = (word: string, otherWord: string): boolean =>
-  computeDistance(word, otherWord) <= Math.max(word.length, otherWord.length) / 2;
+  computeDistance(word, otherWord) <= Math.ceil(Math.max(word.length, otherWord.length) / 3);
 
 /**
  * Returns the Levenshtein distance of two words: the number of letters to insert, delete or replace to turn one word

@@ -237,6 +237,11 @@ test.each<[string, Call, RegExp]>([
     searchCall({ countrys: [] }),
     /Did you mean "countries"\?.*Known keys: cursor, limit, query/,
   ],
+  [
+    'a filter key without the suffix of its bound',
+    searchCall({ startedAt: '2025-12-01' }),
+    /Did you mean "startedAtFrom" or "startedAtTo"\?/,
+  ],
   ['a filter key of the other search', searchCall({ languages: ['de'] }), /Unknown filter key "languages"/],
   ['a text for a boolean filter', searchCall({ active: 'yes' }), /"active" takes true or false; got "yes"/],
   ['a number for a text filter', searchCall({ query: 7 }), /"query" takes a text that is not empty; got 7/],

@@ -83,6 +83,9 @@ const adviceAboutAds: Readonly<Record<string, string>> = {
   reach: ' The total reach of an ad is ads.audienceReach.',
 };
 
+/** Advice for names that may be a text without quotes, e.g. `WHERE pageName = Acme`. */
+const textAdvice = 'If it is a text, write it in single quotes.';
+
 function explainColumn(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
   const shownName = quoteId(name);
@@ -97,8 +100,8 @@ function explainColumn(name: string): string {
   }
   const nearestName = findNearestColumn(unqualifiedName);
   if (nearestName !== undefined)
-    return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWithColumn(nearestName))}.`;
-  return `There is no column ${shownName}. ${formatColumnList()}`;
+    return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWithColumn(nearestName))}. ${textAdvice}`;
+  return `There is no column ${shownName}. ${textAdvice} ${formatColumnList()}`;
 }
 
 function explainTable(name: string): string {

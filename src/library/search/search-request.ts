@@ -113,8 +113,11 @@ function parseFilters(
     const filter = descriptions.find((description) => description.key === key);
     if (!filter) {
       const knownKeys = [...otherKeys, ...descriptions.map((description) => description.key)];
+      const boundKeys = [`${key}From`, `${key}To`].filter((boundKey) => knownKeys.includes(boundKey));
       const [nearestKey = ''] = sortBySimilarity(key, knownKeys);
-      const hint = isSimilar(key, nearestKey) ? ` Did you mean "${nearestKey}"?` : '';
+      const suggestedKeys = boundKeys.length === 0 && isSimilar(key, nearestKey) ? [nearestKey] : boundKeys;
+      const hint =
+        suggestedKeys.length > 0 ? ` Did you mean ${suggestedKeys.map((name) => `"${name}"`).join(' or ')}?` : '';
       const message = `Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`;
       throw createInvalidRequestError(message, { knownKeys });
     }

@@ -25,7 +25,7 @@ describe('SQL errors', () => {
     [
       'a misspelt column',
       'SELECT startDate FROM ads',
-      'There is no column startDate. The nearest is startedAt, of ads.',
+      'There is no column startDate. The nearest is startedAt, of ads. If it is a text, write it in single quotes.',
     ],
     [
       'a column of another table',
@@ -43,6 +43,11 @@ describe('SQL errors', () => {
       'There is no column reach here. reach is a column of ad_reach: add JOIN ad_reach USING (id). The total reach of an ad is ads.audienceReach.',
     ],
     ['a misspelt table', 'SELECT * FROM adcountries', 'There is no table adcountries. The nearest is ad_countries.'],
+    [
+      'an unknown table that resembles no other table',
+      'SELECT * FROM advertisers',
+      'There is no table advertisers. The tables are ads, ad_countries, ad_platforms, ad_reach, ad_cards, ad_versions, pages, gatherings, gathered, labels, months and current_ads.',
+    ],
     [
       'a column that several tables have',
       'SELECT id FROM ads JOIN ad_countries',
@@ -63,9 +68,12 @@ describe('SQL errors', () => {
   );
 
   test('an SQL error lists all columns only if no column has a similar name', async () => {
-    expect(await readError('SELECT impressions FROM ads')).toMatch(
-      /^There is no column impressions\. Tables and columns: ads\(id, pageId, .*; current_ads\(the columns of ads\)\.$/,
-    );
+    for (const name of ['impressions', 'Stridemoor'])
+      expect(await readError(`SELECT id FROM ads WHERE pageName = ${name}`)).toMatch(
+        new RegExp(
+          `^There is no column ${name}\\. If it is a text, write it in single quotes\\. Tables and columns: ads\\(id, pageId, .*; current_ads\\(the columns of ads\\)\\.$`,
+        ),
+      );
     for (const sql of ['DELETE FROM ads', '', 'SELECT * FROM nothing_like_it'])
       expect((await readError(sql)).length).toBeLessThan(400);
   });
