@@ -8,7 +8,7 @@ export const searchPages = defineTool({
   name: 'search_pages',
   title: 'Search advertiser pages',
   description:
-    'Search advertiser pages: find a brand, or discover and rank the competitors in an industry, with their number of ads, copies, likes, followers, countries and languages.',
+    'Search advertiser pages: find a brand by name, or rank pages by number of ads, copies, likes or followers. For the competitors in an industry, count its ads by advertiser.',
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],
