@@ -127,6 +127,8 @@ export const countAds = defineTool({
     return { data };
   },
   render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }, _, context) => {
+    if (estimate?.calls === 0)
+      return 'Estimate: free, because the counts are known from earlier answers. Call again without maxCredits to read them.';
     if (estimate)
       return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${formatPrice(estimate)}. Nothing was sent.`;
     const notesOfTotal = total.notes ?? [];

@@ -41,7 +41,7 @@ export function findCountableFilter(
   }
   if (Object.hasOwn(filters, filterKey))
     throw createInvalidRequestError(
-      `filters already has ${filterKey}: to count by ${filterKey}, leave it out of filters.`,
+      `filters already has ${filterKey}: to count by ${filterKey}, leave it out of filters, or list its values in split, one part for each.`,
     );
   return filter;
 }

@@ -25,7 +25,10 @@ describe('count_ads with the local library', () => {
     const requestCount = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],
-      [{ ...german, by: 'countries' }, 'filters already has countries'],
+      [
+        { ...german, by: 'countries' },
+        'to count by countries, leave it out of filters, or list its values in split, one part for each.',
+      ],
       [{ by: 'active', split: [{}] }, 'split and by cannot be combined'],
       [
         { ...german, split: [{ active: true }, { countries: ['AT'] }] },
@@ -52,6 +55,10 @@ describe('count_ads with the local library', () => {
     const estimate = { calls: 5, credits: 5, atLeast: 5, atMost: 5 };
     expect(estimateResult.data).toMatchObject({ total: null, estimate, stopped: 'estimate', receipt: { calls: 0 } });
     expect(estimateResult.text).toContain('Estimate: 5 searches of one ad each, 5 credits. Nothing was sent.');
+    await server.call('count_ads', german);
+    const knownEstimate = await server.call('count_ads', { ...german, maxCredits: 0 });
+    expect(knownEstimate.data).toMatchObject({ estimate: { calls: 0, credits: 0 } });
+    expect(knownEstimate.text).toContain('Estimate: free, because the counts are known from earlier answers.');
   });
 });
 
