@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
+import { normalizeName } from '../dataset/labels.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { parseReports } from '../dataset/saved-reports.ts';
 import { quote, sanitizeLine } from '../views/safe-text.ts';
@@ -21,6 +22,12 @@ export const unwatchAds = defineTool({
   async run({ name, report }, { openDataset }) {
     if ((name === undefined) === (report === undefined)) throw createInvalidRequestError('Pass either name or report.');
     const { userRecords } = await openDataset();
+    const isReportName =
+      name !== undefined &&
+      !(await userRecords.read('watch')).has(normalizeName(name)) &&
+      (await userRecords.read('report')).has(normalizeName(name));
+    if (isReportName)
+      throw createInvalidRequestError(`${quote(sanitizeLine(name))} is a report: pass report, not name.`);
     await userRecords.update(report === undefined ? 'watch' : 'report', (records) => {
       const recordsToRemove =
         report === undefined

@@ -136,6 +136,7 @@ test('a report that cannot be stored leaves no files behind', async ({ start }) 
     ['write_report', { title: 'x' }, 'Pass title and sections, or again'],
     ['write_report', { ...weekly, texts: ['x'] }, 'Pass title and sections, or again'],
     ['unwatch_ads', { report: 'x' }, 'There is no kept report "x". Existing: "daily".'],
+    ['unwatch_ads', { name: 'daily' }, '"daily" is a report: pass report, not name.'],
     ['unwatch_ads', { report: 'x', name: 'x' }, 'Pass either name or report.'],
     ['unwatch_ads', {}, 'Pass either name or report.'],
     ['write_report', { ...weekly, sections: Array(7).fill({ heading: 'x', text: 'x'.repeat(10_000) }) }, '49,152'],
