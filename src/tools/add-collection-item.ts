@@ -50,10 +50,12 @@ export const addCollectionItem = defineTool({
       path: ['itemId'],
       error: 'pass either itemId or itemIds',
     })
-    .refine(
-      ({ itemType, itemId, itemIds = [] }) => itemType === 'pages' || [itemId ?? [], itemIds].flat().every(isUuid),
-      { path: ['itemId'], error: adIdRule },
-    ),
+    .superRefine(({ itemType, itemId, itemIds = [] }, { addIssue }) => {
+      if (itemType === 'pages') return;
+      if (itemId !== undefined && !isUuid(itemId)) addIssue({ code: 'custom', path: ['itemId'], message: adIdRule });
+      for (const [index, id] of itemIds.entries())
+        if (!isUuid(id)) addIssue({ code: 'custom', path: ['itemIds', index], message: adIdRule });
+    }),
   createOutputSchema: () =>
     z.looseObject({
       collection: getCollectionViewSchema().optional(),

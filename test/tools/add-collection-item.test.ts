@@ -76,7 +76,7 @@ test('add_collection_item returns an error if it could not save any item', async
   for (const [args, problem] of [
     [buildArguments(createIds(51)), 'itemIds'],
     [buildArguments([]), 'itemIds'],
-    [buildArguments(['x']), 'must be a UUID'],
+    [buildArguments([...createIds(1), 'x']), 'itemIds.1: must be a UUID'],
     [{ ...buildArguments(createIds(1)), itemId: deriveUuid('x') }, 'pass either itemId or itemIds'],
     [{ collectionId, itemType: 'ads' }, 'pass either itemId or itemIds'],
   ] as const) {
