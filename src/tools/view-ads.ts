@@ -248,7 +248,10 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
 async function createNoAdsError(contents: DatasetContents, context: ToolContext) {
   const coverage = buildCoverageView(await readCoverageInput(contents, context));
   return createInvalidRequestError(
-    [...listNotesOfEmptyResult(coverage), 'The SELECT gives no id of an ad in the dataset.'].join(' '),
+    [
+      'The SELECT gives no id of an ad in the dataset. It must select the column id.',
+      ...listNotesOfEmptyResult(coverage),
+    ].join(' '),
   );
 }
 
