@@ -78,6 +78,16 @@ test('the search note on ads without impressions does not count ads whose impres
   expect(await readNotes({ impressionsFrom: 500 })).toEqual([leftOutNote('impressions', 3)]);
 });
 
+test('the search note on an unknown page id names the filter that finds an advertiser by name', async ({
+  libraryServer,
+  readNotes,
+}) => {
+  await libraryServer.importRecords(createAd(6, { pageId: '77' }));
+  expect(await readNotes({ pageId: 'Tea House' })).toEqual([
+    'No ad in this library has pageId "Tea House". The filter advertiserExact finds an advertiser by name.',
+  ]);
+});
+
 test('a library search returns at most five short notes, and only with the first result page', async ({
   libraryServer,
   readNotes,

@@ -35,6 +35,8 @@ function createUnknownValueNotes({ recordType, filters }: Search, database: Data
     const { nearestSpellings, valueCount } = tagValues.findNearestSpellings(tag, value);
     if (valueCount === 0) return `${messageStart} a value for ${tag.key}.`;
     const note = `${messageStart} ${tag.key} "${shortenValue(value)}".`;
+    if (tag.key === 'pageId' && name === 'ads')
+      return `${note} The filter advertiserExact finds an advertiser by name.`;
     if (tag.isId) return note;
     const selection =
       nearestSpellings.length === valueCount ? ', nearest in spelling first' : `, nearest of ${valueCount}`;
