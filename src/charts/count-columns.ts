@@ -20,14 +20,18 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
 }
 
 /**
- * Returns true if a condition in a `WHERE` clause may have removed dates between the first and the last row, e.g.
+ * Returns true if the statement may leave out dates between the first and the last row, e.g. with
  * `WHERE startedMonth IN ('2026-01', '2026-04')`. A date without a row then does not mean zero. Returns false if all
  * conditions on dates compare them with a bound, e.g. `WHERE startedAt >= '2026-01-01'`.
+ *
+ * Returns true for every statement with `VALUES` or with a set operation such as `UNION`, because each of its parts can
+ * select other dates.
  * @param axisColumn the name of the column that contains the dates
  */
 export function canOmitDates(sql: string, axisColumn: string): boolean {
-  const statement = removeCommentsAndLiterals(sql)
-    .toLowerCase()
+  const lowerCaseStatement = removeCommentsAndLiterals(sql).toLowerCase();
+  if (/\b(?:union|intersect|except|values)\b/.test(lowerCaseStatement)) return true;
+  const conditionsText = lowerCaseStatement
     // A condition in `FILTER (WHERE …)` decides which ads are counted, and removes no rows.
     .replace(/\bfilter\s*\(\s*where\b/g, ' ')
     .replace(/\bbetween\b/g, '>=')
@@ -35,7 +39,7 @@ export function canOmitDates(sql: string, axisColumn: string): boolean {
     .replace(/(?:\bstrftime\s*)?\([^()]*\)/g, (group) =>
       isConditionOnDate(group, axisColumn.toLowerCase()) ? group : '()',
     );
-  return [...statement.matchAll(whereClausePattern)].some(([clause]) => {
+  return [...conditionsText.matchAll(conditionClausePattern)].some(([clause]) => {
     const dateConditions = clause
       .split(/\b(?:and|or)\b/)
       .filter((condition) => isConditionOnDate(condition, axisColumn.toLowerCase()));
@@ -51,8 +55,12 @@ const isConditionOnDate = (condition: string, axisColumn: string): boolean =>
     ([name]) => name === axisColumn || (name !== 'current_date' && dateNamePattern.test(name)),
   );
 
-/** Matches the conditions after `WHERE`, up to the next clause or the end of the statement. */
-const whereClausePattern = /\bwhere\b(?:(?!\b(?:where|group|order|limit|union|window|select)\b)[\s\S])*/g;
+/**
+ * Matches the conditions after `WHERE`, or those of a join after `ON` or `USING`, up to the next clause or the end of the
+ * statement.
+ */
+const conditionClausePattern =
+  /\b(?:where|on|using)\b(?:(?!\b(?:where|on|using|join|group|order|limit|window|select)\b)[\s\S])*/g;
 /** Matches names of date columns, in lower case. */
 const dateNamePattern = /(?:startedat|seenat|gatheredat|date|month|week|day|year|quarter)$/;
 /** Matches a comparison with a bound, or the condition that a date is known or unknown. */

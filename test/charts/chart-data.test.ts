@@ -205,6 +205,33 @@ describe('Dates that a condition of the SQL statement leaves out', () => {
   );
 });
 
+describe('Dates that a join or a set operation of the SQL statement leaves out', () => {
+  const statements: [source: string, value: number | null][] = [
+    ["ads JOIN labels ON adId = id AND startedMonth IN ('2026-01', '2026-03')", null],
+    ['(SELECT max(startedMonth) AS startedMonth FROM ads GROUP BY pageId) JOIN ads USING (startedMonth)', null],
+    ['json_each(\'["2026-01", "2026-03"]\') LEFT JOIN ads ON startedMonth = value', null],
+    ["(VALUES ('2026-01'), ('2026-03')) LEFT JOIN ads ON true", null],
+    ["(SELECT '2026-01' AS startedMonth UNION ALL SELECT '2026-03')", null],
+    ['(SELECT startedMonth FROM ads EXCEPT SELECT month FROM months)', null],
+    ['ads JOIN labels ON adId = id', 0],
+    ["ads JOIN ad_countries USING (id) JOIN labels ON adId = id AND startedMonth >= '2026-01'", 0],
+    ["ads JOIN labels ON adId = id WHERE startedMonth >= '2026-01'", 0],
+  ];
+
+  test.each(statements)('a chart of counts from %s shows %s for a month without a row', (source, value) => {
+    const sql = `SELECT startedMonth, count(*) AS ads FROM ${source} GROUP BY 1`;
+    const rows = [
+      ['2026-01', 3],
+      ['2026-03', 5],
+    ];
+    expect(listPlaces({ columns: ['startedMonth', 'ads'], rows, sql })).toEqual([
+      ['2026-01', 3],
+      ['2026-02', value],
+      ['2026-03', 5],
+    ]);
+  });
+});
+
 test('a chart of counts shows zeros for months without a row if only FILTER has a condition on a date', () => {
   const sql = "SELECT startedMonth, count(*) FILTER (WHERE endDate = '2026-05-01') AS ads FROM ads GROUP BY 1";
   const rows = [
