@@ -122,18 +122,21 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   const countAdsWith = (getValue: (ad: AdRow) => number | null) =>
     formatNumber(ads.filter((ad) => getValue(ad) !== null).length);
   const selectAdsByActivity = (active: number | null) => ads.filter((ad) => ad.active === active);
+  const adsWithUnknownActivity = selectAdsByActivity(null);
   const [runningCount, endedCount, unknownCount] = [
     selectAdsByActivity(1).length,
     selectAdsByActivity(0).length,
-    selectAdsByActivity(null).length,
+    adsWithUnknownActivity.length,
   ];
-  const lastSeenDays = summarizeLastSeenDays(selectAdsByActivity(null));
+  const lastSeenDays = summarizeLastSeenDays(adsWithUnknownActivity);
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
-  const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // If it is known of every ad whether the ad is still running, omit this text, because it would only repeat the number
-  // of running ads.
+  const runningWhenLastReadCount = adsWithUnknownActivity.filter(
+    ({ activeWhenLastRead }) => activeWhenLastRead === 1,
+  ).length;
+  // Omit this text if some ads are still running, because two different numbers of running ads would contradict each
+  // other.
   const runningWhenLastReadText =
-    unknownCount > 0 && runningWhenLastReadCount > 0
+    runningCount === 0 && runningWhenLastReadCount > 0
       ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`
       : '';
   const placeholderCount = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;

@@ -106,6 +106,28 @@ test('the gather_ads summary counts running ads, template placeholders, picture 
   expect(lines).toContain('Pictures: none 1, failed 1, not tried 1');
 });
 
+test.each([
+  {
+    ads: [
+      { id: 'a', lastSeenAt: '2026-10-28' },
+      { id: 'b', lastSeenAt: '2026-10-27' },
+      { id: 'c', lastSeenAt: '2026-10-19' },
+    ],
+    lastSeenTo: '2026-10-28',
+    line: '3 ads: 2 still running, 0 ended, 1 unknown, last seen 2026-10-19.',
+  },
+  {
+    ads: [
+      { id: 'a', lastSeenAt: '2026-01-02', endDate: '2026-01-02' },
+      { id: 'b', lastSeenAt: '2026-01-02' },
+    ],
+    lastSeenTo: '2026-01-02',
+    line: '2 ads: 0 still running, 1 ended, 1 unknown, last seen 2026-01-02; 1 running when last read.',
+  },
+])('the gather_ads summary never states two different numbers of running ads: $line', ({ ads, lastSeenTo, line }) => {
+  expect(formatSummary(buildRows(ads, { lastSeenTo })).split('\n')[0]).toBe(line);
+});
+
 test('the gather_ads summary does not mention missing data if all ads have all fields', () => {
   const date = new Date(gatheredAt).toISOString();
   const text = formatSummary(
