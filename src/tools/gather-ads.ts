@@ -270,17 +270,16 @@ export async function estimateRemainingAds(
 
 /**
  * Estimates the price of the unread ads in all parts of a split search. Returns undefined if the total of a part is
- * unknown.
+ * unknown or wrong.
  * @param maxAds the number of further ads after which the call stops reading
  */
 async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], context: ToolContext, maxAds = Infinity) {
-  if (parts.some(({ total }) => total === undefined)) return undefined;
+  if (parts.some((part) => part.total === undefined || hasWrongTotal(part))) return undefined;
   const pageSize = determineMaxPageSize(adQuery, context.adFilters);
   const operation = getListOperationName(adQuery);
   // Create the budget after the searches, because their charges may have revealed a price.
   const callBudget = await context.createCallBudget(0);
-  // A part may have unread ads although its total has been reached, because its last page announced a further page.
-  // This page must be read, so count at least one ad.
+  // Even if no ad matches, one page must be read, so count at least one ad.
   let remainingMaxAds = maxAds;
   const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
     const count = hasEnded ? 0 : Math.min(remainingMaxAds, Math.max(1, (total?.matchingCount ?? 0) - listedCount));
@@ -304,6 +303,10 @@ async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], con
     ...buildCreditRange(atLeast, atMost),
   };
 }
+
+/** Returns true if the service announced a further page although it had already listed as many ads as its total. */
+const hasWrongTotal = ({ total, listedCount, hasEnded }: SearchPart): boolean =>
+  !hasEnded && listedCount > 0 && listedCount >= (total?.matchingCount ?? 0);
 
 const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(

@@ -149,3 +149,20 @@ test('count_ads and gather_ads never cost more than estimated, whatever the pric
     { numRuns: 15 },
   );
 }, 120_000);
+
+test('gather_ads states no price for the rest if the service has listed more ads than its total', async ({
+  upstream,
+  start,
+}) => {
+  const service = new AdService(400);
+  service.modifyResponse = (answer) => ({ ...answer, totalHits: 100 });
+  upstream.respondWith(service.respond);
+  const server = await start();
+  const partial = await server.call('gather_ads', { maxCredits: 1000, maxAds: 150 });
+  expect(partial.data).toMatchObject({ read: 150, stopped: 'maxAds' });
+  expect(partial.data).not.toHaveProperty('estimate');
+  expect(partial.text).not.toContain('Reading the rest costs');
+  const { data } = await server.call('gather_ads', { maxCredits: 0 });
+  expect(data.estimate).toEqual({ ads: null, pages: null, credits: null, atLeast: 0 });
+  expect(data.receipt.charged).toBe(0);
+});
