@@ -32,14 +32,16 @@ const createArgumentsError = (problems: string[]) =>
 const maxNestingDepth = 32;
 
 /**
- * Describes a value in an argument that cannot be sent to the service, e.g. an infinite number. Returns an empty list
- * if there is no such value. Loops over the nesting levels, because recursion could overflow the stack.
+ * Describes a value in an argument that cannot be sent to the service unchanged, e.g. a long id that was passed as a
+ * number and lost its last digits. Returns an empty list if there is no such value. Loops over the nesting levels,
+ * because recursion could overflow the stack.
  */
 function describeUnsendableValue(argumentName: string, argumentValue: unknown): string[] {
   let nestedValues = [argumentValue];
   for (let depth = 0; nestedValues.length > 0; depth++) {
-    if (nestedValues.includes(Number.POSITIVE_INFINITY) || nestedValues.includes(Number.NEGATIVE_INFINITY)) {
-      return [`${quoteId(argumentName)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
+    if (nestedValues.some(isInexactNumber)) {
+      const advice = `at most ${Number.MAX_SAFE_INTEGER} is allowed. Pass a longer id as a text in quotes`;
+      return [`${quoteId(argumentName)}: holds a number too large to be sent unchanged, ${advice}.`];
     }
     nestedValues = nestedValues.filter((innerValue) => typeof innerValue === 'object' && innerValue !== null);
     if (depth >= maxNestingDepth && nestedValues.length > 0) {
@@ -53,6 +55,10 @@ function describeUnsendableValue(argumentName: string, argumentValue: unknown): 
   }
   return [];
 }
+
+/** Returns true for a number so large that JavaScript may have changed its digits when it parsed the JSON text. */
+const isInexactNumber = (value: unknown): boolean =>
+  typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER;
 
 function normalizeArguments(inputSchema: z.ZodObject, rawArguments: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(rawArguments).flatMap(([name, value]): [string, unknown][] => {

@@ -69,8 +69,13 @@ type Refused = [tool: string, args: Record<string, unknown>, words: string | Reg
 const long = ['x', 'x ', '\u202e', '®', '"', '\n'].map((piece) => ({ [piece.repeat(1_000_000)]: 1 }));
 /** JSON values that would change on their way to the API, with the reason that the error must contain. */
 const unsendable = [
-  ['{"from":1e400}', 'holds a number too large to be sent'],
-  ['{"any":[1,[-1e999]]}', 'holds a number too large to be sent'],
+  ['{"from":1e400}', 'holds a number too large to be sent unchanged'],
+  ['{"any":[1,[-1e999]]}', 'holds a number too large to be sent unchanged'],
+  [
+    '{"pageId":12345678901234567}',
+    'holds a number too large to be sent unchanged, at most 9007199254740991 is allowed. Pass a longer id as a text in quotes.',
+  ],
+  ['{"any":[{"pageId":-9007199254740993}]}', 'holds a number too large to be sent unchanged'],
   ['{"__proto__":{"a":1},"countries":["DE"]}', 'the key __proto__ cannot be sent'],
   ['{"not":{"__proto__":1}}', 'the key __proto__ cannot be sent'],
 ] as const;
