@@ -12,7 +12,7 @@ import {
   type ServiceResponse,
 } from './call.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
-import { type Operation, type OperationName, operations } from './operations.ts';
+import { maxPageItems, type Operation, type OperationName, operations } from './operations.ts';
 import {
   Account,
   AddCollectionItemResult,
@@ -35,8 +35,6 @@ export interface ApiResponse<Name extends OperationName> extends ServiceResponse
   validatedBody: ResponseOf<Name>;
 }
 
-/** The maximum number of items on one page of results. It leaves a margin above the 100 items of the API document. */
-const maxPageItems = 1000;
 /** The maximum number of collections in a response. The service returns all collections at once and not in pages. */
 const maxCollections = 10_000;
 /**

@@ -3,6 +3,8 @@
  * no limit for searches, so they use the same limit.
  */
 export const maxPageSize = 100;
+/** The maximum number of items in a response that this server reads. Larger pages are refused before they are requested. */
+export const maxPageItems = 1000;
 
 /** An operation of the API, e.g. `searchAds`. The API document lists each operation in its endpoint table. */
 export interface Operation extends OperationRules {

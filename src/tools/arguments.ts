@@ -32,8 +32,8 @@ export const fileName = z
   .optional()
   .describe('Name of the file, without its ending.');
 /**
- * The page size (`limit`) of a search. The schema sets no upper bound, because the API document defines none for
- * searches. The service validates the page size.
+ * The page size (`limit`) of a search. The API document defines no upper bound for searches. `readFittingPage` refuses
+ * pages that this server cannot read, also if `filters` contain the page size.
  */
 export const searchLimit = z.int().min(1).optional().describe('Items per page.');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');

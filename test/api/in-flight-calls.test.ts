@@ -48,7 +48,7 @@ describe('Concurrent identical calls', () => {
   test('concurrent identical calls share one API request and one charge', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 });
     // Use a different call in each run, because a cancelled call of an earlier run may still be running.
-    let limit = 1000;
+    let limit = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {
         limit++;
@@ -76,7 +76,7 @@ describe('Concurrent identical calls', () => {
         expect(upstream.requests).toHaveLength(1);
         await expect
           .poll(async () => (await server.call('get_credits')).data.thisServer)
-          .toMatchObject({ charged: 4 * (limit - 1000), paidCalls: limit - 1000 });
+          .toMatchObject({ charged: 4 * limit, paidCalls: limit });
       }),
       { numRuns: 20 },
     );

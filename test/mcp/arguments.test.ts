@@ -91,6 +91,11 @@ describe('Invalid tool arguments', () => {
     ['search_ads', { limit: 'many' }, 'limit: Invalid input: expected number, received string.'],
     ['search_ads', { limit: 0 }, 'limit: Too small: expected number to be >=1.'],
     ['search_ads', { limit: 2.5 }, 'limit: Invalid input: expected int, received number.'],
+    ...['search_ads', 'search_pages'].flatMap((tool) =>
+      [{ limit: 1001 }, { filters: { limit: 1001 } }, { filters: { limit: '1001' } }].map(
+        (args): Refused => [tool, args, 'limit: this server reads at most 1000 items on one page.'],
+      ),
+    ),
     ['search_ads', { limit: [5] }, 'limit: Invalid input: expected number, received array.'],
     ['search_ads', { filters: ['DE'] }, 'filters: Invalid input: expected object, received array.'],
     ['search_ads', { filters: 'countries=DE' }, 'filters'],
