@@ -152,17 +152,13 @@ export function openCallCache(
     // data replaces older data.
     const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
     const isCacheable = isCachingEnabled && !call.cacheOptions.skipsCaching;
-    const response = {
-      ...sentResponse,
-      ...(sequenceNumber !== undefined && { sequenceNumber }),
-      ...(isCacheable && { cachedForMs: cacheMs }),
-    };
+    const response = { ...sentResponse, ...(sequenceNumber !== undefined && { sequenceNumber }) };
     const parseItems =
       responseText === undefined
         ? () => extractItems(request.operation, sentResponse.rawBody)
         : createItemParser(request.operation, responseText);
     const source = { at: arrivedAt, listedBy: request.operation.name, requestId: sentResponse.receipt.requestId };
-    await Promise.all([
+    const [isCached] = await Promise.all([
       isCacheable ? claim.cacheResponse({ response, arrivedAt }) : claim.removeResponse(),
       sequenceNumber !== undefined &&
         dataset
@@ -175,7 +171,7 @@ export function openCallCache(
           })
           .catch(reportError),
     ]);
-    return response;
+    return isCached ? { ...response, cachedForMs: cacheMs } : response;
   }
 
   function startSharedCall(callKey: string, call: ApiCall, send: SendCall): SharedCall {

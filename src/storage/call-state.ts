@@ -80,13 +80,13 @@ export interface ClaimRequest {
  * The right of this process to send a call. After sending the call, the process ends the claim with one of three
  * methods:
  *
- * - `cacheResponse` caches the response.
+ * - `cacheResponse` caches the response. Resolves to false if the cache could not store it, e.g. because it is too large.
  * - `removeResponse` removes the cached response.
  * - `endClaim` leaves the cache unchanged. Does nothing if the claim has already ended.
  */
 export interface GrantedClaim {
   kind: 'granted';
-  cacheResponse(cachedResponse: CachedResponse): Promise<void>;
+  cacheResponse(cachedResponse: CachedResponse): Promise<boolean>;
   removeResponse(): Promise<void>;
   endClaim(): Promise<void>;
 }

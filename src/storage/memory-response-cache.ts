@@ -61,7 +61,7 @@ export const isNewerThan = ({ arrivedAt }: CachedResponse, referenceTime: number
  */
 const uncachedClaim: Extract<ClaimResult, { kind: 'granted' }> = {
   kind: 'granted',
-  cacheResponse: async () => {},
+  cacheResponse: async () => false,
   removeResponse: async () => {},
   endClaim: async () => {},
 };

@@ -54,15 +54,17 @@ export class TenantCache<Value> {
   }
 
   /**
-   * Stores a value of the tenant under a name. This may evict other entries.
+   * Stores a value of the tenant under a name. This may evict other entries. Returns false if the value is too large to
+   * be stored.
    * @param bytes the estimated memory of the value
    */
-  set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
+  set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): boolean {
     const { maxBytes, now } = this.#options;
     const sizeCalculation = (entry: CacheEntry<Value>) => entry.bytes;
     const entries = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytes / 2), sizeCalculation });
     entries.set(name, { value, bytes: bytes + 2 * name.length + entryOverheadBytes, storedAt: now() });
     this.#updateSize(tenantId, entries);
+    return entries.has(name);
   }
 
   remove(tenantId: string, name: string): void {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { AdService, serveAds } from '../support/ad-service.ts';
+import { AdService, createAd, serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
@@ -36,6 +36,21 @@ test('the rest of a cached page is free until the cached response expires', asyn
     expect(text).toContain(`\n\nThe rest of this page ${expectedText} with cursor:\n`);
   }
 });
+
+upstreamTest(
+  'the rest of a page that was cut to fit has a price if the page is too large for the cache',
+  async ({ upstream, start }) => {
+    const { call } = await start({ resultTokens: 1500 });
+    // Each empty card takes three characters in the response and about 90 bytes of memory.
+    const cards = Array.from({ length: 9000 }, () => ({}));
+    const items = Array.from({ length: 100 }, (_, index) => ({ ...createAd(index), cards }));
+    upstream.respondWith(json({ items, cursor: null, hasMore: false }, { headers: creditHeaders(10) }));
+    const { text, data } = await call('search_ads', { limit: 100 });
+    expect(text).toContain('The rest of this page costs 10 credits with cursor:');
+    expect(data.nextPage).toEqual({ credits: 10 });
+    expect((await call('search_ads', { cursor: data.cursor })).data.receipt.charged).toBe(10);
+  },
+);
 
 upstreamTest(
   'a result shows no price for the next page if the price is unknown or if there is no next page',

@@ -149,9 +149,10 @@ export function openStoredResponseCache(
           .then(() => true)
           .catch(() => false));
       if (isStoredInStore) localCache.forget(tenantId, name);
-      else localCache.put(tenantId, name, cached);
+      const isCached = isStoredInStore || localCache.put(tenantId, name, cached);
       if (isStoredInStore) close();
       await endClaim();
+      return isCached;
     };
     /**
      * Returns true if another call holds the claim, i.e. the right to send the request. A claim that this process has
