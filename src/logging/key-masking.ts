@@ -41,9 +41,19 @@ function createMasker(key: string): MaskKey {
   return (value, json) => {
     // A Unicode escape such as `\u0061` may hide the key in `json`. In this case, search a fresh serialization of the
     // value.
-    const searchableText = json === undefined || json.includes('\\u') ? (JSON.stringify(value) ?? '') : json;
-    return hasKey(searchableText) ? mapTexts(value, replaceKey) : value;
+    const searchableText = json === undefined || json.includes('\\u') ? serializeUnlessTooDeep(value) : json;
+    return searchableText === undefined || hasKey(searchableText) ? mapTexts(value, replaceKey) : value;
   };
+}
+
+/** Returns the JSON text of a value. Returns undefined if the value is nested so deeply that `JSON.stringify` fails. */
+function serializeUnlessTooDeep(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value) ?? '';
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -108,11 +108,14 @@ test('masking an API key does not change the surrounding text', async ({ upstrea
   });
 });
 
-test('an API key inside a deeply nested response is masked', async ({ upstream, start }) => {
+test.for([
+  ['a plain key', canaryKey],
+  ['a key with a Unicode escape', escaped(canaryKey, /[Y+]/g)],
+])('an API key inside a deeply nested response is masked (%s)', async ([_, sentKey], { upstream, start }) => {
   const depth = 20_000;
-  const deep = `${'['.repeat(depth)}"${canaryKey}"${']'.repeat(depth)}`;
+  const deep = `${'['.repeat(depth)}"${sentKey}"${']'.repeat(depth)}`;
   upstream.respondWith(
-    bytes(`{"items":[{"id":"1","body":"it is ${canaryKey}","x":${deep}}],"hasMore":false}`, creditHeaders(3)),
+    bytes(`{"items":[{"id":"1","body":"it is ${sentKey}","x":${deep}}],"hasMore":false}`, creditHeaders(3)),
   );
   const { raw, data, isError } = await (await start()).call('search_ads', { detail: 'full' });
   expect(isError).toBe(false);
