@@ -14,6 +14,7 @@ import {
   normalizeAdId,
 } from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
+import { maxNotes, readServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import {
   type AdListResponse,
@@ -111,6 +112,8 @@ export interface GatherOutcome {
   readCount: number;
   /** The ids of the ads that this call has read, in lower case. */
   idsReadByCall: ReadonlySet<string>;
+  /** The notes of the service about the search, e.g. that no ad has the requested advertiser. */
+  serviceNotes: readonly string[];
   /**
    * True if the call read all pages from the beginning although an earlier call with `fresh` had stopped early, because
    * this earlier call was too long ago to be continued.
@@ -265,6 +268,7 @@ class GatheringReader {
   /** The ids of all ads that this call or earlier calls have read for the whole search, in lower case. */
   readonly #adIds = new Set<string>();
   readonly #idsReadByCall = new Set<string>();
+  readonly #serviceNotes = new Set<string>();
   /**
    * The number of ads that the service has listed for this search. An ad that two parts (smaller searches) list counts
    * twice.
@@ -320,6 +324,7 @@ class GatheringReader {
       contents,
       readCount: this.#adIds.size,
       idsReadByCall: this.#idsReadByCall,
+      serviceNotes: [...this.#serviceNotes].slice(0, maxNotes),
       hasStartedOver: isTooOldToContinue && this.#idsReadByCall.size > 0,
       markResultReturned: () =>
         this.#markReturned(contents, new Set([...parts.map(({ state }) => state.id), gathering.id])),
@@ -533,6 +538,7 @@ class GatheringReader {
     });
     // A response without a sequence number gets 0, so that it counts as older than all other responses.
     const { sequenceNumber = 0, receipt, rawBody } = response;
+    for (const note of readServiceNotes(rawBody).notes ?? []) this.#serviceNotes.add(note);
     // A cached response costs nothing, but the dataset may have evicted the ads in this response, so add them again.
     if (receipt.ageMs !== undefined) {
       const { items } = rawBody as { items: readonly unknown[] };

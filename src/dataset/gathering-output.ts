@@ -112,6 +112,7 @@ export const GatherOutput = z.looseObject({
   ...errorFieldSchemas,
   next: z.string().optional().describe('How to continue.'),
   note: z.string().optional().describe('What happened to an earlier gathering.'),
+  notes: z.array(z.string()).optional().describe('Notes from the service.'),
   estimate: EstimateView.optional().describe('Estimate of the remaining ads, with maxCredits 0.'),
   summary: z.string().describe('Summary of the ads in words.'),
 });
@@ -174,8 +175,11 @@ export async function buildGatheringResult(
     }),
     summary: joinLines([
       differences && formatDifferences(previousGathering.gatheredAt, differences, gathering.filters),
-      formatSummary(rows),
+      isComplete && ids.size === 0 && unlisted === 0 ? explainNoAds(gathering) : formatSummary(rows),
       oneDayNote,
     ]),
   };
 }
+
+const explainNoAds = ({ collectionId }: Gathering) =>
+  collectionId === null ? 'No ad matches these filters.' : 'The collection holds no ads.';

@@ -1,6 +1,7 @@
 import type { ErrorKind } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { formatMinute } from '../views/dates.ts';
+import { formatServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
@@ -33,6 +34,7 @@ export function formatGatherOutput(output: GatherOutput): string {
     problem,
     next,
     `This call added ${formatCount(added, 'ad')} to the dataset and updated ${formatNumber(updated)}.`,
+    ...formatServiceNotes(output),
     summary,
   ]);
 }

@@ -24,6 +24,7 @@ import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type ExportedFile, reportTtlMs } from '../storage/exports.ts';
 import { formatDay, formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
+import { formatServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
 import { estimateTokens, sanitizeId } from '../views/tokens.ts';
@@ -69,6 +70,7 @@ const WatchCheckView = z
     usual: TypicalLaunchesView.optional().describe('Launches since then, compared with the weeks before.'),
     gathering: z.string().optional().describe('Id of the gathering that this check read.'),
     note: z.string().optional().describe('What limits this check or its comparison.'),
+    notes: z.array(z.string()).optional().describe('Notes from the service.'),
   })
   .meta({ title: 'Check' });
 type WatchCheckView = DataOf<typeof WatchCheckView>;
@@ -373,6 +375,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(typicalLaunches && { usual: typicalLaunches }),
     ...(checkedWatch.usesStoredAds && gathering && { note: formatReadingTimeNote(gathering) }),
     ...(gathering && { gathering: gathering.id }),
+    ...(outcome && outcome.serviceNotes.length > 0 && { notes: [...outcome.serviceNotes] }),
   };
   const changeTexts = previousCheck && [
     `${formatNumber(ids.new?.length ?? 0)} new`,
@@ -385,6 +388,8 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const statusSentences = [`${changesText}${sizeText}, ${stateText}.`, ...listCheckNotes(checkedWatch), data.problem];
   const lines = [
     statusSentences.filter(Boolean).join(' '),
+    complete && read === 0 && watch.collectionId === undefined && 'No ad matches these filters.',
+    ...formatServiceNotes(data),
     check && typicalLaunches && formatTypicalLaunches(typicalLaunches, check),
     counterChanges && formatCounterChanges(counterChanges),
     data.more?.new &&

@@ -103,6 +103,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       ...buildStopFields(stopInfo, context),
       ...(next && { next }),
       ...(gatherResult.hasStartedOver && { note: startedOverNote }),
+      ...(gatherResult.serviceNotes.length > 0 && { notes: [...gatherResult.serviceNotes] }),
       ...(remainingPrice &&
         (maxCredits === 0 || remainingPrice.pages !== 0) &&
         !stopInfo.resumptionBlocker && { estimate: remainingPrice }),

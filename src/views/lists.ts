@@ -125,7 +125,8 @@ export function findAppUrlPattern(items: readonly object[], idFieldName: 'id' | 
  */
 const safeUrlPattern = /^https?:\/\/[\w.:/-]{1,100}$/;
 
-const maxNotes = 5;
+/** The maximum number of notes of the service in one result. */
+export const maxNotes = 5;
 const maxNoteTokens = 120;
 
 /**

@@ -118,6 +118,7 @@ export function findRecentStoredOutcome(
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),
+    serviceNotes: [],
     hasStartedOver: false,
     markResultReturned: async () => {},
   };

@@ -103,6 +103,21 @@ describe('gather_ads with the local library', () => {
     expect(data).toMatchObject({ found: adCount, read: adCount, complete: true });
   });
 
+  test('gather_ads and check_watches show the note of the library if no ad matches the filters', async ({ server }) => {
+    const question = { filters: { countries: ['ZZ'] }, maxCredits: 5 };
+    await server.call('watch_ads', { name: 'misspelt', ...question });
+    const gathered = await server.call('gather_ads', question);
+    const checked = await server.call('check_watches', { maxCredits: 5, fresh: true });
+    const notes = gathered.data.notes as string[] | undefined;
+    expect(notes?.[0]).toContain('countries "ZZ"');
+    expect(checked.data.watches).toMatchObject([{ read: 0, notes }]);
+    for (const { text } of [gathered, checked]) {
+      expect(text).toContain('No ad matches these filters.');
+      expect(text).toContain('The service notes: "No ad in this library');
+      expect(text).not.toContain('Formats');
+    }
+  });
+
   test('gather_ads rejects contradictory arguments before it sends a request', async ({ server, service }) => {
     const requestCount = service.requests.length;
     const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
