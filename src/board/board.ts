@@ -233,6 +233,7 @@ function buildSharedFields(storedItem: StoredItem, detail: Detail, labels: reado
   const briefAd: BriefAd = { id: storedItem.id };
   addFields(briefAd, {
     ...pickApiFields(apiFields, detail),
+    pageId: cleanLine(adRow.pageId),
     pageName: cleanLine(adRow.pageName),
     firstLine: cleanLine(adRow.firstLine),
     landing: cleanLine(adRow.landing),

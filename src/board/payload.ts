@@ -18,6 +18,8 @@ export const boardMetaKey = 'ad-library/board';
  */
 export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   id: string;
+  /** The id of the advertiser page. Different pages can have the same name. */
+  pageId?: string;
   pageName?: string;
   /** The first line of the ad text. */
   firstLine?: string;

@@ -108,6 +108,20 @@ describe('The key finding above the ads on the board', () => {
     },
   );
 
+  test('the board does not add up the ads of two advertiser pages with the same name', () => {
+    const createPage = (pageId: string, count: number) =>
+      startOn(['2026-06', 1], ['2026-09', count], ['2026-10', 4]).map((ad) => ({
+        ...ad,
+        id: `${pageId} ${ad.id}`,
+        pageId,
+      }));
+    const finding = selectFinding([...createPage('11', 4), ...createPage('22', 16)], completeContext);
+    expect(finding && normalizeSpelling(readText(finding))).toBe(
+      'Launches of Serra (page 22) rose from 0 in Aug 2026 to 16 in Sept 2026.',
+    );
+    expect(finding?.clickTarget).toEqual({ values: { advertiser: '22', month: '2026-09' } });
+  });
+
   test('the board does not compare the launches of two months while a filter hides some of the ads', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, hasAllLaunches: false })).toBeUndefined();

@@ -177,7 +177,7 @@ inChromium('The layout of the ad board', () => {
     const { board, page } = shown;
     await getButton(
       shown,
-      /^.+ repeats one message in 6 of its 1\d ads here; the longest ran (296|116) days\.$/,
+      /^.+ \(page page-[01]\) repeats one message in 6 of its 6 ads here; the longest ran (296|116) days\.$/,
     ).click();
     await waitForAdCount(shown, String.raw`1 of \d+ messages, 6 of 44 ads`);
     expect(await board.locator('.card .number').allTextContents()).toEqual(

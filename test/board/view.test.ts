@@ -204,9 +204,7 @@ inChromium('Text variants on the ad board', () => {
     const shown = await boards.show({ ...gathered, args: { ...gathered.args, filters } });
     await waitForAdCount(shown, '4 messages, 60 ads');
     const { board, page } = shown;
-    expect(await readText(shown, '#title')).toBe(
-      'Quiet Heron Sleep, Stridemoor and Copperquill in the United States and Germany',
-    );
+    expect(await readText(shown, '#title')).toBe('4 advertisers in the United States and Germany');
     expect(await readText(shown, '#about')).toBe('days running from 0 · as of 20 Nov 2026');
     const cards = board.locator('.card');
     expect(await cards.locator('.variants').allTextContents()).toEqual(Array(4).fill('×15 variants'));
@@ -237,6 +235,48 @@ inChromium('Text variants on the ad board', () => {
     await getButton(shown, 'Ads').click();
     await expect.poll(() => cards.count()).toBeGreaterThan(4);
     expect(await board.locator('.variants:visible').count()).toBe(0);
+  });
+});
+
+inChromium('The ad board with two advertiser pages of the same name', () => {
+  const pageIds = ['4c4230ea-cf3a-4122-a147-6e56a2d015ca', '77'];
+  const boards = boardTest((mediaUrl) =>
+    createAds(30)(mediaUrl).map((ad, index) => ({
+      ...ad,
+      pageId: index < 10 ? pageIds[index % 2] : 'other',
+      page: { pageName: index < 10 ? 'Boreal' : 'Stridemoor' },
+    })),
+  );
+
+  test('the board counts, filters and sorts the ads of each page separately and adds the page id to its name', async () => {
+    const filters = { pageId: pageIds };
+    const shown = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 30, maxCredits: 50 } });
+    await waitForAdCount(shown, '.*10 ads');
+    expect(await readText(shown, '#title')).toBe('Boreal (page …a2d015ca) and Boreal (page 77)');
+    const searched = await boards.show(gathered);
+    await waitForAdCount(searched, '.*30 ads');
+    await getButton(searched, 'Ads').click();
+    const group = searched.board.getByRole('group', { name: 'Advertiser', exact: true });
+    expect(await group.locator('.chip').allTextContents()).toEqual([
+      'Stridemoor20',
+      'Borealpage …a2d015ca5',
+      'Borealpage 775',
+    ]);
+    await group.getByRole('button', { name: 'page 77' }).click();
+    await waitForAdCount(searched, '.*5 of 30 ads');
+    await group.getByRole('button', { name: 'page 77' }).click();
+    await searched.board.getByLabel('Sort').selectOption('Advertiser');
+    const readPage = async (index: number) => {
+      await searched.board.locator('#list .open').nth(index).click();
+      const facts = await searched.board.getByRole('dialog').locator('dl').textContent();
+      await searched.page.keyboard.press('Escape');
+      return facts?.match(/Page id(.*)$/)?.[1];
+    };
+    expect([await readPage(0), await readPage(4), await readPage(5)]).toEqual([
+      '4c4230ea-cf3a-4122-a147-6e56a2d015ca',
+      '4c4230ea-cf3a-4122-a147-6e56a2d015ca',
+      '77',
+    ]);
   });
 });
 

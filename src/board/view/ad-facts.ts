@@ -29,6 +29,7 @@ export function listFacts(
     ['Spend, estimated', fullAd && formatSpend(fullAd, formats)],
     ['Copies', duplicates === undefined ? undefined : formatNumber(duplicates)],
     ['Id', ad.id],
+    ['Page id', ad.pageId],
   ];
 }
 

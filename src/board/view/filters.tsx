@@ -71,9 +71,10 @@ function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onCho
       <span class="facet" dir="auto">
         {title}
       </span>
-      {visibleValues.map(({ value, text, matchingAdCount, isChosen }) => (
+      {visibleValues.map(({ value, text, detail, matchingAdCount, isChosen }) => (
         <button type="button" key={value} class="chip" aria-pressed={isChosen} onClick={() => onChoose(value)}>
           <span dir="auto">{text}</span>
+          {detail !== undefined && <bdi>{detail}</bdi>}
           <small>{formatNumber(matchingAdCount)}</small>
         </button>
       ))}

@@ -4,6 +4,7 @@ import { dayMs } from '../../views/durations.ts';
 import { groupBy } from '../../views/group-by.ts';
 import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
+import { formatAdvertiser, getAdvertiserId, listAdvertisers } from './advertisers.ts';
 
 /**
  * A sentence above the ads about a notable fact, e.g. which ad has run the longest. A click on the sentence opens the
@@ -14,7 +15,7 @@ export interface Finding {
   sentenceParts: readonly (string | { name: string })[];
   /**
    * What a click on the sentence opens: a variant (ads with nearly the same text), a single ad, or the ads with certain
-   * filter values.
+   * filter values. `advertiser` is the id by which the board counts advertisers.
    */
   clickTarget:
     | { variant: string }
@@ -45,13 +46,16 @@ interface FindingContext {
   formats: Formats;
 }
 
-interface Advertiser {
+interface AdvertiserAds {
+  /** The id by which the board counts advertisers. */
+  id: string;
+  /** The name of the advertiser. Contains the page id if several advertiser pages have this name. */
   name: string;
   /** The ads on the board that belong to this advertiser. */
   ads: readonly BriefAd[];
 }
 
-type FindingRule = (advertisers: readonly Advertiser[], context: FindingContext) => Finding | undefined;
+type FindingRule = (advertisers: readonly AdvertiserAds[], context: FindingContext) => Finding | undefined;
 
 /**
  * Tries the rules for notable facts in order. Returns the finding of the first rule that applies, or undefined if none
@@ -59,9 +63,12 @@ type FindingRule = (advertisers: readonly Advertiser[], context: FindingContext)
  */
 export function selectFinding(ads: readonly BriefAd[], context: FindingContext): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
-  const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
-  const adsByName = groupBy(adsWithPageName, ({ pageName = '' }) => pageName);
-  const advertisers = [...adsByName].map(([name, ads]) => ({ name, ads }));
+  const adsById = groupBy(ads, getAdvertiserId);
+  const advertisers = [...listAdvertisers(ads)].map(([id, advertiser]) => ({
+    id,
+    name: formatAdvertiser(advertiser),
+    ads: adsById.get(id) ?? [],
+  }));
   for (const rule of findingRules) {
     const finding = rule(advertisers, context);
     if (finding !== undefined) return finding;
@@ -83,7 +90,7 @@ const formatAdsOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): st
  * Finds the ad text that one advertiser uses in the most ads. At least four ads, and at least 10% of the advertiser's
  * ads, must contain the text.
  */
-function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
+function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }: FindingContext): Finding | undefined {
   const { formatCount, formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const [variant, variantAds] = findLargestGroup(groupBy(ads, getVariantId)) ?? [];
@@ -104,7 +111,7 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
  * Finds the ad that has run the longest, except for ads that have ended. The ad must have run for at least 30 days, and
  * for more than twice as long as the median ad of its advertiser.
  */
-function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
+function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: FindingContext): Finding | undefined {
   const { formatCount } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const adsWithDaysRunning = ads.filter(({ daysRunning }) => daysRunning !== undefined);
@@ -140,23 +147,23 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
  * including ended ads.
  */
 function findLaunchChange(
-  advertisers: readonly Advertiser[],
+  advertisers: readonly AdvertiserAds[],
   { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: FindingContext,
 ): Finding | undefined {
   if (!hasAllLaunches || readAt === undefined) return undefined;
-  const changes = advertisers.flatMap(({ name, ads }) => {
+  const changes = advertisers.flatMap(({ id, name, ads }) => {
     const lastKnownDay = findLastKnownDay(ads, readAt);
     return lastKnownDay === undefined
       ? []
-      : listLaunchChanges(ads, lastKnownDay).map((change) => ({ name, ...change }));
+      : listLaunchChanges(ads, lastKnownDay).map((change) => ({ id, name, ...change }));
   });
   const largest = findMaxBy(changes, ({ previousLaunches, launches }) => Math.abs(launches - previousLaunches));
   if (largest === undefined) return undefined;
-  const { name, month, previousMonth, previousLaunches, launches } = largest;
+  const { id, name, month, previousMonth, previousLaunches, launches } = largest;
   const changeText = `${launches > previousLaunches ? 'rose' : 'fell'} from ${formatNumber(previousLaunches)} in ${formatMonth(previousMonth)}`;
   return {
     sentenceParts: ['Launches of ', { name }, ` ${changeText} to ${formatNumber(launches)} in ${formatMonth(month)}.`],
-    clickTarget: { values: { advertiser: name, month: launches > previousLaunches ? month : previousMonth } },
+    clickTarget: { values: { advertiser: id, month: launches > previousLaunches ? month : previousMonth } },
   };
 }
 
@@ -212,22 +219,25 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
  * Finds the landing page to which one advertiser links from the largest number of different ad texts. At least five ad
  * texts must link to the page.
  */
-function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
+function findSharedLandingPage(
+  advertisers: readonly AdvertiserAds[],
+  { formats }: FindingContext,
+): Finding | undefined {
   const { formatNumber } = formats;
-  const candidates = advertisers.flatMap(({ name, ads }) =>
+  const candidates = advertisers.flatMap(({ id, name, ads }) =>
     [...groupBy(ads, ({ landing }) => landing)].flatMap(([page, pageAds]) => {
       const variantCount = new Set(pageAds.map(getVariantId)).size;
-      return page === undefined || variantCount < 5 ? [] : [{ name, ads, page, pageAds, variantCount }];
+      return page === undefined || variantCount < 5 ? [] : [{ id, name, ads, page, pageAds, variantCount }];
     }),
   );
   const largest = findMaxBy(candidates, ({ variantCount }) => variantCount);
   if (largest === undefined) return undefined;
-  const { name, ads, page, pageAds, variantCount } = largest;
+  const { id, name, ads, page, pageAds, variantCount } = largest;
   const adsText = `in ${formatNumber(pageAds.length)} of ${formatAdsOnBoard(ads, formats)}`;
   const text = ` leads ${formatNumber(variantCount)} different messages, ${adsText}, to `;
   return {
     sentenceParts: [{ name }, text, { name: page }, '.'],
-    clickTarget: { values: { advertiser: name, landing: page } },
+    clickTarget: { values: { advertiser: id, landing: page } },
   };
 }
 

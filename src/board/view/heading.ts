@@ -1,6 +1,7 @@
 import { type Formats, formatConstant, formatCountry, formatLanguage, joinWithAnd } from '../../ui/formats.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardContext, PriceBounds } from '../payload.ts';
+import { formatAdvertiser, listAdvertisers } from './advertisers.ts';
 import { minAdsForOverview } from './finding.ts';
 import { type BoardState, countAllMatches, countVariants } from './state.ts';
 
@@ -179,7 +180,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const { pageId, sort: _, order: __, ...otherFilters } = remainingFilters;
   const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formats));
   // Show the advertiser's name instead of its page id. The search contains only the id, but the ads contain the name.
-  const pageNames = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
+  const pageNames = pageId ? [...listAdvertisers(ads).values()].map(formatAdvertiser) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...pageNames].map(String))];
   const searchWords = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
   const advertisersText =

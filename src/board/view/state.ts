@@ -3,6 +3,7 @@ import { englishFormats, type Formats, formatAdLibrary, formatConstant, formatCo
 import { dayMs } from '../../views/durations.ts';
 import { groupBy } from '../../views/group-by.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
+import { getAdvertiserId, listAdvertisers } from './advertisers.ts';
 import { type Finding, getVariantId } from './finding.ts';
 import { type DisplayState, type Host, type JsonObject, type Server, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
@@ -210,7 +211,9 @@ interface Facet {
   title: string;
   /** Returns the values that an ad has for this facet, e.g. its countries. */
   getValues(ad: BriefAd): readonly string[];
-  formatValue(value: string, formats: Formats): string;
+  formatValue(value: string, formats: Formats, ads: readonly BriefAd[]): string;
+  /** Returns a short text that distinguishes the value from another value with the same text. */
+  formatDetail?(value: string, ads: readonly BriefAd[]): string | undefined;
   /**
    * True if the filter lists its values in descending order, e.g. the latest month first. By default, the most frequent
    * value comes first.
@@ -243,7 +246,12 @@ export const facets = {
     formatValue: formatAdLibrary,
   },
   cta: { title: 'Call to action', getValues: ({ ctaType }) => listDefined(ctaType), formatValue: formatConstant },
-  advertiser: { title: 'Advertiser', getValues: ({ pageName }) => listDefined(pageName), formatValue: returnUnchanged },
+  advertiser: {
+    title: 'Advertiser',
+    getValues: (ad) => listDefined(getAdvertiserId(ad)),
+    formatValue: (id, _, ads) => listAdvertisers(ads).get(id)?.name ?? id,
+    formatDetail: (id, ads) => listAdvertisers(ads).get(id)?.page,
+  },
   country: { title: 'Country', getValues: ({ countries = [] }) => countries, formatValue: formatCountry },
   landing: { title: 'Landing page', getValues: ({ landing }) => listDefined(landing), formatValue: returnUnchanged },
   month: {
@@ -328,7 +336,7 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
   const chosenFacets = listChosenFacets(chosenValues);
   const unmetFacets = ads.map((ad) => findUnmetFacets(ad, chosenFacets));
   return listFacetNames(ads).flatMap((facetName) => {
-    const { getValues, formatValue, isSortedByValue } = getFacet(facetName);
+    const { getValues, formatValue, formatDetail, isSortedByValue } = getFacet(facetName);
     const adCountsByValue = new Map<string, { matchingAdCount: number; allAdCount: number }>();
     ads.forEach((ad, index) => {
       const matchesOtherFacets = unmetFacets[index]?.every((name) => name === facetName) === true;
@@ -355,7 +363,8 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
       return {
         facet: facetName,
         value,
-        text: formatValue(value, formats),
+        text: formatValue(value, formats, ads),
+        detail: formatDetail?.(value, ads),
         matchingAdCount,
         rank,
         isChosen,
@@ -401,7 +410,9 @@ const sortOrders = {
   reach: ['Reach', createDescendingComparator(({ audienceReach }) => audienceReach)],
   advertiser: [
     'Advertiser',
-    (a: BriefAd, b: BriefAd) => nameCollator.compare(a.pageName ?? lastCharacter, b.pageName ?? lastCharacter),
+    (a: BriefAd, b: BriefAd) =>
+      nameCollator.compare(a.pageName ?? lastCharacter, b.pageName ?? lastCharacter) ||
+      nameCollator.compare(a.pageId ?? '', b.pageId ?? ''),
   ],
 } satisfies Record<string, [string, (a: BriefAd, b: BriefAd) => number]>;
 
