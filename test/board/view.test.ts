@@ -280,6 +280,28 @@ inChromium('The ad board with two advertiser pages of the same name', () => {
   });
 });
 
+inChromium('The ad board with few ads of each text', () => {
+  const boards = boardTest((mediaUrl) =>
+    createAds(12)(mediaUrl).map((ad, index) => ({ ...ad, pageId: `page-${index % 3}` })),
+  );
+
+  test('the user can clear filters on an inline board that shows only a few ads', async () => {
+    const context = { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
+    const shown = await boards.show({ ...gathered, width: 360, height: 500, context });
+    await waitForAdCount(shown, '3 messages, 12 ads');
+    await getButton(shown, 'Filters').click();
+    await getChip(shown, 'Running').click();
+    await waitForAdCount(shown, '3 messages, 6 of 12 ads');
+    await getButton(shown, 'Filters · 1').click();
+    await shown.board.locator('.variants').first().click();
+    await waitForAdCount(shown, '1 of 3 messages, 2 of 12 ads');
+    await getButton(shown, 'Filters · 1').click();
+    await getButton(shown, 'Clear').click();
+    await waitForAdCount(shown, '1 of 3 messages, 4 of 12 ads');
+    expect(await getButton(shown, /^Filters/).count()).toBe(0);
+  });
+});
+
 inChromium('The ad board with ads of several ad libraries', () => {
   const libraries = ['meta', 'google', 'linkedin'];
   const boards = boardTest((mediaUrl) =>

@@ -23,6 +23,7 @@ import {
   type BoardState,
   type BoardView,
   type ChosenValues,
+  countActiveFilters,
   countVariants,
   createProblem,
   type FacetName,
@@ -41,7 +42,8 @@ import {
 export function Board({ view }: { view: BoardView }) {
   const { state } = view;
   const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.hasLittleSpace } = state;
-  const hasPanel = selectFilterableAds(state).length >= minAdsForOverview;
+  // If filters are active, always show the panel, because the user clears the filters there.
+  const hasPanel = selectFilterableAds(state).length >= minAdsForOverview || countActiveFilters(state.chosenValues) > 0;
   const estimate = formatEstimate(state);
   const openAd = ads.find(({ id }) => id === openAdId);
   return (
@@ -121,7 +123,7 @@ function CheckNotes({ state }: { state: BoardState }) {
  */
 function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean | undefined }) {
   const { openVariantId, mode, sortName, chosenValues, display, formats } = view.state;
-  const activeFilterCount = Object.values(chosenValues).filter((values) => (values?.size ?? 0) > 0).length;
+  const activeFilterCount = countActiveFilters(chosenValues);
   return (
     <div id="tools">
       {openVariantId !== undefined && <BackButton view={view} />}

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Formats } from '../../ui/formats.ts';
 import {
   type BoardView,
+  countActiveFilters,
   type FacetName,
   type FacetValue,
   getFacet,
@@ -42,7 +43,7 @@ export function Filters({ view, children }: { view: BoardView; children: Compone
           />
         );
       })}
-      {Object.values(chosenValues).some((values) => (values?.size ?? 0) > 0) && (
+      {countActiveFilters(chosenValues) > 0 && (
         <button type="button" class="chip quiet" onClick={() => view.updateState({ chosenValues: {} })}>
           Clear
         </button>

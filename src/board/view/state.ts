@@ -311,6 +311,9 @@ const listChosenFacets = (chosenValues: ChosenValues) =>
     return values?.size ? [{ name, facet: getFacet(name), values }] : [];
   });
 
+/** Counts the facets for which the user has chosen at least one value. */
+export const countActiveFilters = (chosenValues: ChosenValues): number => listChosenFacets(chosenValues).length;
+
 function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd[] {
   const chosenFacets = listChosenFacets(chosenValues);
   return ads.filter((ad) => findUnmetFacets(ad, chosenFacets).length === 0);
