@@ -61,6 +61,29 @@ inChromium('The ad board in an MCP host', () => {
     await pages.board.getByText('This list holds pages').waitFor();
   });
 
+  test.each([
+    ['two search words', { split: [{ query: 'offer' }, { query: 'line' }] }, '“offer” or “line”'],
+    ['running and ended ads', { split: [{ active: true }, { active: false }] }, 'Ads'],
+    [
+      'a split that replaces a filter',
+      { filters: { countries: ['DE'] }, split: [{ countries: ['US'] }] },
+      'Ads in the United States',
+    ],
+    ['filters as JSON text', { filters: '{"query":"offer"}' }, '“offer”'],
+  ])('the title of the board describes the search (search: %s)', async (_, args, title) => {
+    const shown = await boards.show({ tool: 'gather_ads', args: { ...args, maxCredits: 50 } });
+    await waitForAdCount(shown, '.* ads');
+    expect(await readText(shown, '#title')).toBe(title);
+  });
+
+  test('the title of the board does not say that a search without a filter argument lists all ads if it has a cursor', async () => {
+    const server = await boards.server();
+    const { data } = await server.call('search_ads', { filters: { query: 'offer' }, limit: 10 });
+    const shown = await boards.show({ tool: 'search_ads', args: { cursor: data.cursor } });
+    await waitForAdCount(shown, '.* ads');
+    expect(await readText(shown, '#title')).toBe('Ads');
+  });
+
   test('clicking a filter or a chart bar on the board filters the ads without a tool call', async () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
     await waitForAdCount(shown, '90 ads');

@@ -182,19 +182,21 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   // Show the advertiser's name instead of its page id. The search contains only the id, but the ads contain the name.
   const pageNames = pageId ? [...listAdvertisers(ads).values()].map(formatAdvertiser) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...pageNames].map(String))];
-  const searchWords = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
+  const searchWords = joinWithOr(query.map((text) => `“${String(text).replaceAll('"', '')}”`));
   const advertisersText =
     advertisers.length > 3 ? `${formatNumber(advertisers.length)} advertisers` : joinWithAnd(advertisers);
-  const stateTitle =
-    active.length === 0 ? 'Ads' : active.every((value) => value === true) ? 'Running ads' : 'Ended ads';
-  if (active.length === 1 && (searchWords.length > 0 || advertisersText))
+  // A split search can contain both values. It then selects running and ended ads.
+  const stateTitle = active.length !== 1 ? 'Ads' : active[0] === true ? 'Running ads' : 'Ended ads';
+  if (active.length === 1 && (searchWords || advertisersText))
     conditions.unshift(active[0] === true ? 'running' : 'ended');
-  const subject = [...searchWords, advertisersText].filter(Boolean).join(' by ');
+  const subject = [searchWords, advertisersText].filter(Boolean).join(' by ');
   const countryNames = countries.map((code) => formatCountry(String(code))).map(addArticle);
   const countriesText =
     countryNames.length > 3 ? `${formatNumber(countryNames.length)} countries` : joinWithAnd(countryNames);
   const hasNoFilter = Object.keys(filters).length === 0;
-  const fallbackTitle = titlesByTool[context.tool ?? ''] || (hasNoFilter ? 'All ads' : stateTitle);
+  // A call with a cursor may leave out the filters, because the server remembers them.
+  const isUnfiltered = hasNoFilter && !toolArguments.cursor;
+  const fallbackTitle = titlesByTool[context.tool ?? ''] || (isUnfiltered ? 'All ads' : stateTitle);
   const title = cleanLine(subject || collectionName || fallbackTitle);
   return {
     title: countriesText === '' ? title : `${title} in ${cleanLine(countriesText)}`,
@@ -202,20 +204,35 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   };
 }
 
+const joinWithOr = (texts: readonly string[]): string =>
+  new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(texts);
+
 const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxHeadingTextLength));
 
 /**
  * Collects the values of each filter key in a search. A search may be split into several filter objects, whose values
- * are merged.
+ * are merged. A value in such an object replaces the value of the same key in `filters`.
  */
-function collectFilters({ filters, split }: BoardState['toolArguments']): Record<string, unknown[]> {
+function collectFilters(toolArguments: BoardState['toolArguments']): Record<string, unknown[]> {
+  const [filters, split] = [parseIfText(toolArguments.filters), parseIfText(toolArguments.split)];
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
-  for (const filterObject of [filters, split].flat())
-    if (typeof filterObject === 'object' && filterObject !== null)
-      for (const [key, value] of Object.entries(filterObject))
-        valuesByKey[key] = [...new Set([...(valuesByKey[key] ?? []), ...[value].flat()])];
+  for (const part of Array.isArray(split) && split.length > 0 ? split : [{}])
+    for (const [key, value] of Object.entries({ ...toObject(filters), ...toObject(part) }))
+      valuesByKey[key] = [...new Set([...(valuesByKey[key] ?? []), ...[value].flat()])];
   return valuesByKey;
 }
+
+/** Parses an argument that a model has passed as JSON text instead of an object. Returns other values unchanged. */
+function parseIfText(argument: unknown): unknown {
+  if (typeof argument !== 'string') return argument;
+  try {
+    return JSON.parse(argument);
+  } catch {
+    return undefined;
+  }
+}
+
+const toObject = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});
 
 /** Returns true if the search has a filter that limits the time in which ads ran, e.g. `startedAt`. */
 export const hasTimeFilter = (toolArguments: BoardState['toolArguments']): boolean =>
