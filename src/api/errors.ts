@@ -31,8 +31,8 @@ export interface FailureFacts {
    */
   problem?: string | undefined;
   status?: number | undefined;
-  // The next four fields are copied from the service's error response, i.e. from `error.code`, `error.message`,
-  // `error.requestId` and `error.details`.
+  // The next four fields are copied from the error response of the service. They are called `error.code`,
+  // `error.message`, `error.requestId` and `error.details` there.
   code?: string | undefined;
   serviceMessage?: string | undefined;
   requestId?: string | undefined;

@@ -134,7 +134,7 @@ export const Page = z.looseObject({
 });
 export type Page = z.infer<typeof Page>;
 
-/** A collection, i.e. a list of ads or advertiser pages that a user has saved on the service. */
+/** A collection: a list of ads or advertiser pages that a user has saved on the service. */
 export const Collection = z.looseObject({
   id: z.string(),
   name: z.string(),

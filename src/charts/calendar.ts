@@ -106,9 +106,9 @@ const isWeekName = (columnName: string): boolean => /week|woche|semaine|semana|s
 const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
 
 /**
- * Creates a calendar for weeks such as `2026-W05`, i.e. a year and a week number. Returns undefined if any cell is not
- * such a week. A cell such as `2026-05` could also be a month. It counts as a week only if the column name or another
- * cell shows that the column contains weeks.
+ * Creates a calendar for weeks, which consist of a year and a week number, e.g. `2026-W05`. Returns undefined if any
+ * cell is not such a week. A cell such as `2026-05` could also be a month. It counts as a week only if the column name
+ * or another cell shows that the column contains weeks.
  */
 function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
   const weekMatches = cells.map((cell) => weekPattern.exec(cell));

@@ -224,7 +224,7 @@ export const parseMediaHosts: SettingParser<MediaHosts> = (settingText) => {
   };
 };
 
-/** Parses `host` or `host:port`. Returns the host as it appears in URLs, i.e. with brackets around an IPv6 address. */
+/** Parses `host` or `host:port`. Returns the host as it appears in URLs, with brackets around an IPv6 address. */
 function parseListedHost(hostAndPort: string): ListedHost | undefined {
   const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(hostAndPort) ?? [];
   const hostUrl = `http://${host}:${port ?? ''}`;

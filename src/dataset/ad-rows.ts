@@ -49,7 +49,7 @@ export interface AdFacts {
   pageName: string | null;
   language: string | null;
   /**
-   * The id of the ad's variant, i.e. the group of ads on the same advertiser page with nearly the same text. Null if
+   * The id of the ad's variant, which is a group of ads on the same advertiser page with nearly the same text. Null if
    * the ad has no visible text.
    */
   variantId: string | null;
@@ -164,9 +164,9 @@ export function createAdRowReaders(now: () => number) {
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /**
- * Converts the stored ads of one tenant (API key) to table rows. Each row states the variant of its ad, i.e. its group
- * of ads with nearly equal texts. All processes compute the same groups, because the groups depend only on the stored
- * ads and their order of arrival.
+ * Converts the stored ads of one tenant (API key) to table rows. Each row contains the variant of its ad (the group of
+ * ads with nearly equal texts). All processes compute the same groups, because the groups depend only on the stored ads
+ * and their order of arrival.
  */
 export class AdRowReader {
   readonly #sharedCaches: SharedCaches;

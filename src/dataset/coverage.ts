@@ -43,7 +43,7 @@ export const FoundInPartsView = z
   .optional()
   .describe('If found is null: the number of ads in the parts whose number is known, in words.');
 
-/** Schema of an incomplete gathering, i.e. the stored ads of a search whose matching ads were not all read. */
+/** Schema of an incomplete gathering: a search of which only some of the matching ads were read. */
 const IncompleteGatheringView = z
   .looseObject({
     gathering: z.string().describe('Id of the gathering.'),
@@ -115,8 +115,8 @@ export const FileCoverageView = z
   .describe('Which ads the file is based on, and what is missing. The fields are as in query_ads.');
 
 /**
- * The input for computing the coverage of a query result, i.e. which ads the result is based on and which ads are
- * missing.
+ * The input for computing the coverage of a query result. The coverage says which ads the result is based on, and which
+ * ads are missing.
  */
 export interface CoverageInput {
   contents: DatasetContents;
@@ -145,9 +145,8 @@ const maxNameTokens = 20;
 const maxQueryTokens = 40;
 
 /**
- * Computes the coverage of a query result, i.e. which ads the result is based on and which ads are missing. If a search
- * was read several times, only its newest gathering (stored ads) counts. The parts (smaller searches) of a split search
- * are not listed separately.
+ * Computes which ads a query result is based on, and which ads are missing. If a search was read several times, only
+ * the ads of its latest reading count. The parts (smaller searches) of a split search are not listed separately.
  */
 export function buildCoverageView(input: CoverageInput): CoverageView {
   const { contents } = input;
@@ -400,7 +399,7 @@ function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAd
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
 }
 
-/** Builds the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
+/** Builds the result fields that describe a search of which only some of the matching ads were read. */
 function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput): IncompleteGatheringView {
   const { id, matchingCount, adIds, evictedCount, gatheredAt } = gathering;
   const incompleteGathering = describeIncompleteGathering(gathering, input);

@@ -105,7 +105,7 @@ export type ReportProgress = (progress: Progress) => void;
 export interface GatherOutcome {
   /** The reason why the call stopped reading, e.g. because it read the last page or reached a limit. */
   stopInfo: StopInfo;
-  /** The gathering, i.e. the stored ads of this search. Undefined if no ads are stored. */
+  /** The stored ads of this search. Undefined if no ads are stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
   /** The number of ads of this search that this call and earlier calls have read in total. */

@@ -155,7 +155,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
     formatDistribution('Days running', daysRunningPerAd),
     ...(videoSeconds.some((seconds) => seconds !== null) ? [formatDistribution('Seconds of video', videoSeconds)] : []),
     `Ads with data: reach ${countAdsWith(({ audienceReach }) => audienceReach)}, spend ${countAdsWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countAdsWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    // Each ad with visible text belongs to a variant, i.e. a group of ads with nearly the same text.
+    // Each ad with visible text belongs to a variant, which is a group of ads with nearly the same text.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
     formatValueCounts('First lines', listValues('firstLine'), 6, quote),
     ...(placeholderCount > 0

@@ -127,7 +127,7 @@ const buildVersionRows = (item: StoredItem, includeJson: boolean): Row<'ad_versi
   }));
 
 /**
- * Builds the table row of a gathering, i.e. of the stored ads of one search.
+ * Builds the row of the table `gatherings` for the stored ads of one search.
  * @param isCurrent true if the ads of the gathering belong to the SQL view `current_ads`
  * @param lastSeenRange the first and the last date on which any ad of the gathering was seen running
  */

@@ -141,8 +141,8 @@ export const viewNames = Object.keys(views) as ViewName[];
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 
 /**
- * Returns the columns of the table `ads` that this server computes, i.e. that are not API fields, with their
- * explanations.
+ * Returns the columns of the table `ads` that this server computes, with their explanations. All other columns contain
+ * API fields.
  */
 export function listComputedColumns(): { name: string; meaning: string | undefined }[] {
   const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];

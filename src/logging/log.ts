@@ -81,7 +81,7 @@ const createJsonLineFormatter =
 export interface CallEvent {
   /** The name of the tool. An unknown name is replaced with `unknown`, because the caller may have sent any text. */
   tool: string;
-  /** The id of the tenant, i.e. of the API key, that made the call. The log contains only a hash of this id. */
+  /** The id of the tenant (API key) that made the call. The log contains only a hash of this id. */
   tenantId: string;
   /** The id of the connection that the user created by signing in, if any. This id is never logged. */
   connection?: string | undefined;

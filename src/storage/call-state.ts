@@ -70,8 +70,8 @@ export interface ClaimRequest {
    */
   arrivedAfter?: number | undefined;
   /**
-   * Called if the process that was sending the same call has died. `claimId` identifies the claim of that process, i.e.
-   * its right to send the call.
+   * Called if the process that was sending the same call has died. `claimId` identifies the claim (the right to send
+   * the call) of that process.
    */
   onProcessDied(claimId: string): Promise<void>;
 }

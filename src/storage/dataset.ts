@@ -41,8 +41,8 @@ export interface Dataset {
    */
   nextSequenceNumber(): Promise<number>;
   /**
-   * Stores one step of a gathering, i.e. the ads from the result pages that the tool `gather_ads` has just read.
-   * Storing the same step twice has no further effect.
+   * Stores one step of a gathering: the ads on the result pages that the tool `gather_ads` has just read. Storing the
+   * same step twice has no further effect.
    */
   saveGathering(gathering: GatheringStep): Promise<void>;
   /** Estimates how many ads a single search may store, based on the average size of the stored ads. */
@@ -264,7 +264,7 @@ export class MemoryDataset {
   }
 
   /**
-   * Adds a record, i.e. a version of an ad or page, or a step of a gathering (stored ad list). Returns false if the
+   * Adds a record, which is a version of an ad or page, or a step of a gathering (stored ad list). Returns false if the
    * dataset already contained the record.
    */
   applyRecord(record: DatasetRecord): boolean {
@@ -477,8 +477,8 @@ const gatheringOverheadBytes = 1024;
 const idOverheadBytes = 128;
 
 /**
- * The gatherings of a dataset, i.e. the stored ad lists of its searches. If a limit is exceeded, the least recently
- * updated gathering is evicted first.
+ * The gatherings (the stored ad lists of searches) of a dataset. If a limit is exceeded, the least recently updated
+ * gathering is evicted first.
  */
 class GatheringTable extends SizedTable<GatheringEntry> {
   constructor() {
@@ -516,8 +516,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
   }
 
   /**
-   * Adds a step of a gathering, i.e. more ads of the same search. Steps may arrive in any order. Returns false if the
-   * table already contained the step.
+   * Adds a step of a gathering, which contains further ads of the same search. Steps may arrive in any order. Returns
+   * false if the table already contained the step.
    */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const storedEntry = this.entries.get(state.id);

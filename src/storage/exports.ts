@@ -254,8 +254,8 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
       isFolderReady = true;
       return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
-      // Try the next folder only if this folder cannot be used, i.e. if `prepareFolder` or the file system
-      // failed. Rethrow errors that `write` itself throws.
+      // Try the next folder only if `prepareFolder` or the file system failed, because this folder then cannot be used.
+      // Rethrow errors that `write` itself throws.
       if (isFolderReady && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
       problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
-/** The source of an ad or advertiser page, i.e. the API response that contained it. */
+/** The API response from which an ad or advertiser page comes. */
 export interface ItemSource {
   /** The API operation that returned the ad or page, e.g. `searchAds`. */
   listedBy: string;

@@ -91,8 +91,8 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
      */
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || acceptedKeys.has(tenantId),
     /**
-     * The sign-in connections of an API key, i.e. the apps that may use the key. The sign-in code defines the document
-     * format `Doc`.
+     * The sign-in connections of an API key. Each connection lets one app use the key. The sign-in code defines the
+     * document format `Doc`.
      */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(buildKey(tenantId, 'connections'))).doc,

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** The options of a `TenantCache`, i.e. a cache with a memory limit per tenant (API key). */
+/** The options of a `TenantCache`. */
 export interface TenantCacheOptions {
   /**
    * The memory limit for all tenants (API keys) together, in bytes. A single tenant may use at most half of this

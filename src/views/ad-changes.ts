@@ -11,8 +11,8 @@ import { isNumber, isObject, readNumber, readObjects, type UntypedFields } from 
  * Functions that read the content of an ad, such as its texts, links and media. Two versions of an ad have the same
  * content if all these functions return the same strings for both.
  *
- * The strings leave out differences without a meaning: the order of lists, date formats, invisible characters, white
- * space, tracking parameters, and the hosts and signatures of media URLs.
+ * The functions normalize the strings. The order of lists, date formats, invisible characters, white space, tracking
+ * parameters, and the hosts and signatures of media URLs therefore make no difference.
  */
 const contentFieldReaders = {
   headline: (ad) => normalizeText(ad.headline),
@@ -70,7 +70,7 @@ export type ChangedFieldValue = string | null | undefined;
 
 /**
  * Returns the fields that differ between two versions of an ad, in the order of `contentFieldReaders`. Ignores
- * differences without a meaning, such as the order of lists.
+ * differences that do not change the content, such as the order of lists.
  */
 export function findChanges(earlierAd: object, laterAd: object): FieldChange[] {
   const [oldContent, newContent] = [extractContent(earlierAd), extractContent(laterAd)];
@@ -93,9 +93,8 @@ function formatValue(value: unknown): ChangedFieldValue {
 }
 
 /**
- * The counters of an ad: numbers that the service counts or estimates, such as its reach. Each counter has a list of
- * the API fields that contain it. The service updates these numbers all the time, so they do not count as content of
- * the ad.
+ * The counters of an ad, such as its reach, with the API fields that contain them. The service counts or estimates
+ * these numbers and updates them all the time, so they do not count as content of the ad.
  */
 const counterFields = {
   duplicates: ['duplicates'],
@@ -106,12 +105,12 @@ const counterFields = {
   performance: ['performancePublic'],
 } as const satisfies Record<string, readonly (keyof typeof adFields)[]>;
 
-/** The name of a counter, i.e. of a number that the service counts or estimates for an ad, e.g. `reach`. */
+/** The name of a counter, e.g. `reach`. */
 export type CounterName = keyof typeof counterFields;
 /** The counters of an ad, e.g. `{ reach: 800000 }`. A counter is missing if the service sent no number for it. */
 export type CounterValues = Partial<Record<CounterName, number>>;
 
-/** The names of all counters, i.e. of the numbers that the service counts or estimates for an ad. */
+/** The names of all counters. */
 export const counterNames = Object.keys(counterFields) as CounterName[];
 
 /**

@@ -316,7 +316,8 @@ export function readCardField(
  */
 const maxUrlChars = 2000;
 /**
- * The number of tokens that a media link takes in addition to its URL, i.e. for its type, its date and the field names.
+ * The number of tokens that a media link takes in addition to its URL. They cover its type, its date and the field
+ * names.
  */
 const linkLabelTokens = 24;
 

@@ -12,9 +12,7 @@ const Filters = z.record(z.string(), z.unknown());
  */
 const CompleteCheck = z.object({
   gatheringId: z.string(),
-  /**
-   * The sequence number of the gathering, i.e. of the stored ads of the search. Later gatherings have higher numbers.
-   */
+  /** The sequence number of the gathering (the stored ads of the search). Later gatherings have higher numbers. */
   sequenceNumber: z.number(),
   /** The time at which the ads were read, in milliseconds since the Unix epoch. */
   readAt: z.number(),

@@ -47,7 +47,7 @@ const minCheckIntervalMs = 20 * 3_600_000;
 /**
  * Counts the ads that started since the last check, and the launches in earlier intervals of the same length.
  *
- * Returns undefined if the launches cannot be compared, i.e. in one of these cases:
+ * Returns undefined if the launches cannot be compared. This is the case in the following situations:
  *
  * - The check is incomplete, or there is no earlier check.
  * - The launches of fewer than four intervals, or of less than four weeks, are known.

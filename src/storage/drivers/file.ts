@@ -197,8 +197,8 @@ export class FileStore implements Store {
   }
 
   /**
-   * Rewrites the file without its outdated lines, i.e. lines that later lines replace. Does nothing if the outdated
-   * lines take little space.
+   * Rewrites the file without its outdated lines, which later lines have replaced. Does nothing if the outdated lines
+   * take little space.
    */
   async #compact(): Promise<void> {
     if (this.#endPosition <= Math.max(minOutdatedBytes, this.#compactAboveBytes)) return;
@@ -378,7 +378,8 @@ const getCollectionMetadata = (record: CollectionRecord) => ({
 const computeChecksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
 
 /**
- * Parses a line that `serializeRecord` wrote. Returns undefined if the line is damaged, i.e. if its checksum is wrong.
+ * Parses a line that `serializeRecord` wrote. Returns undefined if the checksum of the line is wrong, because the line
+ * is then damaged.
  */
 function parseRecord(line: Buffer): StoreChange | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;

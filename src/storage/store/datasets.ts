@@ -207,8 +207,8 @@ const deflateOptions = { level: 3, chunkSize: 4096 };
 const maxWrittenBytes = 16 * MB;
 
 /**
- * Encodes the items of a dataset for the store, i.e. compresses and encrypts them, and decodes them again. An item
- * contains all versions of an ad or page, or one step of a `gather_ads` run.
+ * Compresses and encrypts the items of a dataset for the store, and decodes them again. An item contains all versions
+ * of an ad or page, or one step of a `gather_ads` run.
  */
 class RecordCodec {
   readonly #encryption: Encryption;

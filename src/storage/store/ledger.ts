@@ -78,9 +78,9 @@ export function openLedger(
     summarizeAccount(documents.getCached<StoredAccount>(getAccountKey(accountId))?.doc);
 
   /**
-   * Settles a call, i.e. replaces its reserved credits with the charge. If the call has made a reservation
-   * (`hasLease`), writes the account even if the reservation is missing there. This changes the version of the account,
-   * so that a reservation that is still being written fails.
+   * Settles a call: replaces its reserved credits with the charge. If the call has made a reservation (`hasLease`),
+   * writes the account even if the reservation is missing there. This changes the version of the account, so that a
+   * reservation that is still being written fails.
    */
   const settleOnce = async (accountId: string, callId: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {

@@ -18,7 +18,7 @@ import type { LeaseHolder } from './leases.ts';
 
 /**
  * The stored document of one API call. It contains the cached response. While a replica is sending the call, it also
- * contains the replica's claim, i.e. the right to send the call.
+ * contains the replica's claim (the right to send the call).
  */
 interface StoredCall {
   cached?: { operation: OperationName; response: StoredResponse; arrivedAt: number } | undefined;
@@ -155,8 +155,8 @@ export function openStoredResponseCache(
       return isCached;
     };
     /**
-     * Returns true if another call holds the claim, i.e. the right to send the request. A claim that this process has
-     * ended or has reported as lost does not count, although the store may still contain it.
+     * Returns true if another call holds the claim (the right to send the request). A claim that this process has ended
+     * or has reported as lost does not count, although the store may still contain it.
      */
     const isHeldByOtherCall = (heldClaim: StoredClaim) =>
       heldClaim.id !== claimId && !leases.isClosed(heldClaim.id, heldClaim) && !reportedClaimIds.has(heldClaim.id);
