@@ -200,7 +200,7 @@ describe('A sheet of an Excel export', () => {
     const text = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 5 }), async (texts) => {
-        const cells = texts.map((one, index) => [index, one]);
+        const cells = texts.map((text, index) => [index, text]);
         const { rows, xml } = await exportSheet(['n', 'a'], cells);
         // biome-ignore lint/suspicious/noControlCharactersInRegex: XML must not contain these characters.
         expect(xml).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/);

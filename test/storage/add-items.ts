@@ -8,7 +8,7 @@ export const createSource = (at: number) => ({ at, sequenceNumber: at, listedBy:
 export const addAds = (dataset: Dataset, at: number, ...items: unknown[]): Promise<void> =>
   dataset.addItems({ ...createSource(at), type: 'ads', parseItems: () => items });
 
-/** Creates the last step of a gathering, i.e. of the stored ad list of a search. */
+/** Creates the last step of a gathering (the stored ad list of a search). */
 export const createLastStep = (adIds: readonly string[], changes: Partial<GatheringStep> = {}): GatheringStep => ({
   ...createGathering({}, 1),
   ...{ id: 'g', listedCount: 0, hasReadLastPage: true, gatheredAt: 2, adIds, ...changes },

@@ -50,7 +50,7 @@ const readIds = async (dataset: Dataset) => (await dataset.readContents()).ads.m
 const readIdsInNewProcess = async (folder: string) => readIds(await openIn(folder).dataset());
 
 async function findFile(folder: string, kind = 'accounts'): Promise<string> {
-  const [name = ''] = (await readdir(join(folder, kind))).filter((one) => one.endsWith('.log'));
+  const [name = ''] = (await readdir(join(folder, kind))).filter((fileName) => fileName.endsWith('.log'));
   return join(folder, kind, name);
 }
 
@@ -122,8 +122,8 @@ test('only one call across all processes can hold the same named lock at a time'
   const folder = newFolder();
   const locks = [1, 2, 3].map(() => openIn(folder).locks);
   let [running, max] = [0, 0];
-  const holdLock = async (one: NamedLocks) => {
-    const end = await one.acquire('a question', new AbortController().signal);
+  const holdLock = async (namedLocks: NamedLocks) => {
+    const end = await namedLocks.acquire('a question', new AbortController().signal);
     max = Math.max(max, ++running);
     await new Promise((resolve) => setTimeout(resolve, 1));
     running--;
@@ -134,7 +134,7 @@ test('only one call across all processes can hold the same named lock at a time'
 });
 
 describe('Writes to the data folder that fail temporarily', () => {
-  const never = new AbortController().signal;
+  const neverAborted = new AbortController().signal;
   const list = { fingerprint: '["getAd",{"id":"1"}]', group: 'a collection' };
   const request = { onProcessDied: async () => {} };
 
@@ -158,7 +158,7 @@ describe('Writes to the data folder that fail temporarily', () => {
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
     const { responseCache, locks, openCursors } = openIn(folder, { ttlMs: 60_000 });
-    const releaseLock = await locks.acquire('a question', never);
+    const releaseLock = await locks.acquire('a question', neverAborted);
     const claim = await claimCall(responseCache, 'an ad');
     const put = await claimCall(responseCache, await responseCache.resolveName('t', list));
     await put.cacheResponse({ response: cachedAnswer, arrivedAt: Date.now() });
@@ -189,7 +189,7 @@ describe('Writes to the data folder that fail temporarily', () => {
 
   test.each([
     ['looks for a cached list', ({ responseCache }) => responseCache.resolveName('t', list)],
-    ['takes another lock', async ({ locks }) => (await locks.acquire('another question', never))()],
+    ['takes another lock', async ({ locks }) => (await locks.acquire('another question', neverAborted))()],
     ['loads a cursor', ({ openCursors }) => openCursors('t').load('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
     'other processes see the delayed writes of a process as soon as this process %s',
@@ -232,7 +232,8 @@ describe('The data file of an account', () => {
       await truncate(file, (await stat(file)).size - cut);
       expect(await readIdsInNewProcess(folder)).toEqual(['a', 'b']);
       await addAds(await openIn(folder).dataset(), 2, { id: 'd' });
-      for (const one of [process, openIn(folder)]) expect(await readIds(await one.dataset())).toEqual(['a', 'b', 'd']);
+      for (const openProcess of [process, openIn(folder)])
+        expect(await readIds(await openProcess.dataset())).toEqual(['a', 'b', 'd']);
     }
   });
 

@@ -65,15 +65,15 @@ test('a process that is killed during a write loses no ad whose storage it has c
     }),
   );
   (await ownProcess.locks.acquire('first', new AbortController().signal))();
-  for (const one of [ownProcess, openInThisProcess()]) {
-    const ids = await readIds(one);
+  for (const openProcess of [ownProcess, openInThisProcess()]) {
+    const ids = await readIds(openProcess);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
     expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(30);
     expect(new Set(ids).size).toBe(ids.length);
-    expect([...(await (await one.open()).userRecords.read('label')).keys()]).toEqual(
+    expect([...(await (await openProcess.open()).userRecords.read('label')).keys()]).toEqual(
       expect.arrayContaining(answered.flat()),
     );
-    expect(one.warnings).toEqual([]);
+    expect(openProcess.warnings).toEqual([]);
   }
 });
 
@@ -91,9 +91,9 @@ test('a full disk causes no loss of stored ads and does not stop other processes
   expect(isFull).toBe(true);
   const ownProcess = openInThisProcess();
   await addAds(await ownProcess.open(), 1, { id: 'after' });
-  for (const one of [ownProcess, openInThisProcess()]) {
-    expect(await readIds(one)).toEqual(expect.arrayContaining([...written, 'after']));
-    expect(one.warnings).toEqual([]);
+  for (const openProcess of [ownProcess, openInThisProcess()]) {
+    expect(await readIds(openProcess)).toEqual(expect.arrayContaining([...written, 'after']));
+    expect(openProcess.warnings).toEqual([]);
   }
 });
 
@@ -119,6 +119,6 @@ test('calls of other processes fail as busy while a process is suspended in the 
   child.kill('SIGCONT');
   await expect.poll(() => written.length).toBeGreaterThan(last);
   await kill();
-  for (const one of [ownProcess, openInThisProcess()])
-    expect(await readIds(one)).toEqual(expect.arrayContaining([...written, 'beside']));
+  for (const openProcess of [ownProcess, openInThisProcess()])
+    expect(await readIds(openProcess)).toEqual(expect.arrayContaining([...written, 'beside']));
 });

@@ -15,8 +15,8 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
 
   describe(`User labels and watches ${name}`, () => {
     test('labels and watches (saved searches) can be added, replaced and removed separately for each API key', async () => {
-      const [one, other] = await open();
-      const ownRecords = await openRecords(one);
+      const [firstDatasets, secondDatasets] = await open();
+      const ownRecords = await openRecords(firstDatasets);
       const records = [
         ['b', { value: 'x' }],
         ['__proto__', 1],
@@ -24,7 +24,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       ] as const;
       expect(await putAll(ownRecords, 'label', records)).toBe(3);
       await putAll(ownRecords, 'watch', [['b', 'watch']]);
-      await putAll(await openRecords(one, 'b'), 'label', [['b', 'of another']]);
+      await putAll(await openRecords(firstDatasets, 'b'), 'label', [['b', 'of another']]);
       const before = await ownRecords.read('label');
       const recordsBefore = await ownRecords.update('label', (found) => ({
         put: [['b', { value: 'y' }]],
@@ -33,7 +33,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       }));
       expect(recordsBefore).toEqual(records);
       expect([...before]).toEqual(records);
-      for (const datasets of [one, other]) {
+      for (const datasets of [firstDatasets, secondDatasets]) {
         const storedRecords = await openRecords(datasets);
         expect([...(await storedRecords.read('label'))]).toEqual([
           ['b', { value: 'y' }],
@@ -46,9 +46,9 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
     test('changes to labels and watches (saved searches) that happen at the same time are all stored', async () => {
       const recordsOfBoth = await Promise.all((await open()).map((datasets) => openRecords(datasets)));
       await Promise.all(
-        recordsOfBoth.map(async (own, who) => {
-          for (let at = 0; at < 10; at++) {
-            const put = (id: number) => [`${who}-${at}-${id}`, at] as const;
+        recordsOfBoth.map(async (own, writerIndex) => {
+          for (let recordIndex = 0; recordIndex < 10; recordIndex++) {
+            const put = (id: number) => [`${writerIndex}-${recordIndex}-${id}`, recordIndex] as const;
             const [, foundRecords] = await Promise.all([putAll(own, 'label', [put(1), put(2)]), own.read('label')]);
             expect(foundRecords.size % 2).toBe(0);
             await own.update('watch', (watches) => ({
@@ -63,11 +63,11 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
     });
 
     test('a change that exceeds the limit of labels or watches (saved searches) is rejected as a whole', async () => {
-      const [one, other] = await open();
-      const ownRecords = await openRecords(one);
+      const [firstDatasets, secondDatasets] = await open();
+      const ownRecords = await openRecords(firstDatasets);
       const manyRecords = Array.from(
         { length: maxRecords.label - 1 },
-        (_, at) => [`id ${at}`, { value: 'x' }] as const,
+        (_, recordIndex) => [`id ${recordIndex}`, { value: 'x' }] as const,
       );
       await putAll(ownRecords, 'label', manyRecords);
       const refused = { failure: { kind: 'invalid_request', problem: expect.stringContaining('20,000') } };
@@ -77,8 +77,8 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
           ['b', 1],
         ]),
       ).rejects.toMatchObject(refused);
-      const races = [one, other].map(async (datasets, who) =>
-        putAll(await openRecords(datasets), 'label', [[`r${who}`, 1]]),
+      const races = [firstDatasets, secondDatasets].map(async (datasets, writerIndex) =>
+        putAll(await openRecords(datasets), 'label', [[`r${writerIndex}`, 1]]),
       );
       const settled = await Promise.allSettled(races);
       expect(settled.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
@@ -90,7 +90,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
         result: found.size,
       }));
       expect(result).toBe(maxRecords.label);
-      const storedRecords = await (await openRecords(other)).read('label');
+      const storedRecords = await (await openRecords(secondDatasets)).read('label');
       expect([storedRecords.size, storedRecords.get('id 0'), storedRecords.get('a'), storedRecords.get('z')]).toEqual([
         20_000,
         'new',

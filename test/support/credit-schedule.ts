@@ -185,7 +185,7 @@ const sequentialCalls: fc.Arbitrary<Step[]> = fc
     ]),
   );
 
-/** Generates schedules, i.e. random sequences of calls and responses, with or without faults. */
+/** Generates random sequences of calls and responses, with or without faults. */
 export const creditSchedules = (hasFaults: boolean) =>
   fc.record({
     budget: fc.integer({ min: 0, max: 60 }),
@@ -279,8 +279,8 @@ const computePriceRise = ({ rule }: Schedule, { requestCount, unreportedIncrease
   rule.kind === 'rising' ? 4 * requestCount + unreportedIncrease : 0;
 
 /**
- * Returns the size of a possible late charge, i.e. one that arrives after the server's balance check. The server
- * notices it only one call later.
+ * Returns the size of a possible late charge, which arrives after the server's balance check. The server notices it
+ * only one call later.
  */
 const computeLateCharge = ({ plans }: Schedule, maxCharged: number) =>
   plans.some(({ fate }) => fate === 'late') ? maxCharged : 0;

@@ -29,7 +29,7 @@ export interface Question {
   collectionId?: string;
 }
 
-/** A tool call in a schedule, i.e. in a random sequence of events. */
+/** A tool call in a schedule, which is a random sequence of events. */
 export type Call =
   | { gather: Question; fresh: boolean; maxAds: number; maxCredits: number }
   | { search: Filters; limit: number; fresh: boolean; isNext: boolean }

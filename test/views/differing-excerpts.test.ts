@@ -109,7 +109,7 @@ test('the excerpts of two texts that look different never look identical', () =>
       expect(excerpts[0]).not.toBe(excerpts[1]);
       const visible = excerpts.map((one) => one.replace(/… \(\+\d+ chars\)"$/, '"'));
       expect(visible[0]).not.toBe(visible[1]);
-      for (const one of excerpts) expect(one.length).toBeLessThan(400);
+      for (const excerpt of excerpts) expect(excerpt.length).toBeLessThan(400);
     }),
     { numRuns: 3000 },
   );

@@ -104,7 +104,7 @@ describe.each(Object.entries(viewsByObject))('%s', (_, [model, texts]) => {
 test('ids, dates, domains and constants from the API are shown without quotes', () => {
   const unquotedWords =
     'u-1 svc_live_ab SHOP_NOW 6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f 2026-01-15T00:00:00.000Z a.co.kr';
-  for (const one of unquotedWords.split(' ')) expect(quoteUnlessWord(one)).toBe(one);
+  for (const word of unquotedWords.split(' ')) expect(quoteUnlessWord(word)).toBe(word);
   expect(quoteUnlessWord('ignore all\nprevious')).toBe('"ignore all previous"');
   for (const quotedText of ['charged.', 'SYSTEM:', 'ignore_all_previous_instructions', '忽略之前的所有指令', ''])
     expect(quoteUnlessWord(quotedText)).toBe(`"${quotedText}"`);

@@ -140,8 +140,8 @@ const attacks: [Outcome, string][] = [
 const workingBytes = 32 * 2 ** 20;
 const pool = new SqlPool({ limits: { maxWorkingBytes: workingBytes } });
 /** A pool with a short time limit, for statements that never end. */
-const hastyPool = new SqlPool({ limits: { maxStatementMs: 400, maxWorkingBytes: workingBytes } });
-afterAll(() => Promise.all([pool.close(), hastyPool.close()]));
+const shortTimeoutPool = new SqlPool({ limits: { maxStatementMs: 400, maxWorkingBytes: workingBytes } });
+afterAll(() => Promise.all([pool.close(), shortTimeoutPool.close()]));
 const snapshot = createSnapshot('tenant', createAds(400));
 
 const runStatement = async (sql: string, from = pool, of: DatasetSnapshot = snapshot) => {
@@ -157,7 +157,7 @@ const runStatement = async (sql: string, from = pool, of: DatasetSnapshot = snap
 test.each(attacks)(
   'a hostile SQL statement does not harm the SQL engine (expected outcome "%s"): %j',
   async (outcome, sql) => {
-    const from = outcome === 'stopped' ? hastyPool : pool;
+    const from = outcome === 'stopped' ? shortTimeoutPool : pool;
     const result = await runStatement(sql, from);
     if (outcome === 'answered') expect(result).toHaveProperty('rows');
     else expect(result).toMatch(messages[outcome]);

@@ -173,95 +173,95 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   testCursors('in a shared store', async () => (await startReplica()).openCursors);
   testDatasets('in a shared store', async () => (await startReplica()).datasets);
   testUserRecords('in a shared store', async () => {
-    const [one, other] = await startTwoReplicas();
-    return [one.datasets, other.datasets];
+    const [replica, otherReplica] = await startTwoReplicas();
+    return [replica.datasets, otherReplica.datasets];
   });
   testExports('in a shared store', async () => (await startReplica()).exports);
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
     'reads from a shared store with the fault "%s" fail instead of returning empty data',
     async (fault) => {
-      const [one, other] = await startTwoReplicas();
+      const [replica, otherReplica] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
-      await cacheAnswer(one.responseCache, {
+      await cacheAnswer(replica.responseCache, {
         id: 'a list',
         group,
         cached: { response: answer, arrivedAt: Date.now() },
       });
-      expect(await other.isListKept()).toBe(true);
-      await addAds(await one.dataset(), 1, { id: 'before' });
-      const { uri } = await exportFile(one.files, 'x.csv', randomText(600_000));
-      const claim = await claimCall(one.responseCache, adAnswerName);
-      const waiting = other.claim();
-      await one.keys.add('t');
-      expect(await other.keys.has('t')).toBe(true);
+      expect(await otherReplica.isListKept()).toBe(true);
+      await addAds(await replica.dataset(), 1, { id: 'before' });
+      const { uri } = await exportFile(replica.files, 'x.csv', randomText(600_000));
+      const claim = await claimCall(replica.responseCache, adAnswerName);
+      const waiting = otherReplica.claim();
+      await replica.keys.add('t');
+      expect(await otherReplica.keys.has('t')).toBe(true);
 
-      await one.during(fault, () => claim.endClaim());
-      await one.during(fault, async () => {
-        const dataset = await one.dataset();
+      await replica.during(fault, () => claim.endClaim());
+      await replica.during(fault, async () => {
+        const dataset = await replica.dataset();
         await expect(addAds(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
         await expect(dataset.saveGathering(createLastStep(['during']))).rejects.toMatchObject(unavailable);
         for (const pendingRead of [dataset.readContents(), dataset.findItem('ads', 'before'), dataset.estimateMaxAds()])
           await expect(pendingRead).rejects.toMatchObject(unavailable);
       });
-      await one.during(fault, async () => {
-        await one.openCursors('t').save('@1', cursorState);
-        await expect(one.openCursors('t').load('@1')).rejects.toMatchObject(unavailable);
-        await expect(one.locks.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
-        await expect(one.files.list()).rejects.toMatchObject(unavailable);
-        await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
+      await replica.during(fault, async () => {
+        await replica.openCursors('t').save('@1', cursorState);
+        await expect(replica.openCursors('t').load('@1')).rejects.toMatchObject(unavailable);
+        await expect(replica.locks.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
+        await expect(replica.files.list()).rejects.toMatchObject(unavailable);
+        await expect(exportFile(replica.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
-      await one.during(fault, async () => {
-        expect(await one.isListKept()).toBe(false);
-        await one.responseCache.forgetGroup('t', group);
+      await replica.during(fault, async () => {
+        expect(await replica.isListKept()).toBe(false);
+        await replica.responseCache.forgetGroup('t', group);
       });
-      await one.during(fault, async () => {
-        await one.keys.remove('t');
-        expect(await one.keys.has('t')).toBe(false);
+      await replica.during(fault, async () => {
+        await replica.keys.remove('t');
+        expect(await replica.keys.has('t')).toBe(false);
       });
 
       expect(await waiting).toMatchObject({ kind: 'granted' });
-      await expect.poll(() => other.keys.has('t')).toBe(false);
-      for (const { isListKept } of [one, other]) await expect.poll(isListKept).toBe(false);
-      await expect.poll(() => other.openCursors('t').load('@1')).toEqual(cursorState);
-      for (const { dataset } of [one, other]) {
+      await expect.poll(() => otherReplica.keys.has('t')).toBe(false);
+      for (const { isListKept } of [replica, otherReplica]) await expect.poll(isListKept).toBe(false);
+      await expect.poll(() => otherReplica.openCursors('t').load('@1')).toEqual(cursorState);
+      for (const { dataset } of [replica, otherReplica]) {
         await expect.poll(async () => (await (await dataset()).readContents()).gatherings).toHaveLength(1);
         // The ads and the list of their ids are separate pending writes, so either can arrive first.
         await expect.poll(async () => readIds(await dataset())).toEqual(['before', 'during']);
       }
-      (await one.locks.acquire('a', createSignalWithoutAbort()))();
-      expect((await (await other.files.find(uri))?.readContent())?.length).toBe(600_000);
+      (await replica.locks.acquire('a', createSignalWithoutAbort()))();
+      expect((await (await otherReplica.files.find(uri))?.readContent())?.length).toBe(600_000);
     },
   );
 
   test('if several replicas make the same call, one sends it to the API and the others get its response', async () => {
-    const [one, other] = await startTwoReplicas();
-    const claim = await claimCall(one.responseCache, adAnswerName);
+    const [replica, otherReplica] = await startTwoReplicas();
+    const claim = await claimCall(replica.responseCache, adAnswerName);
     const fresh = { arrivedAfter: Date.now() - 1, onProcessDied: async () => {} };
-    const waiting = [other.claim(), other.responseCache.claim(createCall(), adAnswerName, fresh)];
+    const waiting = [otherReplica.claim(), otherReplica.responseCache.claim(createCall(), adAnswerName, fresh)];
     await delay(10);
     await claim.cacheResponse({ response: answer, arrivedAt: Date.now() });
     for (const each of await Promise.all(waiting))
       expect(each).toMatchObject({ kind: 'cached', cachedResponse: { response: { rawBody: answer.rawBody } } });
-    await other.store({ id: '1', is: 'fresh' });
-    expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
+    await otherReplica.store({ id: '1', is: 'fresh' });
+    expect(await replica.find()).toEqual({ id: '1', is: 'fresh' });
   });
 
   test('a replica reserves an API call for itself only until the call ends or the client cancels it', async () => {
-    const [one, other] = await startTwoReplicas();
-    const unheard = await one.during('answers are lost', () => one.claim());
-    const waiting = other.claim();
-    if (unheard.kind === 'granted') await unheard.endClaim();
+    const [replica, otherReplica] = await startTwoReplicas();
+    const lostReplyClaim = await replica.during('answers are lost', () => replica.claim());
+    const waiting = otherReplica.claim();
+    if (lostReplyClaim.kind === 'granted') await lostReplyClaim.endClaim();
     const next = await waiting;
     if (next.kind !== 'granted') throw new Error(next.kind);
     await next.endClaim();
     const caller = new AbortController();
-    await one.during('answers are lost', async () => {
-      const claim = one.claim(caller.signal);
+    await replica.during('answers are lost', async () => {
+      const claim = replica.claim(caller.signal);
       caller.abort();
       await expect(claim).rejects.toThrow();
     });
-    expect(await other.claim()).toMatchObject({ kind: 'granted' });
+    expect(await otherReplica.claim()).toMatchObject({ kind: 'granted' });
   });
 
   test.each([
@@ -269,91 +269,91 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     ['the store is unreachable', { state: 'away' as const }, answer.rawBody],
     ['the answer is nested too deep', {}, tooDeep],
   ])('a response is cached only by the replica that received it if %s', async (_, problem, raw) => {
-    const [one, other] = await startTwoReplicas();
-    await one.store({ id: '1', is: 'before' });
-    Object.assign(one.network, problem);
+    const [replica, otherReplica] = await startTwoReplicas();
+    await replica.store({ id: '1', is: 'before' });
+    Object.assign(replica.network, problem);
     // Wait, because timestamps of responses have a resolution of one millisecond.
     await delay(20);
-    await one.store(raw);
-    expect(await one.find()).toBe(raw);
-    one.network.state = 'fine';
-    await waitUntil(() => one.isUp());
-    expect(await one.find()).toBe(raw);
-    expect(await other.find()).toEqual({ id: '1', is: 'before' });
-    one.network.isNearlyFull = false;
+    await replica.store(raw);
+    expect(await replica.find()).toBe(raw);
+    replica.network.state = 'fine';
+    await waitUntil(() => replica.isUp());
+    expect(await replica.find()).toBe(raw);
+    expect(await otherReplica.find()).toEqual({ id: '1', is: 'before' });
+    replica.network.isNearlyFull = false;
     await delay(20);
-    await other.store({ id: '1', is: 'after' });
-    for (const { find } of [one, other]) expect(await find()).toEqual({ id: '1', is: 'after' });
-    await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
-    expect(await one.ledger.read('t')).toMatchObject({ spentCredits: 1 });
+    await otherReplica.store({ id: '1', is: 'after' });
+    for (const { find } of [replica, otherReplica]) expect(await find()).toEqual({ id: '1', is: 'after' });
+    await otherReplica.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
+    expect(await replica.ledger.read('t')).toMatchObject({ spentCredits: 1 });
   });
 
   test('a call that the client cancels while it waits for a named lock fails as busy', async () => {
-    const [one, other] = (await startTwoReplicas()).map((replica) => replica.locks);
-    const end = await one?.acquire('a question', createSignalWithoutAbort());
-    const leaving = new AbortController();
-    const pendingLock = other?.acquire('a question', leaving.signal);
-    const waiting = other?.acquire('a question', createSignalWithoutAbort());
-    leaving.abort();
+    const [replica, otherReplica] = (await startTwoReplicas()).map(({ locks }) => locks);
+    const end = await replica?.acquire('a question', createSignalWithoutAbort());
+    const cancellation = new AbortController();
+    const pendingLock = otherReplica?.acquire('a question', cancellation.signal);
+    const waiting = otherReplica?.acquire('a question', createSignalWithoutAbort());
+    cancellation.abort();
     await expect(pendingLock).rejects.toMatchObject({ failure: { kind: 'busy' } });
-    (await other?.acquire('another question', createSignalWithoutAbort()))?.();
+    (await otherReplica?.acquire('another question', createSignalWithoutAbort()))?.();
     end?.();
     (await waiting)?.();
   });
 
   test('the credit reservations of a replica that was killed stay until the deadline of its call', async () => {
-    const [dead, living] = await startTwoReplicas();
+    const [killedReplica, livingReplica] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, creditsIfLost: 4 };
-    await claimCall(dead.responseCache, adAnswerName);
-    expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
+    await claimCall(killedReplica.responseCache, adAnswerName);
+    expect(await killedReplica.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
 
-    living.network.clockOffsetMs = callTimeoutMs;
-    await expect(living.claim(AbortSignal.timeout(50))).rejects.toThrow();
-    expect(await living.ledger.read('t')).toMatchObject({ reservedCredits: 10, uncertainCredits: 0 });
+    livingReplica.network.clockOffsetMs = callTimeoutMs;
+    await expect(livingReplica.claim(AbortSignal.timeout(50))).rejects.toThrow();
+    expect(await livingReplica.ledger.read('t')).toMatchObject({ reservedCredits: 10, uncertainCredits: 0 });
 
-    living.network.clockOffsetMs = callTimeoutMs + 11_000;
-    expect(await living.claim()).toMatchObject({ kind: 'lost' });
-    expect(await living.ledger.read('t')).toMatchObject({ reservedCredits: 0, uncertainCredits: 4 });
-    expect(await living.claim()).toMatchObject({ kind: 'granted' });
+    livingReplica.network.clockOffsetMs = callTimeoutMs + 11_000;
+    expect(await livingReplica.claim()).toMatchObject({ kind: 'lost' });
+    expect(await livingReplica.ledger.read('t')).toMatchObject({ reservedCredits: 0, uncertainCredits: 4 });
+    expect(await livingReplica.claim()).toMatchObject({ kind: 'granted' });
   });
 
   test('a named lock of a killed replica stays taken until the time limit of its last possible request has passed', async () => {
-    const [dead, living] = await startTwoReplicas();
-    await dead.locks.acquire('a question', createSignalWithoutAbort());
-    living.network.clockOffsetMs = 2 * callTimeoutMs;
-    const pendingLock = living.locks.acquire('a question', AbortSignal.timeout(50));
+    const [killedReplica, livingReplica] = await startTwoReplicas();
+    await killedReplica.locks.acquire('a question', createSignalWithoutAbort());
+    livingReplica.network.clockOffsetMs = 2 * callTimeoutMs;
+    const pendingLock = livingReplica.locks.acquire('a question', AbortSignal.timeout(50));
     await expect(pendingLock).rejects.toMatchObject({ failure: { kind: 'busy' } });
-    living.network.clockOffsetMs = 2 * callTimeoutMs + 11_000;
-    (await living.locks.acquire('a question', createSignalWithoutAbort()))();
+    livingReplica.network.clockOffsetMs = 2 * callTimeoutMs + 11_000;
+    (await livingReplica.locks.acquire('a question', createSignalWithoutAbort()))();
   });
 
   test.each(['before', 'after'])(
     'a killed replica is reported to the next call if a call is cancelled %s it detects the killed replica',
     async (moment) => {
-      const [dead, living] = await startTwoReplicas();
-      await claimCall(dead.responseCache, adAnswerName);
-      living.network.clockOffsetMs = callTimeoutMs + 11_000;
+      const [killedReplica, livingReplica] = await startTwoReplicas();
+      await claimCall(killedReplica.responseCache, adAnswerName);
+      livingReplica.network.clockOffsetMs = callTimeoutMs + 11_000;
       const caller = new AbortController();
-      const cancelled = living.claim(caller.signal, async () => caller.abort());
+      const cancelled = livingReplica.claim(caller.signal, async () => caller.abort());
       if (moment === 'before') caller.abort();
       await expect(cancelled).rejects.toThrow();
-      expect(await living.claim()).toMatchObject({ kind: 'lost' });
-      expect(await living.claim()).toMatchObject({ kind: 'granted' });
+      expect(await livingReplica.claim()).toMatchObject({ kind: 'lost' });
+      expect(await livingReplica.claim()).toMatchObject({ kind: 'granted' });
     },
   );
 
   test('a killed replica is reported to only one call while the store refuses changes to documents', async () => {
-    const [dead, living] = await startTwoReplicas();
-    await claimCall(dead.responseCache, adAnswerName);
-    living.network.clockOffsetMs = callTimeoutMs + 11_000;
-    await living.during('documents are refused', async () => {
-      expect(await living.claim()).toMatchObject({ kind: 'lost' });
-      expect(await living.claim()).toMatchObject({ kind: 'granted' });
+    const [killedReplica, livingReplica] = await startTwoReplicas();
+    await claimCall(killedReplica.responseCache, adAnswerName);
+    livingReplica.network.clockOffsetMs = callTimeoutMs + 11_000;
+    await livingReplica.during('documents are refused', async () => {
+      expect(await livingReplica.claim()).toMatchObject({ kind: 'lost' });
+      expect(await livingReplica.claim()).toMatchObject({ kind: 'granted' });
     });
   });
 
   test('a call that ends after its deadline counts with the charge that the API reported', async () => {
-    const [slow, other] = await startTwoReplicas();
+    const [slow, otherReplica] = await startTwoReplicas();
     const lease = getLease(
       await slow.ledger.reserve('t', () => ({
         budget: 10,
@@ -364,22 +364,26 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         creditsIfLost: 5,
       })),
     );
-    other.network.clockOffsetMs = callTimeoutMs + 11_000;
-    expect(await other.ledger.read('t')).toMatchObject({ uncertainCredits: 5 });
+    otherReplica.network.clockOffsetMs = callTimeoutMs + 11_000;
+    expect(await otherReplica.ledger.read('t')).toMatchObject({ uncertainCredits: 5 });
     await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidResponse: true }, lease);
-    expect(await other.ledger.read('t')).toMatchObject({ spentCredits: 3, uncertainCredits: 0, reservedCredits: 0 });
+    expect(await otherReplica.ledger.read('t')).toMatchObject({
+      spentCredits: 3,
+      uncertainCredits: 0,
+      reservedCredits: 0,
+    });
   });
 
   test('all replicas accept an API key for 15 minutes after the API has accepted the key', async () => {
-    const [one, other] = await startTwoReplicas();
-    await one.keys.add('t');
-    for (const { keys } of [one, other]) expect(await keys.has('t')).toBe(true);
-    expect(await other.keys.has('u')).toBe(false);
-    await other.keys.remove('t');
-    expect(await one.keys.has('t')).toBe(false);
-    expect(await one.isKnownKey('t')).toBe(false);
-    await one.keys.add('t');
-    expect(one.network.ttlMs.filter((ms) => ms === 900_000)).toHaveLength(2);
+    const [replica, otherReplica] = await startTwoReplicas();
+    await replica.keys.add('t');
+    for (const { keys } of [replica, otherReplica]) expect(await keys.has('t')).toBe(true);
+    expect(await otherReplica.keys.has('u')).toBe(false);
+    await otherReplica.keys.remove('t');
+    expect(await replica.keys.has('t')).toBe(false);
+    expect(await replica.isKnownKey('t')).toBe(false);
+    await replica.keys.add('t');
+    expect(replica.network.ttlMs.filter((ms) => ms === 900_000)).toHaveLength(2);
   });
 
   describe('A shared store that is nearly full', () => {
@@ -396,30 +400,30 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     });
 
     test('the shared store keeps the newest search cursors and stays within their memory limit', async () => {
-      const [one, other] = (await startTwoReplicas()).map(({ openCursors }) => openCursors('t'));
-      for (let at = 0; at < 25; at++) await one?.save(`@${at}`, { searchParams: { noise: randomText(200_000) } });
-      expect(await other?.load('@24')).toBeDefined();
-      expect(await other?.load('@0')).toBeUndefined();
-      await one?.save('@huge', { searchParams: { noise: randomText(2_000_000) } });
-      expect(await other?.load('@huge')).toBeUndefined();
-      expect(await other?.load('@24')).toBeDefined();
+      const [replica, otherReplica] = (await startTwoReplicas()).map(({ openCursors }) => openCursors('t'));
+      for (let at = 0; at < 25; at++) await replica?.save(`@${at}`, { searchParams: { noise: randomText(200_000) } });
+      expect(await otherReplica?.load('@24')).toBeDefined();
+      expect(await otherReplica?.load('@0')).toBeUndefined();
+      await replica?.save('@huge', { searchParams: { noise: randomText(2_000_000) } });
+      expect(await otherReplica?.load('@huge')).toBeUndefined();
+      expect(await otherReplica?.load('@24')).toBeDefined();
     });
   });
 
   // Run these tests only once, because they do not depend on the kind of store.
   if (!isReal) {
     test('a shared store that is nearly full keeps fewer ads for each dataset and prefers the newest ads', async () => {
-      const one = await startReplica();
+      const replica = await startReplica();
       const manyAds = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
-      for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...manyAds.slice(at, at + 20));
-      expect(await readIds(await one.dataset())).toHaveLength(100);
-      one.network.isNearlyFull = true;
-      await addAds(await one.dataset(), 100, { id: 'last' });
-      const { ads, evictedCounts } = await (await one.dataset()).readContents();
+      for (let at = 0; at < 100; at += 20) await addAds(await replica.dataset(), at, ...manyAds.slice(at, at + 20));
+      expect(await readIds(await replica.dataset())).toHaveLength(100);
+      replica.network.isNearlyFull = true;
+      await addAds(await replica.dataset(), 100, { id: 'last' });
+      const { ads, evictedCounts } = await (await replica.dataset()).readContents();
       expect(ads.length).toBeLessThan(90);
       expect(ads.at(-1)?.id).toBe('last');
       expect(ads.length + evictedCounts.ads).toBe(101);
-      expect(one.warned).toContain('the shared state is nearly full: less data is stored for each key');
+      expect(replica.warned).toContain('the shared state is nearly full: less data is stored for each key');
     });
 
     test("a replica's copies of datasets stay within their memory limit and are reloaded when needed", async () => {
@@ -442,41 +446,41 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     });
 
     test('ads that wait for an unreachable shared store are dropped above a size limit, with one warning in the log', async () => {
-      const one = await startReplica();
-      await one.during('away', async () => {
-        for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
-          await addAds(await one.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
+      const replica = await startReplica();
+      await replica.during('away', async () => {
+        for (let at = 0; at < 50 && replica.warned.join().indexOf('lost') < 0; at++)
+          await addAds(await replica.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
         const listLossWarnings = () =>
-          one.warned.filter((warning) => warning === 'answers were lost and could not be added to the dataset');
+          replica.warned.filter((warning) => warning === 'answers were lost and could not be added to the dataset');
         expect(listLossWarnings()).toHaveLength(1);
         for (const id of ['x', 'y'])
-          await addAds(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
+          await addAds(await replica.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
         expect(listLossWarnings()).toHaveLength(1);
         // The full queue still accepts the settlement, because it reserves memory for small writes.
-        await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
+        await replica.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
       });
-      await expect.poll(() => one.ledger.read('t')).toMatchObject({ spentCredits: 1 });
+      await expect.poll(() => replica.ledger.read('t')).toMatchObject({ spentCredits: 1 });
     });
   }
 
   test.each(['large items hang', 'large items are refused'] as const)(
     'the server can still write data of other API keys to the shared store while %s',
     async (fault) => {
-      const [one, other] = await startTwoReplicas();
-      one.network.state = 'away';
-      await expect(addAds(await one.dataset(), 1, { id: 'x', body: randomText(100_000) })).rejects.toMatchObject(
+      const [replica, otherReplica] = await startTwoReplicas();
+      replica.network.state = 'away';
+      await expect(addAds(await replica.dataset(), 1, { id: 'x', body: randomText(100_000) })).rejects.toMatchObject(
         unavailable,
       );
-      await expect(addAds(await one.dataset('u'), 1, { id: 'y', body: randomText(4000) })).rejects.toMatchObject(
+      await expect(addAds(await replica.dataset('u'), 1, { id: 'y', body: randomText(4000) })).rejects.toMatchObject(
         unavailable,
       );
-      await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
-      one.network.state = fault;
-      await expect.poll(() => other.ledger.read('t')).toMatchObject({ spentCredits: 1 });
-      await expect.poll(async () => readIds(await other.dataset('u'))).toEqual(['y']);
-      expect(await readIds(await other.dataset())).toEqual([]);
-      one.network.state = 'fine';
-      await expect.poll(async () => readIds(await other.dataset())).toEqual(['x']);
+      await replica.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
+      replica.network.state = fault;
+      await expect.poll(() => otherReplica.ledger.read('t')).toMatchObject({ spentCredits: 1 });
+      await expect.poll(async () => readIds(await otherReplica.dataset('u'))).toEqual(['y']);
+      expect(await readIds(await otherReplica.dataset())).toEqual([]);
+      replica.network.state = 'fine';
+      await expect.poll(async () => readIds(await otherReplica.dataset())).toEqual(['x']);
     },
   );
 
@@ -495,29 +499,30 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   });
 
   test('reading an exported file fails with an error if the shared store has lost a part of it', async () => {
-    const [one, other] = await startTwoReplicas();
+    const [replica, otherReplica] = await startTwoReplicas();
     let chunkCount = 0;
-    one.network.transformChanges = (changes) => (++chunkCount === 2 ? [] : changes);
-    const { uri } = await exportFile(one.files, 'cut.csv', randomText(600_000));
+    replica.network.transformChanges = (changes) => (++chunkCount === 2 ? [] : changes);
+    const { uri } = await exportFile(replica.files, 'cut.csv', randomText(600_000));
     expect(chunkCount).toBe(3);
-    await expect((await other.files.find(uri))?.readContent()).rejects.toMatchObject({
+    await expect((await otherReplica.files.find(uri))?.readContent()).rejects.toMatchObject({
       failure: { kind: 'not_found', problem: 'This file is no longer stored. Export it again.' },
     });
   });
 
   describe('Datasets in the shared store', () => {
     test('an item that is damaged in the shared store is left out of the dataset', async () => {
-      const [one, other] = await startTwoReplicas();
+      const [replica, otherReplica] = await startTwoReplicas();
       const damaged = (changes: readonly ItemChange[]) =>
         changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
-      await addAds(await one.dataset(), 1, { id: 'before' });
-      one.network.transformChanges = damaged;
-      await addAds(await one.dataset(), 2, { id: 'damaged' });
-      one.network.transformChanges = (changes) => changes;
-      await addAds(await one.dataset(), 3, { id: 'after' });
-      for (const { dataset } of [one, other]) expect(await readIds(await dataset())).toEqual(['after', 'before']);
-      await addAds(await other.dataset(), 4, { id: 'damaged' });
-      expect(await readIds(await one.dataset())).toEqual(['after', 'before', 'damaged']);
+      await addAds(await replica.dataset(), 1, { id: 'before' });
+      replica.network.transformChanges = damaged;
+      await addAds(await replica.dataset(), 2, { id: 'damaged' });
+      replica.network.transformChanges = (changes) => changes;
+      await addAds(await replica.dataset(), 3, { id: 'after' });
+      for (const { dataset } of [replica, otherReplica])
+        expect(await readIds(await dataset())).toEqual(['after', 'before']);
+      await addAds(await otherReplica.dataset(), 4, { id: 'damaged' });
+      expect(await readIds(await replica.dataset())).toEqual(['after', 'before', 'damaged']);
     });
 
     test('a replica with another base URL or secret does not see the dataset of the other replicas', async () => {
