@@ -23,7 +23,6 @@ import { formatIsoTime } from '../dataset/tables.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type ExportedFile, reportTtlMs } from '../storage/exports.ts';
 import { formatDay, formatMinute } from '../views/dates.ts';
-import type { DataOf } from '../views/fields.ts';
 import { formatServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
@@ -73,7 +72,6 @@ const WatchCheckView = z
     notes: z.array(z.string()).optional().describe('Notes from the service.'),
   })
   .meta({ title: 'Check' });
-type WatchCheckView = DataOf<typeof WatchCheckView>;
 
 export const checkWatches = defineTool({
   name: 'check_watches',
