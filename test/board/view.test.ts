@@ -64,11 +64,6 @@ inChromium('The ad board in an MCP host', () => {
   test.each([
     ['two search words', { split: [{ query: 'offer' }, { query: 'line' }] }, '“offer” or “line”'],
     ['running and ended ads', { split: [{ active: true }, { active: false }] }, 'Ads'],
-    [
-      'a split that replaces a filter',
-      { filters: { countries: ['DE'] }, split: [{ countries: ['US'] }] },
-      'Ads in the United States',
-    ],
     ['filters as JSON text', { filters: '{"query":"offer"}' }, '“offer”'],
   ])('the title of the board describes the search (search: %s)', async (_, args, title) => {
     const shown = await boards.show({ tool: 'gather_ads', args: { ...args, maxCredits: 50 } });
