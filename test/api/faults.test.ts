@@ -1,10 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
+  bytes,
+  creditHeaders,
   delays,
   documentedResponse,
   errorResponse,
@@ -207,6 +210,32 @@ test('a result says that its charge is unknown if the credit headers are missing
   expect(text).toContain('Credits: not reported for this call');
   expect(text).toContain('Read');
 });
+
+const compressors = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync };
+
+test.for(Object.entries(compressors))(
+  'a compressed response is read although the request accepts only uncompressed responses (%s)',
+  async ([encoding, compress], { upstream, server }) => {
+    const body = compress(JSON.stringify({ id: 'x', headline: 'Größer' }));
+    upstream.respondWith(bytes(body, { 'content-encoding': encoding, ...creditHeaders(5) }));
+    const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
+    expect(text).toContain('Größer');
+    expect(data.receipt.charged).toBe(5);
+    expect(upstream.requests[0]?.headers['accept-encoding']).toBe('identity');
+  },
+);
+
+test.for(Object.entries(compressors))(
+  'a compressed response that is too large to be read is refused with its charge (%s)',
+  async ([encoding, compress], { upstream, server }) => {
+    const body = compress(Buffer.alloc(40 * 1024 * 1024, ' '));
+    upstream.respondWith(bytes(body, { 'content-encoding': encoding, ...creditHeaders(5) }));
+    const { error, text } = await server.call('get_ad', { adId: deriveUuid('x') });
+    expect(error).toMatchObject({ kind: 'unexpected_response' });
+    expect(text).toContain('The answer is larger than 8 MB.');
+    expect(text).toContain('charged 5 credits');
+  },
+);
 
 test('concurrent calls each get their own result if the API responds out of order', async ({ upstream, server }) => {
   const heldResponses: (() => void)[] = [];
