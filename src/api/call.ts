@@ -40,7 +40,10 @@ export interface CacheOptions {
   skipsCaching?: boolean | undefined;
   /** For `getAd`: true to accept an ad that an earlier search or list returned, instead of requesting the ad again. */
   acceptsListedAd?: boolean | undefined;
-  /** True if the call must never send a paid request. It throws `PaymentNeeded` if its response is not stored. */
+  /**
+   * True if the call must never send a paid request, nor change data. It throws `PaymentNeeded` if its response is not
+   * stored.
+   */
   forbidsPaidRequests?: boolean | undefined;
   /**
    * Called with the pending response when the request is sent. The call counts as finished only when the returned

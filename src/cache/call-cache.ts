@@ -18,6 +18,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import { type Operation, operations } from '../api/operations.ts';
 import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
+import { isPaidOperation } from '../credits/prices.ts';
 import type { AcceptedKeys, CachedResponse, GrantedClaim, ResponseCache } from '../storage/call-state.ts';
 import type { Dataset, Datasets } from '../storage/dataset.ts';
 import { parseItem } from '../storage/item-versions.ts';
@@ -69,8 +70,12 @@ export function openCallCache(
 
   async function handleCall(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, signal } = call;
-    if (request.operation.changesData) return sendCollectionChange(call);
-    if (!request.operation.requiresCredits) return meter.send(call);
+    const { operation } = request;
+    if (!operation.requiresCredits) {
+      if (call.cacheOptions.forbidsPaidRequests && (operation.changesData || (await hasCostCredits(call))))
+        throw new PaymentNeeded(request);
+      return operation.changesData ? sendCollectionChange(call) : meter.send(call);
+    }
     // Run both lookups at the same time, because each lookup is a network round trip if the store is remote.
     const [storedResponse, isKeyAccepted] = await Promise.all([
       findStoredResponse(call),
@@ -94,6 +99,10 @@ export function openCallCache(
       }
     }
   }
+
+  /** Returns true if the service has charged the API key for this operation, although the operation is normally free. */
+  const hasCostCredits = async ({ request, owner }: ApiCall): Promise<boolean> =>
+    isPaidOperation(request.operation, await meter.readPrices(owner.tenantId));
 
   async function findStoredResponse({
     request,

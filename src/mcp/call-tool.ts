@@ -6,7 +6,7 @@ import { canCostCredits } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { boardMetaKey } from '../board/payload.ts';
 import type { Spending } from '../credits/credit-text.ts';
-import type { PriceBounds } from '../credits/prices.ts';
+import { freePriceBounds, type PriceBounds } from '../credits/prices.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
 import { createKeyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
@@ -137,7 +137,7 @@ async function executeCall(
   if (createKeyMasker(call.apiKey)(input) !== input)
     throw createInvalidRequestError('An argument holds the API key. Leave it out: the server sends it with each call.');
   const runningCall = { server, call, tool, form };
-  const { isFirstPageOnly } = canCostCredits(tool) ? await confirmCall(runningCall, input) : { isFirstPageOnly: false };
+  const { isFirstPageOnly } = await confirmCall(runningCall, input);
   return withCallDeadline(runningCall, async (signal) => {
     const { context, notes } = await createToolContext(runningCall, { signal, receipts, isFirstPageOnly });
     const work = () => runTool(tool, input, context);
@@ -259,13 +259,15 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
   const { price, balance } = await withCallDeadline(runningCall, async (deadline) => {
     const receipts = new Receipts();
     const { context } = await createToolContext(runningCall, { signal: deadline, receipts, forbidsPaidRequests: true });
+    const spending = await context.readSpending().catch(() => undefined);
+    const hasCostCredits = tool.operations.some((name) => spending?.prices[name] !== undefined);
+    if (!canCostCredits(tool) && !hasCostCredits) return { price: freePriceBounds, balance: undefined };
     const price = await estimatePrice({
       tool,
       input,
       runWithStoredData: (estimateInput) => tool.run(estimateInput, context),
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
-    const spending = await context.readSpending().catch(() => undefined);
     const affordablePrice = spending ? limitPriceToBudgets(price, spending) : price;
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };

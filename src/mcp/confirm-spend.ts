@@ -226,8 +226,8 @@ interface EstimateOptions {
 
 /**
  * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns an estimate if
- * called with `maxCredits: 0`, and never spends more than `maxCredits`. Any other tool makes at most one paid request,
- * whose price is the price of the call.
+ * called with `maxCredits: 0`, and never spends more than `maxCredits`. Any other tool makes at most one paid request, or
+ * one for each of its `itemIds`.
  */
 export async function estimatePrice({
   tool,
@@ -249,9 +249,12 @@ export async function estimatePrice({
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
     // The tool needs a paid request to estimate its price, e.g. a search that counts the matching ads. A tool without
-    // `maxCredits` sends only this request. For all other tools, `maxCredits` is the only known upper bound.
+    // `maxCredits` sends only this request, or an equal one for each item id. For all other tools, `maxCredits` is the only known upper bound.
     const price = await getRequestPrice(error.request);
-    if (!hasCreditLimit) return price;
+    if (!hasCreditLimit) {
+      const requestCount = Array.isArray(input.itemIds) ? input.itemIds.length : 1;
+      return { atLeast: requestCount * price.atLeast, atMost: requestCount * price.atMost };
+    }
     // With `maxCredits: 0`, the caller wants an estimate, which can require paid searches. If the price of these
     // searches is unknown, do not ask the user, who could not decide without a price.
     if (maxCredits === 0) {

@@ -9,7 +9,9 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.ts';
 import { serveStdio } from '../../src/transports/stdio.ts';
-import { freshServiceTest } from '../support/fixtures.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
+import { ad, creditHeaders, creditStatus, json } from '../support/faulty-upstream.ts';
+import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 import { startHttp } from '../support/http.ts';
 import { readResult, type TestServer } from '../support/server.ts';
 
@@ -41,6 +43,7 @@ const threeAds = { filters: { countries: ['DE'] }, limit: 30 };
 
 describe('Spending confirmation before protocol revision 2026-07-28', () => {
   const test = freshServiceTest({ config: { confirmCredits: 2, cacheSeconds: 900 } });
+  const upstreamTest = freshUpstreamTest({ config: { confirmCredits: 10 } });
 
   test('a call whose price exceeds the confirmation limit is sent after the user accepts the price', async ({
     service,
@@ -115,6 +118,28 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     await call('search_ads', { limit: 50 });
     expect(person.forms).toHaveLength(2);
   });
+
+  upstreamTest(
+    'saving items needs a spending confirmation if the service has charged for saving an item before',
+    async ({ upstream, server }) => {
+      const person = createPerson(() => ({ action: 'decline' }));
+      const { call } = await connectWithForms(server, 'svc_live_saver', person);
+      const collectionId = deriveUuid('collection');
+      const saved = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: ad.id, added: true };
+      upstream.credits = json(creditStatus());
+      upstream.respondWith(json(saved, { headers: creditHeaders(5) }));
+      const first = await call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad.id });
+      expect(first.data.receipt.charged).toBe(5);
+      expect(person.forms).toEqual([]);
+      const itemIds = ['a', 'b', 'c'].map(deriveUuid);
+      const { error } = await call('add_collection_item', { collectionId, itemType: 'ads', itemIds });
+      expect(error).toMatchObject({ kind: 'credit_budget' });
+      expect(person.forms.map(({ message }) => message)).toEqual([
+        'Save to a collection (add_collection_item) costs 15 credits. You have 90 credits.',
+      ]);
+      expect(upstream.requests.filter(({ method }) => method === 'POST')).toHaveLength(1);
+    },
+  );
 
   test('a call is sent without a spending confirmation if the client does not support forms', async ({
     service,
