@@ -94,6 +94,7 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
   let collection: CollectionView | undefined;
   let remainingStop: StopInfo | undefined;
   let firstError: unknown;
+  let hasSavedItem = false;
   for (const itemId of uniqueIds) {
     if (remainingStop) {
       items.push({ itemId, added: false, problem: notTriedProblem });
@@ -105,6 +106,7 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
         body: { itemType, itemId },
       });
       const { added } = validatedBody;
+      hasSavedItem = true;
       if (validatedBody.collection) collection = buildCollectionView(validatedBody.collection);
       items.push({ itemId, added, ...(wasRepeated && !added && { problem: unknownOutcomeNote }) });
     } catch (error) {
@@ -114,7 +116,7 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
       items.push({ itemId, added: false, problem: context.explainError(error).text });
     }
   }
-  if (firstError !== undefined && collection === undefined) throw firstError;
+  if (firstError !== undefined && !hasSavedItem) throw firstError;
   return { ...(collection && { collection }), items, ...(remainingStop && { stopped: remainingStop.reason }) };
 }
 

@@ -67,6 +67,18 @@ test.for([
   },
 );
 
+test('add_collection_item names the saved items if another item fails and the response lacks the collection', async ({
+  upstream,
+  server,
+}) => {
+  const ids = createIds(3);
+  const savedItem = json({ itemType: 'ads', added: true });
+  upstream.respondWith(savedItem, errorResponse(404, { message: 'There is no such ad' }), savedItem);
+  const { data, text } = await server.call('add_collection_item', buildArguments(ids));
+  expect(data.items).toMatchObject([{ added: true }, { added: false, problem: expect.any(String) }, { added: true }]);
+  expect(text).toContain(`Into the collection: 2 added, 0 already there.\n${ids[1]}: `);
+});
+
 test('add_collection_item returns an error if it could not save any item', async ({ upstream, server }) => {
   upstream.respondWith(errorResponse(404, { message: 'There is no such collection' }));
   expect((await server.call('add_collection_item', buildArguments(createIds(2)))).error).toMatchObject({
