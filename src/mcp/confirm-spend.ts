@@ -249,7 +249,8 @@ export async function estimatePrice({
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
     // The tool needs a paid request to estimate its price, e.g. a search that counts the matching ads. A tool without
-    // `maxCredits` sends only this request, or an equal one for each item id. For all other tools, `maxCredits` is the only known upper bound.
+    // `maxCredits` sends only this request, or an equal one for each item id. For all other tools, `maxCredits` is the
+    // only known upper bound.
     const price = await getRequestPrice(error.request);
     if (!hasCreditLimit) {
       const requestCount = Array.isArray(input.itemIds) ? input.itemIds.length : 1;
