@@ -69,6 +69,14 @@ inChromium('The launches of an advertiser on the ad board', () => {
     await waitForAdCount(picked, '9 .*');
     expect(await picked.board.locator('#finding').count()).toBe(0);
   });
+
+  test('the board reports no change of launches for a watch, whose filters can limit the dates of the ads', async () => {
+    const server = await boards.server();
+    await server.call('watch_ads', { name: 'Since July', filters: { startedAtFrom: '2026-07-01' }, maxCredits: 20 });
+    const watched = await boards.show({ tool: 'check_watches', args: { maxCredits: 20 } });
+    await waitForAdCount(watched, '8 .*');
+    expect(await watched.board.locator('#finding').count()).toBe(0);
+  });
 });
 
 inChromium('The ad board for an incomplete result', () => {

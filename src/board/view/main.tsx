@@ -185,9 +185,10 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   const nextState = { ...state, ...stateChange, ads: allAds };
   const { gathering, context, toolArguments } = nextState;
   // Ads that somebody picked, e.g. for `view_ads` or in a collection, are not all ads of an advertiser, so they do not
-  // show how many ads it launched.
+  // show how many ads it launched. The same applies to the ads of a watch: the board does not know its filters, which
+  // can limit the dates of the ads.
   const isSearch = gathering !== undefined || context.tool === 'search_ads' || context.totalHits !== undefined;
-  const isWholeSearch = isSearch && toolArguments.collectionId === undefined;
+  const isWholeSearch = isSearch && toolArguments.collectionId === undefined && context.checks === undefined;
   const hasAllLaunches = isWholeSearch && countAllMatches(nextState) === undefined && !hasTimeFilter(toolArguments);
   const isComplete = nextState.pendingIds.length === 0;
   view.updateState({
