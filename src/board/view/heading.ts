@@ -211,7 +211,7 @@ const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxHeadin
 
 /**
  * Collects the values of each filter key in a search. A search may be split into several filter objects, whose values
- * are merged. A value in such an object replaces the value of the same key in `filters`.
+ * are merged.
  */
 function collectFilters(toolArguments: BoardState['toolArguments']): Record<string, unknown[]> {
   const [filters, split] = [parseIfText(toolArguments.filters), parseIfText(toolArguments.split)];
