@@ -22,7 +22,7 @@ export const split = z
   .min(1)
   .max(30)
   .optional()
-  .describe('Filter objects. Each one is combined with filters and sets other keys.');
+  .describe('Filter objects. Each one is combined with filters.');
 export const fileName = z
   .string()
   .refine(
