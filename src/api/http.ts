@@ -449,7 +449,7 @@ const decodeText = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }
 /**
  * Decompresses the body of a response. A gateway may compress a response although the request accepts only `identity`,
  * and the service may already have charged for it. Returns the bytes unchanged if the encoding is unknown or the bytes
- * are invalid. They are then reported as an answer that is not JSON.
+ * are invalid. The server then reports that the response is not JSON.
  * @throws RangeError if the result is larger than `maxResponseBytes`
  */
 async function decompress(bytes: Buffer, contentEncoding: string): Promise<Buffer> {

@@ -3,7 +3,7 @@
  * no limit for searches, so they use the same limit.
  */
 export const maxPageSize = 100;
-/** The maximum number of items in a response that this server reads. Larger pages are refused before they are requested. */
+/** The maximum number of items in a response. The server refuses to request a larger page. */
 export const maxPageItems = 1000;
 
 /** An operation of the API, e.g. `searchAds`. The API document lists each operation in its endpoint table. */

@@ -181,5 +181,8 @@ export async function buildGatheringResult(
   };
 }
 
+/** The text of a result without ads, if all pages of the search were read. */
+export const noMatchText = 'No ad matches these filters.';
+
 const explainNoAds = ({ collectionId }: Gathering) =>
-  collectionId === null ? 'No ad matches these filters.' : 'The collection holds no ads.';
+  collectionId === null ? noMatchText : 'The collection holds no ads.';

@@ -241,7 +241,7 @@ type CompareValueCounts = (left: ValueCount, right: ValueCount) => number;
 const compareByValue: CompareValueCounts = ([left], [right]) => (left < right ? -1 : 1);
 const compareByFrequency: CompareValueCounts = (left, right) => right[1] - left[1] || compareByValue(left, right);
 
-/** The order in which a line of the summary shows the values, and which word describes the values that it leaves out. */
+/** The order of the values in a line of the summary, and the text for the values that the line leaves out. */
 interface ValueOrder {
   compare: CompareValueCounts;
   formatOmittedCount(omittedCount: number): string;

@@ -7,6 +7,7 @@ import {
   CounterChangesView,
   type EstimateView,
   errorFieldSchemas,
+  noMatchText,
 } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimitNote, startedOverNote } from '../dataset/gathering-report.ts';
 import {
@@ -386,7 +387,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const statusSentences = [`${changesText}${sizeText}, ${stateText}.`, ...listCheckNotes(checkedWatch), data.problem];
   const lines = [
     statusSentences.filter(Boolean).join(' '),
-    complete && read === 0 && watch.collectionId === undefined && 'No ad matches these filters.',
+    complete && read === 0 && watch.collectionId === undefined && noMatchText,
     ...formatServiceNotes(data),
     check && typicalLaunches && formatTypicalLaunches(typicalLaunches, check),
     counterChanges && formatCounterChanges(counterChanges),

@@ -68,6 +68,10 @@ export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMo
 /** Joins texts as an English list, e.g. `1, 2 and 4`. */
 export const joinWithAnd = (texts: readonly string[]): string => new Intl.ListFormat('en-GB').format(texts);
 
+/** Joins texts as an English list of alternatives, e.g. `1, 2 or 4`. */
+export const joinWithOr = (texts: readonly string[]): string =>
+  new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(texts);
+
 /** The display names of ad formats that the API abbreviates, e.g. `DCO`. */
 const displayFormatNames = new Map([
   ['DCO', 'Dynamic creative'],

@@ -71,7 +71,7 @@ inChromium('The ad board in an MCP host', () => {
     expect(await readText(shown, '#title')).toBe(title);
   });
 
-  test('the title of the board does not say that a search without a filter argument lists all ads if it has a cursor', async () => {
+  test('the title of the board is not "All ads" for a call that continues a search with a cursor and passes no filters', async () => {
     const server = await boards.server();
     const { data } = await server.call('search_ads', { filters: { query: 'offer' }, limit: 10 });
     const shown = await boards.show({ tool: 'search_ads', args: { cursor: data.cursor } });

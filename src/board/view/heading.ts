@@ -1,4 +1,11 @@
-import { type Formats, formatConstant, formatCountry, formatLanguage, joinWithAnd } from '../../ui/formats.ts';
+import {
+  type Formats,
+  formatConstant,
+  formatCountry,
+  formatLanguage,
+  joinWithAnd,
+  joinWithOr,
+} from '../../ui/formats.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardContext, PriceBounds } from '../payload.ts';
 import { formatAdvertiser, listAdvertisers } from './advertisers.ts';
@@ -203,9 +210,6 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
     conditions: conditions.filter(Boolean).slice(0, maxConditions).map(cleanLine),
   };
 }
-
-const joinWithOr = (texts: readonly string[]): string =>
-  new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(texts);
 
 const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxHeadingTextLength));
 

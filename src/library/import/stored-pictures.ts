@@ -43,8 +43,7 @@ export function openStoredPictures(database: Database, now: () => number) {
   /**
    * Returns the picture of each URL, or null for a URL from which the picture could not be fetched. Omits URLs that were
    * never fetched. Pictures are stored under their key, so that the library also finds a picture by a URL that the ad
-   * network has signed later. A failed attempt is stored under its URL, because another URL may still work. Earlier
-   * versions stored all pictures under their URLs.
+   * network has signed later. A failed attempt is stored under its URL, because another URL may still work.
    */
   function findPicturesByUrl(urls: ReadonlySet<string>): Map<string, string | null> {
     const keyByUrl = new Map(Array.from(urls, (url) => [url, getPictureKey(url)]));
