@@ -323,23 +323,24 @@ const ServiceError = createLenientSchema(ErrorBody.shape.error, []);
 /** Reads the charge, the remaining credits and the request id from the headers of a response. */
 function readReceipt(headers: { get(name: string): string | null }): Receipt {
   const chargedText = headers.get('x-service-credits-charged');
-  const charged = parseCredits(chargedText);
+  const charged = parseCredits(chargedText, chargeFormat);
   return {
     charged,
-    remaining: parseCredits(headers.get('x-service-credits-remaining')),
+    remaining: parseCredits(headers.get('x-service-credits-remaining'), balanceFormat),
     cached: false,
     requestId: headers.get('x-service-request-id'),
     ...(charged === null && chargedText !== null && { chargeUnreadable: true }),
   };
 }
 
-/**
- * Parses a number of credits from a header, e.g. `"2.5"` (API document, *Endpoints*). Returns null for any other
- * format.
- */
-function parseCredits(headerValue: string | null): number | null {
-  return headerValue !== null && /^\d{1,12}(\.\d{1,6})?$/.test(headerValue.trim()) ? Number(headerValue) : null;
-}
+/** The format of a charge in a header, e.g. `2.5` (API document, *Endpoints*). */
+const chargeFormat = /^\d{1,12}(\.\d{1,6})?$/;
+/** The format of a credit balance in a header, e.g. `-2.5`. The balance of an overdrawn account is negative. */
+const balanceFormat = /^-?\d{1,12}(\.\d{1,6})?$/;
+
+/** Parses a number of credits from a header. Returns null if the header does not have the expected format. */
+const parseCredits = (headerValue: string | null, format: RegExp): number | null =>
+  headerValue !== null && format.test(headerValue.trim()) ? Number(headerValue) : null;
 
 /** The maximum size of a response in bytes. A page of 100 full ads usually takes about 1 MB, and up to 3 MB. */
 const maxResponseBytes = 8 * 1024 * 1024;

@@ -45,6 +45,21 @@ describe('The spending shown by get_credits', () => {
     expect(text).toContain('prices seen: search_ads 3 for 10 items, 4 for 20 items, 7 for 50 items');
   });
 
+  test('a cached result shows the negative balance of an overdrawn account', async ({ upstream, start }) => {
+    const { call } = await start({ cacheSeconds: 900 });
+    const page = { items: [ad], cursor: null, hasMore: false };
+    for (const [limit, balance] of [
+      [1, 9],
+      [2, -3.5],
+    ] as const) {
+      upstream.respondWith(json(page, { headers: creditHeaders(10, balance) }));
+      await call('search_ads', { limit });
+    }
+    const { data, text } = await call('search_ads', { limit: 1 });
+    expect(data.receipt).toMatchObject({ cached: true, remaining: -3.5 });
+    expect(text).toContain(', -3.5 left');
+  });
+
   test('get_credits shows zero spending and no prices before the first paid call', async ({ server }) => {
     const { data, text } = await server.call('get_credits');
     expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, prices: {} });
