@@ -1,6 +1,6 @@
 import type { CreditLimit } from '../api/call.ts';
 import { type Operation, type OperationName, operations } from '../api/operations.ts';
-import { formatRounded } from '../views/numbers.ts';
+import { formatCreditAmount } from '../views/numbers.ts';
 import { type Budget, createBudgetError, isBudget, type SpendingLimit } from './budget.ts';
 import { isAffordable, sumUsedCredits } from './ledger.ts';
 import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type Prices } from './prices.ts';
@@ -134,4 +134,4 @@ function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOp
 
 /** Returns an error message which says that the remaining credits may not cover another page. */
 const explainSmallRemainder = (maxCredits: number, usedCredits: number, day?: string) =>
-  `${formatRounded(usedCredits)} of ${formatRounded(maxCredits)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;
+  `${formatCreditAmount(usedCredits)} of ${formatCreditAmount(maxCredits)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ServiceRequest } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
 import { createLazyGetter } from '../lazy-getter.ts';
-import { formatRounded } from '../views/numbers.ts';
+import { formatCreditAmount, formatNumber } from '../views/numbers.ts';
 import { type CreditAccount, isAffordable } from './ledger.ts';
 import {
   computePriceBounds,
@@ -21,9 +21,9 @@ import {
 export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
   if (atMost === 0) return 'free';
-  const highestPrice = `${formatRounded(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
+  const highestPrice = `${formatCreditAmount(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
   if (atLeast === atMost) return highestPrice;
-  return atLeast === 0 ? `at most ${highestPrice}` : `between ${formatRounded(atLeast)} and ${highestPrice}`;
+  return atLeast === 0 ? `at most ${highestPrice}` : `between ${formatCreditAmount(atLeast)} and ${highestPrice}`;
 }
 
 const createUncertainCreditsSchema = () =>
@@ -94,15 +94,17 @@ const listPricedOperations = ({ prices }: CreditAccount) =>
  */
 export function formatSpending(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
-  const uncertainText = uncertain ? `; about ${formatRounded(uncertain)} more for calls whose charge is unknown` : '';
+  const uncertainText = uncertain
+    ? `; about ${formatCreditAmount(uncertain)} more for calls whose charge is unknown`
+    : '';
   const limitText = budget === undefined ? '' : `; ${formatBudget({ budget, charged, uncertain })}`;
   const priceTexts = Object.entries(prices).flatMap(([operation, charges]) =>
     charges.length > 0 ? `${operation} ${formatCharges(charges)}` : [],
   );
   return [
-    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${formatRounded(charged)} charged in ${formatRounded(paidCalls)} paid ${paidCalls === 1 ? 'call' : 'calls'}${uncertainText}${limitText}`,
+    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${formatCreditAmount(charged)} charged in ${formatNumber(paidCalls)} paid ${paidCalls === 1 ? 'call' : 'calls'}${uncertainText}${limitText}`,
     ...(connection
-      ? [`this connection: ${formatRounded(connection.charged)} charged; ${formatBudget(connection)}`]
+      ? [`this connection: ${formatCreditAmount(connection.charged)} charged; ${formatBudget(connection)}`]
       : []),
     priceTexts.length > 0 ? `prices seen: ${priceTexts.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
@@ -116,7 +118,7 @@ type BudgetUsage = { budget: number; charged: number; uncertain?: number | undef
 
 /** Formats a budget and its remaining credits, e.g. `budget 50, 38 left`. */
 const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUsage): string =>
-  `budget ${formatRounded(budget)}, ${formatRounded(Math.max(0, budget - charged - uncertain))} left`;
+  `budget ${formatCreditAmount(budget)}, ${formatCreditAmount(Math.max(0, budget - charged - uncertain))} left`;
 
 const formatCharges = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
@@ -141,9 +143,9 @@ interface RefusedCall {
 export function explainRefusal({ account, budget, prices, request }: RefusedCall): string {
   const { spentCredits, uncertainCredits, minReservedCredits, day } = account;
   const spendingTexts = [
-    `${formatRounded(spentCredits)} spent`,
-    uncertainCredits > 0 && `${formatRounded(uncertainCredits)} counted for calls whose charge is unknown`,
-    minReservedCredits > 0 && `${formatRounded(minReservedCredits)} reserved for calls in progress`,
+    `${formatCreditAmount(spentCredits)} spent`,
+    uncertainCredits > 0 && `${formatCreditAmount(uncertainCredits)} counted for calls whose charge is unknown`,
+    minReservedCredits > 0 && `${formatCreditAmount(minReservedCredits)} reserved for calls in progress`,
   ];
   const bounds = computeRequestPriceBounds(prices, request);
   const cost = isExactPrice(bounds)
@@ -152,7 +154,7 @@ export function explainRefusal({ account, budget, prices, request }: RefusedCall
       ? `this call is expected to cost ${bounds.atLeast} or more`
       : 'the price of this call is not known yet';
   const remainingCredits = budget - spentCredits - uncertainCredits - minReservedCredits;
-  return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${spendingTexts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remainingCredits)}`;
+  return `Budget of ${formatCreditAmount(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${spendingTexts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remainingCredits)}`;
 }
 
 /** The highest `limit` that an error message suggests, even if the call had a higher `limit` or none. */

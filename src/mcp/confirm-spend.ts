@@ -8,7 +8,7 @@ import { formatPrice } from '../credits/credit-text.ts';
 import { freePriceBounds, isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
-import { formatRounded } from '../views/numbers.ts';
+import { formatCreditAmount } from '../views/numbers.ts';
 
 /**
  * A form in which the user confirms a price, in the format of MCP's `elicitation/create` request. The host shows the
@@ -121,7 +121,7 @@ export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmO
 
 function createForm(spendRequest: SpendRequest): ConfirmationForm {
   const { balance, canReadSeveralPages } = spendRequest;
-  const balanceText = balance === undefined ? '' : ` You have ${formatRounded(balance)} credits.`;
+  const balanceText = balance === undefined ? '' : ` You have ${formatCreditAmount(balance)} credits.`;
   const offeredChoices = canReadSeveralPages ? Object.values(formChoices) : [formChoices.all, formChoices.none];
   return {
     message: `${describeCost(spendRequest)}${balanceText}`,

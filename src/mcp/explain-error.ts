@@ -10,7 +10,7 @@ import { canCostCredits } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { sanitizeValue } from '../views/full-view.ts';
-import { formatRounded } from '../views/numbers.ts';
+import { formatCreditAmount } from '../views/numbers.ts';
 import { joinNames } from '../views/safe-text.ts';
 import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
@@ -319,7 +319,7 @@ function formatWindows(limit: ParsedUsageLimit): string {
   const formatWindow = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined
       ? ''
-      : `${name} window ${formatRounded(used)} of ${formatRounded(max)} credits used`;
+      : `${name} window ${formatCreditAmount(used)} of ${formatCreditAmount(max)} credits used`;
   const windows = [formatWindow('hourly', hourlyCredits, hourlyLimit), formatWindow('daily', dailyCredits, dailyLimit)];
   const usageText = windows.filter(Boolean).join(', ');
   return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatUsageLimitEnd(limitType) : neitherIsFull]
@@ -342,7 +342,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function formatCharge(failure: Failure, hasSentRequests: boolean): string {
   const { charged, isChargeShared, isPaid, changesData, wasSent, storage } = failure;
   const chargedCall = isChargeShared ? 'the request that this call shared with an identical call' : 'this call';
-  if (charged) return `The service says it charged ${formatRounded(charged)} credits for ${chargedCall}.`;
+  if (charged) return `The service says it charged ${formatCreditAmount(charged)} credits for ${chargedCall}.`;
   // If the tool call sent earlier requests, return nothing here, because the receipt (what the call cost) states their
   // charges.
   if (wasSent === false || storage) return hasSentRequests ? '' : 'Nothing was sent, nothing was charged.';

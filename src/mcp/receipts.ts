@@ -3,7 +3,7 @@ import { type Failure, mayBeCharged } from '../api/errors.ts';
 import { roundCredits } from '../credits/credit-text.ts';
 import type { Tool } from '../tools/tool.ts';
 import { dayMs } from '../views/durations.ts';
-import { formatRounded } from '../views/numbers.ts';
+import { formatCreditAmount, formatNumber } from '../views/numbers.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
@@ -79,7 +79,7 @@ export class Receipts {
     const remaining = this.#receipts.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
     const requestId = sanitizeRequestId(sentReceipts.at(-1));
     const calls = sentReceipts.length;
-    const spent = `${charged === null ? 'at least ' : ''}${formatRounded(knownCharges)} charged`;
+    const spent = `${charged === null ? 'at least ' : ''}${formatCreditAmount(knownCharges)} charged`;
     const charges =
       calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
     const unusable = this.#receipts.reduce((sum, receipt) => sum + (receipt.unusableCount ?? 0), 0);
@@ -102,14 +102,14 @@ function buildSingleCost(received: Receipt | undefined): CallCost {
   };
   const shared = requestId === null ? '' : ' (shared with an identical call)';
   const how = ageMs === undefined ? shared : ` (cached ${formatAge(ageMs)})`;
-  const spent = charged === null ? 'not reported for this call' : `${formatRounded(charged)} charged`;
+  const spent = charged === null ? 'not reported for this call' : `${formatCreditAmount(charged)} charged`;
   return { receipt, creditsLine: formatCreditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
 }
 
 const sanitizeRequestId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
 function formatCreditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
-  const remainingText = remaining === null ? '' : `, ${formatRounded(remaining)} left`;
+  const remainingText = remaining === null ? '' : `, ${formatCreditAmount(remaining)} left`;
   const creditsLine = `Credits: ${spent}${remainingText}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
   return unusable === undefined ? creditsLine : `${formatUnusableItems(unusable)}\n${creditsLine}`;
 }
@@ -121,7 +121,7 @@ function formatCreditsLine(spent: string, { remaining, requestId, unusable }: Re
 const formatUnusableItems = (unusableCount: number) =>
   unusableCount === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'
-    : `${formatRounded(unusableCount)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
+    : `${formatNumber(unusableCount)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
 
 function formatAge(ms: number): string {
   if (ms < 1000) return 'just now';

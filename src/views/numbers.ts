@@ -2,20 +2,26 @@
 export const formatNumber = (number: number): string => (number < 1000 ? `${number}` : formatRounded(number));
 
 /**
- * Formats a number with commas as thousands separators and at most three decimals, e.g. `1,250.5`. Calls
- * `toLocaleString` only for numbers with an exponent or more than three decimals, because its first call takes a tenth
- * of the time of a session's first tool call. The result is always the same as with `toLocaleString`.
+ * Formats a number with commas as thousands separators and at most `maxDecimals` decimals, e.g. `1,250.5`. Calls
+ * `toLocaleString` only for numbers with an exponent or more decimals, because its first call takes a tenth of the time
+ * of a session's first tool call. The result is always the same as with `toLocaleString`.
  */
-export function formatRounded(number: number): string {
+export function formatRounded(number: number, maxDecimals = 3): string {
   const [integerDigits = '', decimals = ''] = String(Math.abs(number)).split('.');
-  if (!Number.isFinite(number) || integerDigits.includes('e') || decimals.length > 3)
-    return number.toLocaleString('en-US');
+  if (!Number.isFinite(number) || integerDigits.includes('e') || decimals.length > maxDecimals)
+    return number.toLocaleString('en-US', { maximumFractionDigits: maxDecimals });
   const groups: string[] = [];
   for (let end = integerDigits.length; end > 0; end -= 3)
     groups.unshift(integerDigits.slice(Math.max(0, end - 3), end));
   const sign = number < 0 || Object.is(number, -0) ? '-' : '';
   return `${sign}${groups.join(',')}${decimals === '' ? '' : `.${decimals}`}`;
 }
+
+/**
+ * Formats a number of credits with at most six decimals, e.g. `0.0004`. The service may charge that small a part of a
+ * credit.
+ */
+export const formatCreditAmount = (credits: number): string => formatRounded(credits, 6);
 
 /** Formats a number together with its noun, e.g. `1 ad` or `1,821 ads`. */
 export const formatCount = (number: number, noun: string, pluralNoun = `${noun}s`): string =>

@@ -185,6 +185,7 @@ test('an error in an undocumented format says that the response may not come fro
 const emptyReceipt = { charged: null, remaining: null };
 test.for<[string, object, string]>([
   ['0.5', { charged: 0.5, remaining: 0.5 }, '0.5 charged, 0.5 left'],
+  ['0.0004', { charged: 0.0004, remaining: 0.0004 }, 'Credits: 0.0004 charged, 0.0004 left'],
   ['-3', { charged: null, remaining: -3 }, 'Credits: not reported for this call, -3 left'],
   ...['--3', 'three', '9'.repeat(400), '', '0x10', '1, 2'].map((value): [string, object, string] => [
     value,
