@@ -6,6 +6,9 @@ export const maxPageSize = 100;
 /** The maximum number of items in a response. The server refuses to request a larger page. */
 export const maxPageItems = 1000;
 
+/** The page size of a collection if the caller sets none (API document, *Limits*, rule 1). */
+export const defaultCollectionPageSize = 50;
+
 /** An operation of the API, e.g. `searchAds`. The API document lists each operation in its endpoint table. */
 export interface Operation extends OperationRules {
   name: OperationName;
@@ -43,7 +46,11 @@ const operationRows = {
   getAccount: ['GET', '/v1/account', freeRules],
   getCredits: ['GET', '/v1/credits', freeRules],
   listCollections: ['GET', '/v1/collections', freeRules],
-  listCollectionItems: ['GET', '/v1/collections/{collectionId}/items', { ...paidListRules, defaultLimit: 50 }],
+  listCollectionItems: [
+    'GET',
+    '/v1/collections/{collectionId}/items',
+    { ...paidListRules, defaultLimit: defaultCollectionPageSize },
+  ],
   addCollectionItem: [
     'POST',
     '/v1/collections/{collectionId}/items',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { defaultCollectionPageSize } from '../api/operations.ts';
 import { createLazyGetter } from '../lazy-getter.ts';
 import {
   buildCollectionView,
@@ -69,8 +70,9 @@ export const listCollectionItems = defineTool({
         limit,
         cursor,
         views: getItemViews(itemType, detail, context),
-        fetchPage: async ({ limit, cursor }, sizeOptions) => {
-          const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+        // Always send the page size, so that a call without `limit` and a call with its default share a cached response.
+        fetchPage: async ({ limit = defaultCollectionPageSize, cursor }, sizeOptions) => {
+          const query = { itemType, limit, ...(cursor !== undefined && { cursor }) };
           const response = await context.api.listCollectionItems({
             path: { collectionId },
             query,

@@ -60,6 +60,17 @@ describe('Cached results of identical tool calls', () => {
     expect(full.data.items[0]).toHaveProperty('media');
   });
 
+  test('a list of collection items without a limit shares its cached result with the default limit', async ({
+    server,
+  }) => {
+    const [collection] = (await server.call('list_collections')).data.items;
+    const listing = { collectionId: collection?.id, itemType: 'ads' };
+    const receipts = [];
+    for (const args of [listing, { ...listing, limit: 50 }, listing])
+      receipts.push((await server.call('list_collection_items', args)).data.receipt);
+    expect(receipts).toMatchObject([{ cached: false }, { cached: true }, { cached: true }]);
+  });
+
   test('calls with different arguments or API keys never share a cached result', async ({ service, server }) => {
     for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
       await server.call('search_ads', args);

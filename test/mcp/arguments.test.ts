@@ -51,7 +51,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
     'the UUID of a collection',
     'list_collection_items',
     { ...listing, collectionId: upper },
-    lists.replace(deriveUuid('c'), lower),
+    `${lists.replace(deriveUuid('c'), lower)}&limit=50`,
   ],
   ['the UUID of an item', 'add_collection_item', { ...listing, itemId: upper }, { itemType: 'ads', itemId: lower }],
   ['the id of a page as it is', 'add_collection_item', { ...listing, ...ofPage }, ofPage],
