@@ -42,6 +42,8 @@ export interface FailureFacts {
    * server, e.g. from a proxy.
    */
   isUndocumented?: true;
+  /** The number of seconds after which the service accepts another call, according to its header `Retry-After`. */
+  retryAfterSeconds?: number | undefined;
   /** The number of credits that the service charged although the call failed. */
   charged?: number | undefined;
   /**

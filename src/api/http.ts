@@ -177,7 +177,8 @@ async function parseResponse(
   const exactBody = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plainBody;
   if (status !== 200) {
     const serviceError = parseServiceError(exactBody);
-    const failure = { ...failureFacts, ...(serviceError ?? missingErrorBody), wasSent: true };
+    const retryAfterSeconds = readRetryAfter(headers);
+    const failure = { ...failureFacts, ...(serviceError ?? missingErrorBody), retryAfterSeconds, wasSent: true };
     const baseUrlProblem =
       detectBaseUrlProblem(status, headers, url) ?? detectUnknownPath(status, serviceError, call.request.operation);
     throw new AdLibraryError(
@@ -319,6 +320,23 @@ const missingErrorBody: FailureFacts = {
 };
 
 const ServiceError = createLenientSchema(ErrorBody.shape.error, []);
+
+/** The maximum waiting time that is taken from the header `Retry-After`, in seconds. */
+const maxRetryAfterSeconds = 24 * 60 * 60;
+
+/**
+ * Returns the waiting time from the header `Retry-After` (RFC 9110, section 10.2.3) in seconds, at most one day. If the
+ * header is a date, compares it with the header `Date`, because the clock of the service may differ. Returns undefined
+ * if the header is missing, invalid or not in the future.
+ */
+function readRetryAfter(headers: HttpResponse['headers']): number | undefined {
+  const retryAfter = headers.get('retry-after')?.trim() ?? '';
+  const isNumber = /^\d+$/.test(retryAfter);
+  const seconds = isNumber
+    ? Number(retryAfter)
+    : (Date.parse(retryAfter) - Date.parse(headers.get('date') ?? '')) / 1000;
+  return seconds > 0 ? Math.min(seconds, maxRetryAfterSeconds) : undefined;
+}
 
 /** Reads the charge, the remaining credits and the request id from the headers of a response. */
 function readReceipt(headers: { get(name: string): string | null }): Receipt {

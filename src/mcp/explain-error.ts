@@ -10,7 +10,7 @@ import { canCostCredits } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { sanitizeValue } from '../views/full-view.ts';
-import { formatCreditAmount } from '../views/numbers.ts';
+import { formatCount, formatCreditAmount } from '../views/numbers.ts';
 import { joinNames } from '../views/safe-text.ts';
 import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
@@ -35,7 +35,7 @@ export function explainError(
   { wasSent = false, resultTokens = Number.POSITIVE_INFINITY } = {},
 ) {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
-  const { problem, serviceMessage, requestId } = failure;
+  const { problem, serviceMessage, requestId, retryAfterSeconds } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const { retry, next } = findExplanation(failure);
   const maxQuoteTokens = Math.min(600, Math.floor(resultTokens / 8));
@@ -44,7 +44,8 @@ export function explainError(
     problem,
     serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxQuoteTokens)}`,
     formatDetails(failure, maxQuoteTokens),
-    usageLimit && formatWindows(usageLimit),
+    usageLimit && formatWindows(usageLimit, failure),
+    retryAfterSeconds && `The service asks to wait ${formatCount(retryAfterSeconds, 'second')} before the next call.`,
     formatCharge(failure, wasSent),
     [retryTexts[retry], next, listWorkingTools(failure, offeredTools)].filter(Boolean).join(' '),
     requestId && `Request id: ${quoteId(requestId)}`,
@@ -133,12 +134,18 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string;
 function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
   if (failure.storage) return storageExplanations[failure.storage];
   const generalExplanation = explanations[failure.kind];
-  if (failure.isUndocumented && isRejection(failure)) return { ...generalExplanation, ...undocumentedRejection };
+  if (failure.isUndocumented && isRejection(failure))
+    return {
+      ...generalExplanation,
+      ...undocumentedRejection,
+      ...(failure.kind === 'usage_limit' && undocumentedUsageLimit),
+    };
   switch (failure.kind) {
     case 'no_api_key':
       return failure.hasInvalidSettings ? wrongSettings : generalExplanation;
     case 'usage_limit':
-      return failure.usageLimit?.isLimitReached === false ? tightWindow : markCostlyRetry(failure, generalExplanation);
+      if (failure.usageLimit?.isLimitReached !== false) return markCostlyRetry(failure, generalExplanation);
+      return failure.wasSent === false ? tightWindow : markCostlyRetry(failure, unexplainedUsageLimit);
     case 'credit_budget':
       return { ...generalExplanation, ...explainLimit(failure) };
     case 'payment_required': {
@@ -198,6 +205,9 @@ const isRejection = ({ kind }: Failure) => kind === 'unauthorized' || kind === '
 const undocumentedRejection = {
   failureText: 'The server at the address of the service rejected the call.',
   next: 'A proxy or a firewall may have answered instead of the API. Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.',
+};
+const undocumentedUsageLimit = {
+  next: 'A proxy or a firewall may limit the number of calls. Try again later. If it keeps failing, ask the user to check AD_LIBRARY_BASE_URL.',
 };
 const wrongSettings = {
   retry: 'never' as const,
@@ -269,8 +279,15 @@ const tightWindow = {
   next: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
-function listWorkingTools({ kind }: Failure, offeredTools: readonly ToolDescription[]): string {
-  if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
+/** The explanation of a 429 of the service if `GET /v1/credits` reports that no limit is reached. */
+const unexplainedUsageLimit = {
+  retry: 'later' as const,
+  failureText: 'The service rejected the call because of a usage limit, although neither usage window is full.',
+  next: 'The call may cost more credits than a window has left, or there may be too many calls at once. Ask for less now, or repeat the call later.',
+};
+
+function listWorkingTools({ kind, isUndocumented }: Failure, offeredTools: readonly ToolDescription[]): string {
+  if (isUndocumented || (kind !== 'payment_required' && kind !== 'usage_limit')) return '';
   const names = joinNames(offeredTools.flatMap((tool) => (canCostCredits(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
@@ -291,7 +308,7 @@ function formatDetails({ details, serviceMessage = '', problem = '' }: Failure, 
 }
 
 function buildErrorMeta(failure: Failure, maxDetailsTokens: number): ErrorMeta {
-  const { kind, status, code, requestId, details } = failure;
+  const { kind, status, code, requestId, retryAfterSeconds, details } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const meta = {
     kind,
@@ -299,6 +316,7 @@ function buildErrorMeta(failure: Failure, maxDetailsTokens: number): ErrorMeta {
     status,
     code: code && sanitizeId(code),
     requestId: requestId && sanitizeId(requestId),
+    retryAfterSeconds,
     usageLimit: usageLimit && sanitizeValue(usageLimit, 300),
     details: sanitizeValue(details, maxDetailsTokens),
   };
@@ -314,7 +332,7 @@ function formatFailureText(failure: Failure): string {
   return origin ? `${shownText} (${origin})` : shownText;
 }
 
-function formatWindows(limit: ParsedUsageLimit): string {
+function formatWindows(limit: ParsedUsageLimit, { wasSent }: Failure): string {
   const { isLimitReached, limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = limit;
   const formatWindow = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined
@@ -322,7 +340,10 @@ function formatWindows(limit: ParsedUsageLimit): string {
       : `${name} window ${formatCreditAmount(used)} of ${formatCreditAmount(max)} credits used`;
   const windows = [formatWindow('hourly', hourlyCredits, hourlyLimit), formatWindow('daily', dailyCredits, dailyLimit)];
   const usageText = windows.filter(Boolean).join(', ');
-  return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatUsageLimitEnd(limitType) : neitherIsFull]
+  // This server refuses a call only if the call costs more than a window has left. For a call that the service has
+  // rejected, this is unknown.
+  const unfilledText = wasSent === false ? neitherIsFull : '';
+  return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatUsageLimitEnd(limitType) : unfilledText]
     .filter(Boolean)
     .join(' ');
 }

@@ -56,6 +56,49 @@ describe('A usage limit error', () => {
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
+  test('a usage limit error does not claim that the call exceeds an hourly or daily limit with enough credits', async ({
+    upstream,
+    server,
+  }) => {
+    upstream.credits = json(creditStatus(createUsageLimit(3)));
+    const { text } = await server.call('search_ads');
+    expect(text).toContain('because of a usage limit, although neither usage window is full. (HTTP 429');
+    expect(text).toContain('Usage: hourly window 3 of 400 credits used');
+    expect(text).not.toContain('this call would exceed one');
+    expect(text).not.toContain('The call costs more');
+  });
+
+  test('a 429 of a gateway is not explained as a usage limit of the service', async ({ upstream, server }) => {
+    upstream.credits = json(creditStatus(createUsageLimit(3)));
+    upstream.respondWith((_, response) => void response.writeHead(429).end('slow down'));
+    const { text, error } = await server.call('search_ads');
+    expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429 });
+    expect(text).toContain('A proxy or a firewall may limit the number of calls. Try again later.');
+    expect(text).not.toMatch(/usage limit|this call would exceed one|Still working/);
+  });
+
+  const date = 'Sun, 29 Nov 2026 12:00:00 GMT';
+  test.for<[headers: Record<string, string>, seconds: number | undefined]>([
+    [{ 'retry-after': '2' }, 2],
+    [{ 'retry-after': 'Sun, 29 Nov 2026 12:01:30 GMT', date }, 90],
+    [{ 'retry-after': '9'.repeat(30) }, 86_400],
+    [{ 'retry-after': '0' }, undefined],
+    [{ 'retry-after': '-5' }, undefined],
+    [{ 'retry-after': 'Sun, 29 Nov 2026 11:00:00 GMT', date }, undefined],
+    [{ 'retry-after': 'soon' }, undefined],
+    [{}, undefined],
+  ])(
+    'an error shows the waiting time from the headers %j of the response in seconds: %s',
+    async ([headers, seconds], { upstream, server }) => {
+      const body = { error: { code: 'rate', message: 'Too many requests.', requestId: 'req-e' } };
+      upstream.respondWith(json(body, { status: 429, headers }));
+      const { text, error } = await server.call('search_ads');
+      expect(error?.retryAfterSeconds).toBe(seconds);
+      if (seconds === undefined) expect(text).not.toContain('asks to wait');
+      else expect(text).toContain(`asks to wait ${seconds.toLocaleString('en-US')} seconds before the next call.`);
+    },
+  );
+
   test('the server reports a usage limit error even if it cannot read the credit status', async ({
     upstream,
     server,
@@ -160,12 +203,13 @@ test('the server blocks calls that cost more credits than the hourly or daily li
   upstream.credits = json(creditStatus({ ...createUsageLimit(398), isLimitReached: false }));
   await server.call('search_ads', { limit: 1 });
   const { text, error } = await server.call('search_ads', { limit: 2 });
-  expect(text).toContain('The call costs more credits than its usage window has left');
-  expect(text).not.toContain('gives out no more credits');
+  expect(text).toContain('because of a usage limit, although neither usage window is full. (HTTP 429');
   expect(error).toMatchObject({ kind: 'usage_limit', retryable: true });
 
   const requestCount = upstream.requests.length;
-  expect((await server.call('search_ads', { limit: 3 })).text).toContain('Nothing was sent');
+  const refusedCall = await server.call('search_ads', { limit: 3 });
+  expect(refusedCall.text).toContain('The call costs more credits than its usage window has left');
+  expect(refusedCall.text).toContain('Nothing was sent');
   expect(upstream.requests).toHaveLength(requestCount);
   upstream.credits = json(creditStatus({ ...createUsageLimit(10), isLimitReached: false }));
   await server.call('get_credits');
