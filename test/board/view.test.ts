@@ -61,6 +61,27 @@ inChromium('The ad board in an MCP host', () => {
     await pages.board.getByText('This list holds pages').waitFor();
   });
 
+  test('the board says that ads are no longer stored instead of that nothing was found', async () => {
+    const shown = await boards.show(
+      {
+        tool: 'search_ads',
+        args: { filters: { query: 'offer' }, limit: 3 },
+        modifyResult: (result) => JSON.parse(JSON.stringify(result).replace(/"ids":\[[^\]]*\]/, '"ids":["removed"]')),
+      },
+      { output: 'text' },
+    );
+    await waitForStatus(shown, 'The server no longer stores these ads. Ask your assistant to read them again.');
+  });
+
+  test('the board says that a collection contains no ads instead of that nothing was found', async () => {
+    const account = { apiKey: boards.service.library.keys.create({ credits: 100 }).key };
+    const server = await boards.server(account);
+    const [{ id: collectionId } = { id: '' }] = (await server.call('list_collections')).data.items;
+    const args = { collectionId, itemType: 'ads' };
+    const shown = await boards.show({ tool: 'list_collection_items', args }, account);
+    await waitForStatus(shown, 'The collection contains no ads.');
+  });
+
   test.each([
     ['two search words', { split: [{ query: 'offer' }, { query: 'line' }] }, '“offer” or “line”'],
     ['running and ended ads', { split: [{ active: true }, { active: false }] }, 'Ads'],

@@ -127,6 +127,9 @@ export function formatChartScopeWarning(state: BoardState): string {
 export function formatEmptyResult(state: BoardState): string {
   if (state.context.checks?.length === 0) return 'There are no watches to check.';
   if (state.context.checks) return 'There are no ads to show.';
+  if (state.missingIds.length > 0)
+    return 'The server no longer stores these ads. Ask your assistant to read them again.';
+  if (state.toolArguments.collectionId !== undefined) return 'The collection contains no ads.';
   const { title, conditions } = buildHeading(state);
   const searchText = [title === 'All ads' ? '' : title, ...conditions].filter(Boolean).join(', ');
   return searchText === '' ? 'There are no ads to show.' : `Nothing was found: ${searchText}.`;
