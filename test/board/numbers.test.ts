@@ -100,6 +100,16 @@ inChromium('The ad board for an incomplete result', () => {
     },
   );
 
+  test('the board mentions charts of some of the matching ads only while it shows charts', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 20 } });
+    await getChip(shown, 'Learn more').click();
+    await waitForAdCount(shown, '5 of 20 ads');
+    expect(await shown.board.locator('#charts').count()).toBe(0);
+    expect(await readText(shown, '#part')).toBe(
+      'Filters apply to the 20 ads here, out of 90. The others may look different.',
+    );
+  });
+
   test('the board says that more ads exist if the API does not report the total', async () => {
     const shown = await boards.show({
       tool: 'search_ads',

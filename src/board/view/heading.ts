@@ -110,14 +110,17 @@ export function describeChecks({ context: { checks = [], gathering: shownGatheri
 }
 
 /**
- * Formats a warning that the charts show only some of the matching ads. Returns an empty string if they show all
- * matching ads.
+ * Formats a warning that the charts and filters apply to only some of the matching ads. Returns an empty string if the
+ * board has all matching ads. If too few ads are visible, there are no charts, and the warning mentions only filters.
  */
 export function formatChartScopeWarning(state: BoardState): string {
   const { formatCount, formatNumber } = state.formats;
   const matchCount = state.ads.length < minAdsForOverview ? undefined : countAllMatches(state);
   if (matchCount === undefined) return '';
-  const scopeText = `Charts of the ${formatCount(state.visibleAds.length, 'ad')} shown`;
+  const scopeText =
+    state.visibleAds.length < minAdsForOverview
+      ? `Filters apply to the ${formatCount(state.ads.length, 'ad')} here`
+      : `Charts of the ${formatCount(state.visibleAds.length, 'ad')} shown`;
   return matchCount === Number.POSITIVE_INFINITY
     ? `${scopeText}. There are more, which may look different.`
     : `${scopeText}, out of ${formatNumber(matchCount)}. The others may look different.`;
