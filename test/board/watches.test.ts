@@ -104,6 +104,24 @@ inChromium('The ad board of check_watches', () => {
     await waitForStatus(shown, 'There are no watches to check.');
   });
 
+  test('the board marks new ads among changed ads, also in a narrow window', async () => {
+    const server = await boards.server(withoutCache);
+    const createAd = (index: number, headline: string) => ({
+      ...createAds(1)('')[0],
+      ...{ id: deriveUuid(`Shirts ${index}`), pageId: `Shirts ${index}`, countries: ['FI'], headline },
+    });
+    await boards.service.add([createAd(0, 'Shirt')]);
+    await server.call('watch_ads', { name: 'Shirts', filters: { countries: ['FI'] }, maxCredits: 30 });
+    const args = { names: ['Shirts'], maxCredits: 30 };
+    await server.call('check_watches', args);
+    await boards.service.add([createAd(0, 'Blouse'), createAd(1, 'Pullover')]);
+    const shown = await boards.show({ tool: 'check_watches', args, width: 360, height: 500 }, withoutCache);
+    await waitForAdCount(shown, '2 ads');
+    const newMark = shown.board.locator('.about', { hasText: /^New/ });
+    expect(await newMark.filter({ visible: true }).count()).toBe(1);
+    expect(await shown.board.locator('.card', { has: newMark }).textContent()).toContain('Pullover');
+  });
+
   test('the board says how many ads are new if the result of check_watches lists only some of them', async () => {
     const server = await boards.server(withoutCache);
     const createAd = (index: number) => ({

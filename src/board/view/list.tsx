@@ -101,7 +101,7 @@ class CardItem extends AdItem {
       <AdCard
         ad={buildCardAd(ad)}
         formats={view.state.formats}
-        class={[isSelected && 'selected', adCount > 1 && 'many'].filter(Boolean).join(' ')}
+        class={[isSelected && 'selected', adCount > 1 && 'many', ad.isNew && 'new'].filter(Boolean).join(' ')}
         pictureFrame={<LazyPicture ad={ad} view={view} />}
         runBar={<RunBar ad={ad} axis={axis} />}
         heading={<OpenButton {...this.props} />}
