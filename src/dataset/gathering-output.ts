@@ -185,4 +185,6 @@ export async function buildGatheringResult(
 export const noMatchText = 'No ad matches these filters.';
 
 const explainNoAds = ({ collectionId }: Gathering) =>
-  collectionId === null ? noMatchText : 'The collection holds no ads.';
+  collectionId === null
+    ? noMatchText
+    : 'The collection holds no ads. If it holds advertiser pages, search for these advertisers to read their ads.';

@@ -184,8 +184,12 @@ async function estimateGathering(
   const oldestTotalAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
   const readCount = sumNumbers(parts.map((part) => part.readCount));
   const summary = [
-    price ? `Estimate: ${formatEstimate(price, readCount)}` : 'The service does not say how many ads there are.',
-    price?.credits === null && (await suggestFirstPage(adQuery, parts, context)),
+    price
+      ? `Estimate: ${formatEstimate(price, readCount)}`
+      : parts.some(hasWrongTotal)
+        ? 'The service announces a further page although it has listed as many ads as it stated, so the number of remaining ads is unknown.'
+        : 'The service does not say how many ads there are.',
+    price?.credits === null && (await suggestFirstPage(adQuery, parts, price.pages, context)),
     isLimitedByMaxAds && formatMaxAdsLimit(maxAds, limitedPrice),
     context.now - oldestTotalAt > minMentionedCountAgeMs &&
       `The number of ads is as of ${formatMinute(oldestTotalAt)}.`,
@@ -219,21 +223,31 @@ function formatMaxAdsLimit(maxAds: number, price: { atLeast?: number; atMost?: n
   return `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}${priceText}.`;
 }
 
-/** Suggests reading one page to learn the exact price. The service reveals a price only when it charges credits. */
-async function suggestFirstPage(adQuery: AdQuery, parts: readonly SearchPart[], context: ToolContext) {
+/**
+ * Suggests reading one page to learn the exact price. The service reveals a price only when it charges credits.
+ * @param unreadPages the number of pages that are still to be read
+ */
+async function suggestFirstPage(
+  adQuery: AdQuery,
+  parts: readonly SearchPart[],
+  unreadPages: number,
+  context: ToolContext,
+) {
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
-  const itemCount = Math.min(
-    determineMaxPageSize(adQuery, context.adFilters),
-    Math.max(1, (unfinishedPart?.total?.matchingCount ?? 0) - (unfinishedPart?.listedCount ?? 0)),
-  );
-  const operation = getListOperationName(adQuery);
-  const budget = await context.createCallBudget(0);
-  const atMost = (
-    await budget.estimateCost({ operation, totalItems: itemCount, pageSize: itemCount, isTotalKnown: true })
-  )?.atMost;
+  const pageSize = determineMaxPageSize(adQuery, context.adFilters);
+  const unreadAds = Math.max(1, (unfinishedPart?.total?.matchingCount ?? 0) - (unfinishedPart?.listedCount ?? 0));
+  const firstPage = {
+    operation: getListOperationName(adQuery),
+    totalItems: Math.min(pageSize, unreadAds),
+    pageSize,
+    isTotalKnown: unfinishedPart?.isTotalKnown ?? true,
+  };
+  const atMost = (await (await context.createCallBudget(0)).estimateCost(firstPage))?.atMost;
   if (atMost === undefined)
     return 'Call again with the same question and, as maxCredits, what the user accepts. The call reads as many ads as surely fit, and states the price of the rest.';
-  return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
+  const nextCall = `call again with maxCredits: ${Math.ceil(atMost)}.`;
+  if (unreadPages === 1) return `To read this page, ${nextCall}`;
+  return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: ${nextCall}`;
 }
 
 /** Suggests `count_ads`, which is cheaper than reading the ads, for users who need only totals. */

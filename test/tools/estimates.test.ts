@@ -162,7 +162,9 @@ test('gather_ads states no price for the rest if the service has listed more ads
   expect(partial.data).toMatchObject({ read: 150, stopped: 'maxAds' });
   expect(partial.data).not.toHaveProperty('estimate');
   expect(partial.text).not.toContain('Reading the rest costs');
-  const { data } = await server.call('gather_ads', { maxCredits: 0 });
+  const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
   expect(data.estimate).toEqual({ ads: null, pages: null, credits: null, atLeast: 0 });
   expect(data.receipt.charged).toBe(0);
+  expect(text).toContain('although it has listed as many ads as it stated');
+  expect(text).not.toContain('does not say how many');
 });

@@ -44,7 +44,7 @@ export function formatEstimate({ context, formats }: BoardState): string | undef
     const subject = `Check of your watches${isDemo ? ' (demo data)' : ''}`;
     return `${subject}${pages ? ` in ${formatCount(pages, 'page')}` : ''}, ${formatPrice(price, formats)}`;
   }
-  if (ads === null) return 'The service does not say how many ads there are.';
+  if (ads === null) return 'The number of ads is unknown.';
   const unreadText = read > 0 && read < ads ? `${formatNumber(ads - read)} of ` : '';
   const adsText = `${unreadText}${formatCount(ads, isDemo ? 'demo ad' : 'ad')}`;
   const pagesText = read >= ads && read > 0 ? 'read already' : `in ${formatCount(pages ?? 0, 'page')}`;

@@ -101,6 +101,11 @@ describe('gather_ads with the local library', () => {
     expect(unknownCollection.text).toContain('There is no collection with this id');
     const { data } = await server.call('gather_ads', { collectionId: id, maxCredits: 20 });
     expect(data).toMatchObject({ found: adCount, read: adCount, complete: true });
+    const pageCollection = items.find((collection) => collection.adCount === 0 && collection.pageCount > 0);
+    const { text } = await server.call('gather_ads', { collectionId: pageCollection?.id, maxCredits: 20 });
+    expect(text).toContain(
+      'The collection holds no ads. If it holds advertiser pages, search for these advertisers to read their ads.',
+    );
   });
 
   test('gather_ads and check_watches show the note of the library if no ad matches the filters', async ({ server }) => {
@@ -168,6 +173,7 @@ describe('The cost estimate of gather_ads', () => {
     'a cost estimate of gather_ads sends one search request, or none if the number of ads is known',
     async ({ upstream, server }) => {
       const service = serveAds(upstream, 300);
+      const allAds = service.ads;
       service.selectAds = ({ third }) => service.ads.filter((_, index) => third === undefined || index % 3 === third);
       const unknown = await server.call('gather_ads', estimate);
       expect(unknown.data).toMatchObject({ gathering: null, read: 0, stopped: 'estimate', receipt: { calls: 1 } });
@@ -187,6 +193,12 @@ describe('The cost estimate of gather_ads', () => {
       expect(service.searches).toHaveLength(searches);
       const more = await server.call('gather_ads', { split: [...split, { third: 1 }], ...estimate });
       expect(more.data).toMatchObject({ estimate: { ads: 300, credits: null }, receipt: { calls: 1 } });
+      service.ads = service.ads.slice(0, 60);
+      const { text } = await server.call('gather_ads', { filters: { onePage: true }, ...estimate });
+      expect(text).toContain(
+        '60 ads in 1 page, between 1 and 60 credits; the first page tells. To read this page, call again with maxCredits: 60.',
+      );
+      service.ads = allAds;
       for (const limit of [40, 100]) await server.call('search_ads', { limit });
       const { data } = await server.call('gather_ads', estimate);
       expect(data.estimate).toEqual({ ads: 300, pages: 3, credits: 30, atLeast: 30, atMost: 30 });
