@@ -222,19 +222,19 @@ const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
  */
 const applicationId = 0x41644c69;
 
-const recordTablesSql = Object.values(recordTypes).map(({ name, measures }) => {
+const recordTablesSql = Object.values(recordTypes).map(({ itemType, measures }) => {
   const columns = listMeasureColumns(measures).map((key) => `"${key}"`);
-  const indexes = measures.map(({ key }) => `CREATE INDEX "${name}_${key}" ON ${name} ("${key}");`);
+  const indexes = measures.map(({ key }) => `CREATE INDEX "${itemType}_${key}" ON ${itemType} ("${key}");`);
   return `
-    CREATE TABLE ${name} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run INTEGER, ${columns.join(', ')});
-    CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL, tags TEXT NOT NULL);
-    CREATE VIRTUAL TABLE ${name}_text USING fts5 (
+    CREATE TABLE ${itemType} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run INTEGER, ${columns.join(', ')});
+    CREATE TABLE ${itemType}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL, tags TEXT NOT NULL);
+    CREATE VIRTUAL TABLE ${itemType}_text USING fts5 (
       ${textColumns.join(', ')}, content = '', contentless_delete = 1, tokenize = ascii
     );
-    CREATE TABLE ${name}_tag_values (
+    CREATE TABLE ${itemType}_tag_values (
       number INTEGER PRIMARY KEY, key TEXT NOT NULL, value TEXT NOT NULL, spelling TEXT NOT NULL, UNIQUE (key, value)
     );
-    CREATE TABLE ${name}_tags (
+    CREATE TABLE ${itemType}_tags (
       tag INTEGER NOT NULL, record INTEGER NOT NULL, isCounted INTEGER NOT NULL, PRIMARY KEY (tag, record)
     ) WITHOUT ROWID;
     ${indexes.join('\n')}`;

@@ -109,15 +109,15 @@ export function createRecordStore(database: Database, externalRecords?: External
 }
 
 /** Creates a function that writes the columns, words, tags and JSON of a record to the tables of its type. */
-function createRecordWriter(database: Database, { name, measures, getTexts, tags }: RecordType) {
+function createRecordWriter(database: Database, { itemType, measures, getTexts, tags }: RecordType) {
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
   // Do not use an upsert. SQLite runs an upsert in a savepoint (a nested transaction), which flushes the buffer of the
   // full-text index. An import would therefore take twice as long.
-  const insertSql = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
-  const insertTextSql = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
-  const updateSql = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
+  const insertSql = `INSERT INTO ${itemType} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
+  const insertTextSql = `INSERT OR REPLACE INTO ${itemType}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
+  const updateSql = `UPDATE ${itemType} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
-  const writeTags = createTagWriter(database, name);
+  const writeTags = createTagWriter(database, itemType);
 
   return (
     id: string,
@@ -140,7 +140,7 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
       ...textColumns.map((column) => toUtf8(tokenizeTexts(getTexts[column](record)))),
     ]);
     const tagListJson = writeTags(rowNumber, existingRowNumber !== undefined, collectTagValues({ tags }, record));
-    const insertJsonSql = `INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`;
+    const insertJsonSql = `INSERT OR REPLACE INTO ${itemType}_json (number, json, tags) VALUES (?, ?, ?)`;
     database.run(insertJsonSql, [rowNumber, toUtf8(json), tagListJson]);
     return rowNumber;
   };

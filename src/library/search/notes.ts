@@ -27,15 +27,15 @@ const listFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?
  * similar spelling.
  */
 function createUnknownValueNotes({ recordType, filters }: Search, database: Database): string[] {
-  const { name, tags } = recordType;
+  const { itemType, tags } = recordType;
   const excludedFilters = (filters.not ?? {}) as FilterValues;
   const tagValues = createTagValueLookup(recordType, database);
-  const messageStart = `No ${name === 'ads' ? 'ad' : 'page'} in this library has`;
+  const messageStart = `No ${itemType === 'ads' ? 'ad' : 'page'} in this library has`;
   const createNote = (tag: Tag, value: string): string => {
     const { nearestSpellings, valueCount } = tagValues.findNearestSpellings(tag, value);
     if (valueCount === 0) return `${messageStart} a value for ${tag.key}.`;
     const note = `${messageStart} ${tag.key} "${shortenValue(value)}".`;
-    if (tag.key === 'pageId' && name === 'ads')
+    if (tag.key === 'pageId' && itemType === 'ads')
       return `${note} The filter advertiserExact finds an advertiser by name.`;
     if (tag.isId) return note;
     const selection =
@@ -109,12 +109,12 @@ const maxSuggestions = 12;
  * Creates functions that look up the tag values in a library, e.g. the countries, domains and languages that its
  * records have.
  */
-function createTagValueLookup({ name }: RecordType, database: Database) {
-  const selectValuesSql = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
+function createTagValueLookup({ itemType }: RecordType, database: Database) {
+  const selectValuesSql = `SELECT value, spelling FROM ${itemType}_tag_values AS stored`;
   // Ignore values that no longer belong to any record. The table of tag values keeps a value even after its last record
   // was replaced.
   const buildInUseCondition = (condition: string) =>
-    `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
+    `EXISTS (SELECT 1 FROM ${itemType}_tags WHERE tag = stored.number AND ${condition})`;
   const readValues = (sql: string, parameters: (string | number)[]) =>
     database.all<{ value: string; spelling: string }>(sql, parameters);
 
@@ -129,8 +129,8 @@ function createTagValueLookup({ name }: RecordType, database: Database) {
       readValues(
         `SELECT value, spelling FROM (
            SELECT value, spelling,
-             (SELECT count(*) FROM ${name}_tags WHERE tag = stored.number AND isCounted) AS records
-           FROM ${name}_tag_values AS stored WHERE key = ?)
+             (SELECT count(*) FROM ${itemType}_tags WHERE tag = stored.number AND isCounted) AS records
+           FROM ${itemType}_tag_values AS stored WHERE key = ?)
          WHERE records > 0 ORDER BY records DESC, value LIMIT ${maxCountedValues}`,
         [tag.key],
       ).map(({ spelling }) => spelling),
@@ -180,14 +180,14 @@ export function countHitsByValue(key: string, search: Search, database: Database
     const values = [true, false].map((value) => ({ value, total: countWithFilters({ ...filters, [key]: value }) }));
     return { by: key, values, none, more: 0 };
   }
-  const { name } = recordType;
+  const { itemType } = recordType;
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   // Write `+record`, so that SQLite does not use an index on this column. With the index, SQLite would look up each
   // value for every matching record, which is slower than reading the records of each value.
   const countRows = database.all<{ value: string; total: number; valueCount: number }>(
-    `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${fromClause} WHERE ${whereClause})
+    `WITH found AS MATERIALIZED (SELECT ${itemType}.number FROM ${fromClause} WHERE ${whereClause})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount
-     FROM ${name}_tag_values AS stored JOIN ${name}_tags ON tag = stored.number
+     FROM ${itemType}_tag_values AS stored JOIN ${itemType}_tags ON tag = stored.number
      WHERE key = ? AND +record IN (SELECT number FROM found)
      GROUP BY tag HAVING max(isCounted) ORDER BY total DESC, stored.value LIMIT ?`,
     [...parameters, tag.key, maxCountedValues],

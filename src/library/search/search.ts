@@ -35,11 +35,11 @@ export function findPage(database: Database, search: Search, limit: number, prev
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   const readRows = (condition: string, conditionValues: number[], maxRows: number) =>
     database.all<{ number: number; value: number | null }>(
-      `SELECT ${search.recordType.name}.number, ${column} AS value FROM ${fromClause} WHERE ${whereClause} AND ${condition} LIMIT ?`,
+      `SELECT ${search.recordType.itemType}.number, ${column} AS value FROM ${fromClause} WHERE ${whereClause} AND ${condition} LIMIT ?`,
       [...parameters, ...conditionValues, maxRows],
     );
   const rows: ReturnType<typeof readRows> = [];
-  const numberColumn = `${search.recordType.name}.number`;
+  const numberColumn = `${search.recordType.itemType}.number`;
   const [lastValue, lastNumber] = previousPosition ?? [];
   if (lastValue !== null) {
     const seekCondition = previousPosition
@@ -67,7 +67,7 @@ export function findPage(database: Database, search: Search, limit: number, prev
 function selectSortOrder({ recordType, filters, asOf }: RelativeSearch) {
   const [defaultMeasure] = recordType.measures;
   const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? defaultMeasure;
-  const column = measure ? getMeasureSql(recordType, measure, asOf) : `${recordType.name}.number`;
+  const column = measure ? getMeasureSql(recordType, measure, asOf) : `${recordType.itemType}.number`;
   return filters.order === 'asc'
     ? { column, order: 'ASC', comparison: '>' }
     : { column, order: 'DESC', comparison: '<' };
@@ -108,7 +108,7 @@ const toRelativeSearch = ({ dateOrigin }: Database, search: Search): RelativeSea
 /** Builds the FROM and WHERE clauses of a search, and the values for their placeholders. */
 export function buildSearchSql(database: Database, search: Search) {
   const relativeSearch = toRelativeSearch(database, search);
-  const { name } = search.recordType;
+  const { itemType } = search.recordType;
   const { not, ...filters } = search.filters;
   const { match, conditions: textConditions } = buildTextConditions(search.recordType, filters);
   const conditions = [
@@ -117,9 +117,12 @@ export function buildSearchSql(database: Database, search: Search) {
     ...buildTagConditions(search.recordType, filters, match !== undefined),
     ...buildNotConditions(relativeSearch, not),
   ];
-  if (match !== undefined) conditions.push({ sql: `${name}_text MATCH ?`, parameters: [match] });
+  if (match !== undefined) conditions.push({ sql: `${itemType}_text MATCH ?`, parameters: [match] });
   return {
-    fromClause: match === undefined ? name : `${name}_text JOIN ${name} ON ${name}.number = ${name}_text.rowid`,
+    fromClause:
+      match === undefined
+        ? itemType
+        : `${itemType}_text JOIN ${itemType} ON ${itemType}.number = ${itemType}_text.rowid`,
     whereClause: conditions.map(({ sql }) => sql).join(' AND ') || '1',
     parameters: conditions.flatMap((condition) => condition.parameters),
   };
@@ -167,7 +170,7 @@ function buildColumnConditions(search: RelativeSearch): SqlCondition[] {
  * up the tags of each record. Otherwise, SQLite starts with all records that have the tag value.
  */
 function buildTagConditions(
-  { name, tags }: RecordType,
+  { itemType, tags }: RecordType,
   filters: FilterValues,
   shouldLookUpTags: boolean,
 ): SqlCondition[] {
@@ -179,10 +182,10 @@ function buildTagConditions(
     const alternatives = tagValues.length > 0 ? [tagValues] : [];
     const valueGroups = tag.mustMatchAll ? tagValues.map((value) => [value]) : alternatives;
     return valueGroups.map((values) => {
-      const hasTag = `tag IN (SELECT number FROM ${name}_tag_values WHERE key = ? AND value IN (${values.map(() => '?')}))`;
+      const hasTag = `tag IN (SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value IN (${values.map(() => '?')}))`;
       const sql = shouldLookUpTags
-        ? `EXISTS (SELECT 1 FROM ${name}_tags WHERE record = ${name}.number AND ${hasTag})`
-        : `${name}.number IN (SELECT record FROM ${name}_tags WHERE ${hasTag})`;
+        ? `EXISTS (SELECT 1 FROM ${itemType}_tags WHERE record = ${itemType}.number AND ${hasTag})`
+        : `${itemType}.number IN (SELECT record FROM ${itemType}_tags WHERE ${hasTag})`;
       return { sql, parameters: [tag.key, ...values] };
     });
   });
@@ -192,8 +195,8 @@ function buildTagConditions(
  * Returns the SQL expression for a measure, i.e. for a number or date of a record. Some measures depend on the time of
  * the search, e.g. the number of days that an ad has run.
  */
-const getMeasureSql = ({ name }: RecordType, { key, getValueSql }: Measure, asOf: number): string =>
-  getValueSql?.(asOf) ?? `${name}."${key}"`;
+const getMeasureSql = ({ itemType }: RecordType, { key, getValueSql }: Measure, asOf: number): string =>
+  getValueSql?.(asOf) ?? `${itemType}."${key}"`;
 
 function buildBoundConditions(
   measure: Measure,
@@ -209,7 +212,7 @@ function buildBoundConditions(
     return [{ sql, parameters: [boundValue] }];
   };
   const upperBoundSql = getMeasureSql(recordType, measure, asOf);
-  const lowerBoundSql = getLowerBound ? `${recordType.name}."${key}Low"` : upperBoundSql;
+  const lowerBoundSql = getLowerBound ? `${recordType.itemType}."${key}Low"` : upperBoundSql;
   return [...buildCondition('From', `${upperBoundSql} >= ?`), ...buildCondition('To', `${lowerBoundSql} <= ?`)];
 }
 
@@ -228,8 +231,8 @@ function buildActiveConditions({ filters: { active, missing = [] }, asOf }: Rela
   ];
 }
 
-const buildMatchCondition = ({ name }: RecordType, match: string): SqlCondition => ({
-  sql: `${name}.number IN (SELECT rowid FROM ${name}_text WHERE ${name}_text MATCH ?)`,
+const buildMatchCondition = ({ itemType }: RecordType, match: string): SqlCondition => ({
+  sql: `${itemType}.number IN (SELECT rowid FROM ${itemType}_text WHERE ${itemType}_text MATCH ?)`,
   parameters: [match],
 });
 

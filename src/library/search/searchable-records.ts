@@ -89,7 +89,8 @@ export type TextFilter = {
 
 /** Describes how records of one type (ads or advertiser pages) are searched, filtered and sorted. */
 export type RecordType<LibraryRecord = unknown> = {
-  name: ItemType;
+  /** The type of the records. The names of their database tables begin with this text, e.g. `ads_json`. */
+  itemType: ItemType;
   /** Functions that return the texts of a record, one for each column of the full-text index. */
   getTexts: {
     copy(record: LibraryRecord): OptionalTexts;
@@ -138,8 +139,8 @@ function addMissingTag<LibraryRecord>(
   recordType: RecordType<LibraryRecord>,
   otherFields: Pick<Tag<LibraryRecord>, 'key' | 'getValues'>[] = [],
 ): RecordType<LibraryRecord> {
-  const { name, tags, measures } = recordType;
-  const columnKeys = [...measures.map(({ key }) => key), ...(name === 'ads' ? ['active'] : [])];
+  const { itemType, tags, measures } = recordType;
+  const columnKeys = [...measures.map(({ key }) => key), ...(itemType === 'ads' ? ['active'] : [])];
   const checkedFields = [...otherFields, ...tags];
   const missingTag: Tag<LibraryRecord> = {
     key: 'missing',
@@ -248,7 +249,7 @@ const collectBylines = (ad: Ad) => collectTexts(ad.bylines);
 const exampleQuery = 'summer sale -shoes';
 
 const adRecordType: RecordType<Ad> = {
-  name: 'ads',
+  itemType: 'ads',
   getTexts: {
     copy(ad) {
       const mainTexts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
@@ -376,7 +377,7 @@ const adRecordType: RecordType<Ad> = {
 };
 
 const pageRecordType: RecordType<Page> = {
-  name: 'pages',
+  itemType: 'pages',
   getTexts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: () => [] },
   textFilters: [
     {
