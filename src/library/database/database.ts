@@ -280,7 +280,7 @@ const tablesSql = `
   );
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`;
 
-const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
+const tagKeys = Object.values(recordTypes).map(({ tagFilters }) => tagFilters.map(({ key }) => key));
 /**
  * The version of the search index. Increase it when you change how the columns, tags or search words of a record are
  * computed. Existing files then contain outdated values and need a new import.

@@ -109,7 +109,7 @@ export function createRecordStore(database: Database, externalRecords?: External
 }
 
 /** Creates a function that writes the columns, words, tags and JSON of a record to the tables of its type. */
-function createRecordWriter(database: Database, { itemType, measures, getTexts, tags }: RecordType) {
+function createRecordWriter(database: Database, { itemType, measures, getTexts, tagFilters }: RecordType) {
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
   // Do not use an upsert. SQLite runs an upsert in a savepoint (a nested transaction), which flushes the buffer of the
   // full-text index. An import would therefore take twice as long.
@@ -139,7 +139,7 @@ function createRecordWriter(database: Database, { itemType, measures, getTexts, 
       rowNumber,
       ...textColumns.map((column) => toUtf8(tokenizeTexts(getTexts[column](record)))),
     ]);
-    const tagListJson = writeTags(rowNumber, existingRowNumber !== undefined, collectTagValues({ tags }, record));
+    const tagListJson = writeTags(rowNumber, existingRowNumber !== undefined, collectTagValues({ tagFilters }, record));
     const insertJsonSql = `INSERT OR REPLACE INTO ${itemType}_json (number, json, tags) VALUES (?, ?, ?)`;
     database.run(insertJsonSql, [rowNumber, toUtf8(json), tagListJson]);
     return rowNumber;

@@ -1,5 +1,5 @@
 import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
-import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './searchable-records.ts';
+import { type Measure, type RecordType, recordTypes, type TagFilter, type TextFilter } from './searchable-records.ts';
 
 /**
  * The search filters of this library, computed from the descriptions of the record types (ads and advertiser pages).
@@ -24,7 +24,7 @@ function describeTextFilter({ key, description, columns: _, ...options }: TextFi
   return { key, type: 'query', description: text, maxLength: maxFilterLength.text, ...options };
 }
 
-function describeTag(tag: Tag): SearchFilter {
+function describeTagFilter(tagFilter: TagFilter): SearchFilter {
   const {
     key,
     description,
@@ -37,7 +37,7 @@ function describeTag(tag: Tag): SearchFilter {
     valuesFromColumns: ___,
     isDomain: ____,
     ...options
-  } = tag;
+  } = tagFilter;
   const flags = { ...(hasSingleValue && { single: true }), ...(!isId && !mustMatchAll && { counted: true }) };
   if (isBoolean) return { key, type: 'boolean', description: `True or false: ${description}`, ...options, ...flags };
   const text = mustMatchAll ? description : `Any of the listed values: ${description}`;
@@ -56,13 +56,13 @@ const describeNotFilter = (filters: SearchFilter[]): SearchFilter => ({
 });
 
 function describeFilters(
-  { textFilters, tags, measures }: RecordType,
+  { textFilters, tagFilters, measures }: RecordType,
   otherFilters: SearchFilter[] = [],
 ): SearchFilter[] {
   const filters = [
     ...textFilters.map(describeTextFilter),
     ...otherFilters,
-    ...tags.map(describeTag),
+    ...tagFilters.map(describeTagFilter),
     ...measures.flatMap(describeBoundFilters),
   ];
   const sortKeys = measures.map(({ key }) => key);

@@ -1,7 +1,7 @@
 import { sortBySimilarity } from '../../api/nearest.ts';
 import type { Database } from '../database/database.ts';
 import { buildSearchSql, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
-import type { RecordType, Tag } from './searchable-records.ts';
+import type { RecordType, TagFilter } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
 /**
@@ -20,34 +20,34 @@ export const createSearchNotes = (search: Search, database: Database): string[] 
     maxNotes,
   );
 
-const listFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
+const listFilterValues = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /**
  * Creates a note for each filter value that does not occur in the library. The note suggests existing values with a
  * similar spelling.
  */
 function createUnknownValueNotes({ recordType, filters }: Search, database: Database): string[] {
-  const { itemType, tags } = recordType;
+  const { itemType, tagFilters } = recordType;
   const excludedFilters = (filters.not ?? {}) as FilterValues;
   const tagValues = createTagValueLookup(recordType, database);
   const messageStart = `No ${itemType === 'ads' ? 'ad' : 'page'} in this library has`;
-  const createNote = (tag: Tag, value: string): string => {
-    const { nearestSpellings, valueCount } = tagValues.findNearestSpellings(tag, value);
-    if (valueCount === 0) return `${messageStart} a value for ${tag.key}.`;
-    const note = `${messageStart} ${tag.key} "${shortenValue(value)}".`;
-    if (tag.key === 'pageId' && itemType === 'ads')
+  const createNote = (tagFilter: TagFilter, value: string): string => {
+    const { nearestSpellings, valueCount } = tagValues.findNearestSpellings(tagFilter, value);
+    if (valueCount === 0) return `${messageStart} a value for ${tagFilter.key}.`;
+    const note = `${messageStart} ${tagFilter.key} "${shortenValue(value)}".`;
+    if (tagFilter.key === 'pageId' && itemType === 'ads')
       return `${note} The filter advertiserExact finds an advertiser by name.`;
-    if (tag.isId) return note;
+    if (tagFilter.isId) return note;
     const selection =
       nearestSpellings.length === valueCount ? ', nearest in spelling first' : `, nearest of ${valueCount}`;
     return `${note} Values there are${selection}: ${nearestSpellings.map(shortenValue).join(', ')}.`;
   };
-  return tags.flatMap((tag) => {
-    const filterValues = tag.mustMatchAll
+  return tagFilters.flatMap((tagFilter) => {
+    const filterValues = tagFilter.mustMatchAll
       ? []
-      : [...listFilterTexts(filters[tag.key]), ...listFilterTexts(excludedFilters[tag.key])];
-    const unknownValues = filterValues.filter((value) => !tagValues.hasValue(tag, value));
-    return unknownValues.slice(0, maxNotes).map((value) => createNote(tag, value));
+      : [...listFilterValues(filters[tagFilter.key]), ...listFilterValues(excludedFilters[tagFilter.key])];
+    const unknownValues = filterValues.filter((value) => !tagValues.hasValue(tagFilter, value));
+    return unknownValues.slice(0, maxNotes).map((value) => createNote(tagFilter, value));
   });
 }
 
@@ -55,9 +55,9 @@ const maxValueLength = 60;
 const shortenValue = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
 /** Adds a key to the filter `missing`, so that only records without a value for the key match. */
-const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
+const addKeyToMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
-  missing: [...new Set([...listFilterTexts(missing), key])],
+  missing: [...new Set([...listFilterValues(missing), key])],
 });
 
 /**
@@ -66,8 +66,8 @@ const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): F
  */
 function createMissingValueNotes(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
-  const comparedTags = recordType.tags.flatMap(({ key, mustMatchAll, isId }) => (mustMatchAll || isId ? [] : key));
-  const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
+  const tagKeys = recordType.tagFilters.flatMap(({ key, mustMatchAll, isId }) => (mustMatchAll || isId ? [] : key));
+  const keys = [...tagKeys, ...recordType.measures.map(({ key }) => key), 'active'];
   const removeBoundSuffix = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
   /**
    * For each key in `comparedFilters`, counts the records that match the other filters but have no value for the key.
@@ -77,20 +77,20 @@ function createMissingValueNotes(search: Search, database: Database): string[] {
       .filter((key) => Object.keys(comparedFilters).map(removeBoundSuffix).includes(key))
       .slice(0, maxNotes)
       .map((key) => {
-        const missingFilters = addMissingFilter(key, getOtherFilters(key));
-        return { key, hits: countHits(database, { ...search, filters: missingFilters }) };
+        const filtersWithMissingKey = addKeyToMissingFilter(key, getOtherFilters(key));
+        return { key, hitCount: countHits(database, { ...search, filters: filtersWithMissingKey }) };
       })
-      .filter(({ hits }) => hits > 0);
+      .filter(({ hitCount }) => hitCount > 0);
   const getFiltersWithoutKey = (key: string) =>
     Object.fromEntries(Object.entries(filters).filter(([filterKey]) => removeBoundSuffix(filterKey) !== key));
   return [
     ...countRecordsWithoutValue(filters, getFiltersWithoutKey).map(
-      ({ key, hits }) =>
-        `Left out because they have no value for ${key}: ${hits}. The filter missing with ${key} finds these.`,
+      ({ key, hitCount }) =>
+        `Left out because they have no value for ${key}: ${hitCount}. The filter missing with ${key} finds these.`,
     ),
     ...countRecordsWithoutValue((filters.not ?? {}) as object, () => filters).map(
-      ({ key, hits }) =>
-        `Found although they have no value for ${key}: ${hits}. The filter missing with ${key} inside not leaves these out.`,
+      ({ key, hitCount }) =>
+        `Found although they have no value for ${key}: ${hitCount}. The filter missing with ${key} inside not leaves these out.`,
     ),
   ];
 }
@@ -120,33 +120,33 @@ function createTagValueLookup({ itemType }: RecordType, database: Database) {
 
   return {
     /** Returns true if at least one record in the library has the value. */
-    hasValue(tag: Tag, value: string): boolean {
+    hasValue(tagFilter: TagFilter, value: string): boolean {
       const sql = `${selectValuesSql} WHERE key = ? AND value = ? AND ${buildInUseCondition('1')}`;
-      return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;
+      return database.all(sql, [tagFilter.key, normalizeTagValue(tagFilter, value)]).length > 0;
     },
-    /** Returns the most common values of a tag in their original spelling. */
-    listCommonSpellings: (tag: Tag): string[] =>
+    /** Returns the most common values of a tag filter in their original spelling. */
+    listCommonSpellings: (tagFilter: TagFilter): string[] =>
       readValues(
         `SELECT value, spelling FROM (
            SELECT value, spelling,
              (SELECT count(*) FROM ${itemType}_tags WHERE tag = stored.number AND isCounted) AS records
            FROM ${itemType}_tag_values AS stored WHERE key = ?)
          WHERE records > 0 ORDER BY records DESC, value LIMIT ${maxCountedValues}`,
-        [tag.key],
+        [tagFilter.key],
       ).map(({ spelling }) => spelling),
     /**
      * Returns the existing values whose spelling is most similar to `misspelledValue`. `valueCount` is the number of
      * existing values, or `many` if there were too many to compare.
      */
     findNearestSpellings(
-      tag: Tag,
+      tagFilter: TagFilter,
       misspelledValue: string,
     ): { nearestSpellings: string[]; valueCount: number | 'many' } {
-      const firstLetters = normalizeTagValue(tag, misspelledValue.slice(0, 2));
+      const firstLetters = normalizeTagValue(tagFilter, misspelledValue.slice(0, 2));
       const candidates = [firstLetters, ''].flatMap((valueStart) =>
         readValues(
           `${selectValuesSql} WHERE key = ? AND value >= ? AND value < ? AND ${buildInUseCondition('isCounted')} ORDER BY value LIMIT ?`,
-          [tag.key, valueStart, `${valueStart}\u{10ffff}`, maxComparedValues],
+          [tagFilter.key, valueStart, `${valueStart}\u{10ffff}`, maxComparedValues],
         ),
       );
       const spellingByValue = new Map(candidates.map((candidate) => [candidate.value, candidate.spelling]));
@@ -159,10 +159,10 @@ function createTagValueLookup({ itemType }: RecordType, database: Database) {
   };
 }
 
-/** Returns the most common values of a tag in the whole library, in their original spelling. */
-export function listCommonValues(tagKey: string, recordType: RecordType, database: Database): string[] {
-  const tag = recordType.tags.find((candidate) => candidate.key === tagKey);
-  return tag ? createTagValueLookup(recordType, database).listCommonSpellings(tag) : [];
+/** Returns the most common values of a tag filter in the whole library, in their original spelling. */
+export function listCommonValues(filterKey: string, recordType: RecordType, database: Database): string[] {
+  const tagFilter = recordType.tagFilters.find((candidate) => candidate.key === filterKey);
+  return tagFilter ? createTagValueLookup(recordType, database).listCommonSpellings(tagFilter) : [];
 }
 
 /**
@@ -174,9 +174,9 @@ export function countHitsByValue(key: string, search: Search, database: Database
   const { recordType, filters } = search;
   const countWithFilters = (countedFilters: FilterValues) =>
     countHits(database, { ...search, filters: countedFilters });
-  const none = countWithFilters(addMissingFilter(key, filters));
-  const tag = recordType.tags.find((candidate) => candidate.key === key);
-  if (tag === undefined) {
+  const none = countWithFilters(addKeyToMissingFilter(key, filters));
+  const tagFilter = recordType.tagFilters.find((candidate) => candidate.key === key);
+  if (tagFilter === undefined) {
     const values = [true, false].map((value) => ({ value, total: countWithFilters({ ...filters, [key]: value }) }));
     return { by: key, values, none, more: 0 };
   }
@@ -190,10 +190,10 @@ export function countHitsByValue(key: string, search: Search, database: Database
      FROM ${itemType}_tag_values AS stored JOIN ${itemType}_tags ON tag = stored.number
      WHERE key = ? AND +record IN (SELECT number FROM found)
      GROUP BY tag HAVING max(isCounted) ORDER BY total DESC, stored.value LIMIT ?`,
-    [...parameters, tag.key, maxCountedValues],
+    [...parameters, tagFilter.key, maxCountedValues],
   );
   const counts = countRows.map(({ value, total }) => ({ value, total }));
   const booleanCounts = counts.map(({ value, total }) => ({ value: value === 'true', total }));
   const more = (countRows[0]?.valueCount ?? 0) - countRows.length;
-  return { by: key, values: tag.isBoolean ? booleanCounts : counts, none, more };
+  return { by: key, values: tagFilter.isBoolean ? booleanCounts : counts, none, more };
 }

@@ -16,8 +16,10 @@ export type PagePosition = [sortValue: number | null, rowNumber: number];
 export function countHits(database: Database, search: Search): number {
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   return (
-    database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${fromClause} WHERE ${whereClause}`, parameters)
-      ?.hits ?? 0
+    database.get<{ hitCount: number }>(
+      `SELECT count(*) AS hitCount FROM ${fromClause} WHERE ${whereClause}`,
+      parameters,
+    )?.hitCount ?? 0
   );
 }
 
@@ -164,29 +166,29 @@ function buildColumnConditions(search: RelativeSearch): SqlCondition[] {
 }
 
 /**
- * Builds a condition for each filter on a tag, e.g. on countries.
+ * Builds the conditions for all tag filters, e.g. for the filter `countries`.
  *
  * @param shouldLookUpTags true if another condition, such as a text search, finds the records first. SQLite then looks
  * up the tags of each record. Otherwise, SQLite starts with all records that have the tag value.
  */
 function buildTagConditions(
-  { itemType, tags }: RecordType,
+  { itemType, tagFilters }: RecordType,
   filters: FilterValues,
   shouldLookUpTags: boolean,
 ): SqlCondition[] {
-  return tags.flatMap((tag) => {
-    const filterValues = [filters[tag.key] ?? []].flat().map(String);
+  return tagFilters.flatMap((tagFilter) => {
+    const filterValues = [filters[tagFilter.key] ?? []].flat().map(String);
     const tagValues = filterValues
-      .filter((value) => !tag.valuesFromColumns?.includes(value))
-      .map((value) => normalizeTagValue(tag, value));
+      .filter((value) => !tagFilter.valuesFromColumns?.includes(value))
+      .map((value) => normalizeTagValue(tagFilter, value));
     const alternatives = tagValues.length > 0 ? [tagValues] : [];
-    const valueGroups = tag.mustMatchAll ? tagValues.map((value) => [value]) : alternatives;
+    const valueGroups = tagFilter.mustMatchAll ? tagValues.map((value) => [value]) : alternatives;
     return valueGroups.map((values) => {
       const hasTag = `tag IN (SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value IN (${values.map(() => '?')}))`;
       const sql = shouldLookUpTags
         ? `EXISTS (SELECT 1 FROM ${itemType}_tags WHERE record = ${itemType}.number AND ${hasTag})`
         : `${itemType}.number IN (SELECT record FROM ${itemType}_tags WHERE ${hasTag})`;
-      return { sql, parameters: [tag.key, ...values] };
+      return { sql, parameters: [tagFilter.key, ...values] };
     });
   });
 }

@@ -5,8 +5,8 @@ import { dayMs } from '../../views/durations.ts';
 import { findLandingDomain } from '../../views/landing.ts';
 
 /**
- * Describes how ads and advertiser pages can be searched. Both types of records have measures (numbers and dates), tags
- * (sets of values) and texts.
+ * Describes how ads and advertiser pages can be searched. Searches filter both types of records by texts, by tags (sets
+ * of values, e.g. countries) and by measures (numbers and dates).
  */
 
 /**
@@ -33,10 +33,10 @@ export type Measure<LibraryRecord = unknown> = {
 };
 
 /**
- * A property with a set of values, e.g. the countries of a record. A filter on the tag finds records that have at least
- * one of the filter's values.
+ * A filter by a tag, i.e. by a property with a set of values, such as the countries of a record. The filter finds records
+ * that have at least one of the requested values.
  */
-export type Tag<LibraryRecord = unknown> = {
+export type TagFilter<LibraryRecord = unknown> = {
   key: string;
   /** The meaning of the values, e.g. `the call to action`. This text becomes part of the filter description. */
   description: string;
@@ -51,7 +51,7 @@ export type Tag<LibraryRecord = unknown> = {
   isBoolean?: boolean;
   /** True if a record must have all values of the filter, instead of at least one of them. */
   mustMatchAll?: boolean;
-  /** Values that are not stored as tags. To find them, `search.ts` checks a column of the record instead. */
+  /** Values that are not stored as tag values. To find them, `search.ts` checks a column of the record instead. */
   valuesFromColumns?: readonly string[];
   /** True if the values are ids. Ids are case-sensitive. For an unknown id, the search does not suggest similar ids. */
   isId?: boolean;
@@ -98,7 +98,7 @@ export type RecordType<LibraryRecord = unknown> = {
     bylines(record: LibraryRecord): OptionalTexts;
   };
   textFilters: TextFilter[];
-  tags: Tag<LibraryRecord>[];
+  tagFilters: TagFilter<LibraryRecord>[];
   measures: Measure<LibraryRecord>[];
 };
 
@@ -107,21 +107,22 @@ export const collectTexts = (textOrList: unknown): string[] =>
   (Array.isArray(textOrList) ? textOrList : [textOrList]).filter((item) => typeof item === 'string');
 
 /**
- * Defines a tag for a record field that contains a text or a list of texts. The tag and the field have the same name.
+ * Defines a filter by a record field that contains a text or a list of texts. The filter and the field have the same
+ * name.
  */
-const defineFieldTag = (
+const defineFieldFilter = (
   key: string,
   description: string,
-  options: Partial<Tag> = {},
-): Tag<Record<string, unknown>> => ({
+  options: Partial<TagFilter> = {},
+): TagFilter<Record<string, unknown>> => ({
   key,
   description,
   ...options,
   getValues: (record) => collectTexts(record[key]),
 });
 
-/** Defines a tag for a boolean record field with the same name. */
-const defineBooleanTag = (key: string, description: string): Tag<Record<string, unknown>> => ({
+/** Defines a filter by a boolean record field with the same name. */
+const defineBooleanFilter = (key: string, description: string): TagFilter<Record<string, unknown>> => ({
   key,
   description,
   isBoolean: true,
@@ -131,18 +132,18 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
 
 /**
  * Adds the filter `missing` to a record type, which finds records without a value for the listed keys. Missing texts
- * and tags are stored as values of a tag. For missing numbers and dates, the search checks the columns instead.
+ * and tags are stored as tag values. For missing numbers and dates, the search checks the columns instead.
  *
- * @param otherFields fields that `missing` accepts in addition to all tags and measures
+ * @param otherFields fields that `missing` accepts in addition to the keys of all tag filters and measures
  */
-function addMissingTag<LibraryRecord>(
+function addMissingFilter<LibraryRecord>(
   recordType: RecordType<LibraryRecord>,
-  otherFields: Pick<Tag<LibraryRecord>, 'key' | 'getValues'>[] = [],
+  otherFields: Pick<TagFilter<LibraryRecord>, 'key' | 'getValues'>[] = [],
 ): RecordType<LibraryRecord> {
-  const { itemType, tags, measures } = recordType;
+  const { itemType, tagFilters, measures } = recordType;
   const columnKeys = [...measures.map(({ key }) => key), ...(itemType === 'ads' ? ['active'] : [])];
-  const checkedFields = [...otherFields, ...tags];
-  const missingTag: Tag<LibraryRecord> = {
+  const checkedFields = [...otherFields, ...tagFilters];
+  const missingFilter: TagFilter<LibraryRecord> = {
     key: 'missing',
     description: 'Keys for which a record has no value. A record matches if it lacks all of the listed keys.',
     note: 'no value for any of the listed keys',
@@ -152,7 +153,7 @@ function addMissingTag<LibraryRecord>(
     getValues: (record) =>
       checkedFields.flatMap((field) => (field.getValues(record).some(isNonBlank) ? [] : field.key)),
   };
-  return { ...recordType, tags: [...tags, missingTag] };
+  return { ...recordType, tagFilters: [...tagFilters, missingFilter] };
 }
 
 /** Returns true if the text contains at least one character that is not whitespace. */
@@ -188,10 +189,14 @@ const collectCardTexts = (cards: Ad['cards']) =>
 const removeRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
- * Defines a tag for the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. Both
+ * Defines a filter by the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. Both
  * filter values `pt` and `pt_BR` find an ad in `pt_BR`.
  */
-const defineLanguageTag = (key: string, description: string, example: string[]): Tag<Record<string, unknown>> => ({
+const defineLanguageFilter = (
+  key: string,
+  description: string,
+  example: string[],
+): TagFilter<Record<string, unknown>> => ({
   key,
   description,
   example,
@@ -272,8 +277,8 @@ const adRecordType: RecordType<Ad> = {
     { key: 'advertiser', description: 'the name of the advertiser', columns: ['advertiser'] },
     { key: 'bylines', description: 'the line that says who paid for the ad', columns: ['bylines'] },
   ],
-  tags: [
-    defineFieldTag('pageId', 'the id of the advertiser’s page', { hasSingleValue: true, isId: true }),
+  tagFilters: [
+    defineFieldFilter('pageId', 'the id of the advertiser’s page', { hasSingleValue: true, isId: true }),
     {
       key: 'advertiserExact',
       description: 'the whole name of the advertiser',
@@ -281,17 +286,17 @@ const adRecordType: RecordType<Ad> = {
       hasSingleValue: true,
       getValues: (ad) => [ad.page?.pageName],
     },
-    defineFieldTag('countries', 'the countries in which the ad ran, as ISO 3166 codes', { example: ['US', 'DE'] }),
-    defineLanguageTag(
+    defineFieldFilter('countries', 'the countries in which the ad ran, as ISO 3166 codes', { example: ['US', 'DE'] }),
+    defineLanguageFilter(
       'language',
       'the language of the ad, as an ISO 639-1 code. If the record names no language, it is detected from the texts',
       ['en', 'ko'],
     ),
-    defineFieldTag('publisherPlatform', 'the platforms on which the ad ran', {
+    defineFieldFilter('publisherPlatform', 'the platforms on which the ad ran', {
       values: ['FACEBOOK', 'INSTAGRAM', 'AUDIENCE_NETWORK', 'MESSENGER', 'THREADS'],
       open: true,
     }),
-    defineFieldTag(
+    defineFieldFilter(
       'displayFormat',
       'the format that the advertiser chose. A DCO, DPA or CAROUSEL ad may hold videos: mediaKind says what the media are',
       {
@@ -310,7 +315,7 @@ const adRecordType: RecordType<Ad> = {
       hasSingleValue: true,
       getValues: (ad) => [classifyMedia(ad.media)],
     },
-    defineFieldTag('adLibrary', 'the ad library from which an imported ad comes', {
+    defineFieldFilter('adLibrary', 'the ad library from which an imported ad comes', {
       values: ['meta', 'google', 'tiktok', 'linkedin', 'own'],
       hasSingleValue: true,
     }),
@@ -321,7 +326,7 @@ const adRecordType: RecordType<Ad> = {
       hasSingleValue: true,
       getValues: (ad) => [collectTexts(ad.payer)[0] ?? collectBylines(ad)[0]],
     },
-    defineFieldTag('ctaType', 'the call to action', {
+    defineFieldFilter('ctaType', 'the call to action', {
       values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD'],
       open: true,
       hasSingleValue: true,
@@ -340,11 +345,11 @@ const adRecordType: RecordType<Ad> = {
       description: 'the names of the questions that still list the ad (library import --question)',
       getValues: (ad) => collectTexts(ad.questions),
     },
-    defineFieldTag('currency', 'the currency of the spend, as an ISO 4217 code', {
+    defineFieldFilter('currency', 'the currency of the spend, as an ISO 4217 code', {
       example: ['EUR'],
       hasSingleValue: true,
     }),
-    defineBooleanTag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),
+    defineBooleanFilter('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),
   ],
   measures: [
     defineDateMeasure('startedAt', 'when the ad started'),
@@ -388,12 +393,12 @@ const pageRecordType: RecordType<Page> = {
       example: exampleQuery,
     },
   ],
-  tags: [
-    defineFieldTag('pageId', 'the id of the page', { hasSingleValue: true, isId: true }),
-    defineFieldTag('countries', 'the countries of the page, as ISO 3166 codes', { example: ['KR'] }),
-    defineLanguageTag('languages', 'the languages of the page, as ISO 639 codes', ['ko']),
-    defineFieldTag('technologySlugs', 'the technologies of the website', { example: ['live-chat'] }),
-    defineBooleanTag('detailsEstimated', 'whether the details are estimates'),
+  tagFilters: [
+    defineFieldFilter('pageId', 'the id of the page', { hasSingleValue: true, isId: true }),
+    defineFieldFilter('countries', 'the countries of the page, as ISO 3166 codes', { example: ['KR'] }),
+    defineLanguageFilter('languages', 'the languages of the page, as ISO 639 codes', ['ko']),
+    defineFieldFilter('technologySlugs', 'the technologies of the website', { example: ['live-chat'] }),
+    defineBooleanFilter('detailsEstimated', 'whether the details are estimates'),
   ],
   measures: [
     defineNumberMeasure('adsAmount', 'number of ads'),
@@ -410,10 +415,10 @@ const pageRecordType: RecordType<Page> = {
 
 /** Describes how the two types of records in a library (ads and advertiser pages) are searched. */
 export const recordTypes: Record<ItemType, RecordType> = {
-  ads: addMissingTag(adRecordType, [
+  ads: addMissingFilter(adRecordType, [
     { key: 'headline', getValues: (ad) => [ad.headline] },
     { key: 'body', getValues: (ad) => [ad.body] },
     { key: 'bylines', getValues: (ad) => collectBylines(ad).slice(0, 1) },
   ]),
-  pages: addMissingTag(pageRecordType),
+  pages: addMissingFilter(pageRecordType),
 };
