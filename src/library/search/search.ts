@@ -112,17 +112,17 @@ export function buildSearchSql(database: Database, search: Search) {
   const relativeSearch = toRelativeSearch(database, search);
   const { itemType } = search.recordType;
   const { not, ...filters } = search.filters;
-  const { match, conditions: textConditions } = buildTextConditions(search.recordType, filters);
+  const { fullTextQuery, conditions: textConditions } = buildTextConditions(search.recordType, filters);
   const conditions = [
     ...textConditions,
     ...buildColumnConditions({ ...relativeSearch, filters }),
-    ...buildTagConditions(search.recordType, filters, match !== undefined),
+    ...buildTagConditions(search.recordType, filters, fullTextQuery !== undefined),
     ...buildNotConditions(relativeSearch, not),
   ];
-  if (match !== undefined) conditions.push({ sql: `${itemType}_text MATCH ?`, parameters: [match] });
+  if (fullTextQuery !== undefined) conditions.push({ sql: `${itemType}_text MATCH ?`, parameters: [fullTextQuery] });
   return {
     fromClause:
-      match === undefined
+      fullTextQuery === undefined
         ? itemType
         : `${itemType}_text JOIN ${itemType} ON ${itemType}.number = ${itemType}_text.rowid`,
     whereClause: conditions.map(({ sql }) => sql).join(' AND ') || '1',
@@ -141,10 +141,10 @@ function buildNotConditions(search: RelativeSearch, notFilter: FilterValues[stri
   const filterEntries = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
   return filterEntries.flatMap(([key, value]) => {
     const singleFilter = { [key]: value } as FilterValues;
-    const { match, conditions: textConditions } = buildTextConditions(recordType, singleFilter);
+    const { fullTextQuery, conditions: textConditions } = buildTextConditions(recordType, singleFilter);
     const conditions = [
       ...textConditions,
-      ...(match === undefined ? [] : [buildMatchCondition(recordType, match)]),
+      ...(fullTextQuery === undefined ? [] : [buildFullTextCondition(recordType, fullTextQuery)]),
       ...buildColumnConditions({ ...search, filters: singleFilter }),
       ...buildTagConditions(recordType, singleFilter, true),
     ];
@@ -233,14 +233,15 @@ function buildActiveConditions({ filters: { active, missing = [] }, asOf }: Rela
   ];
 }
 
-const buildMatchCondition = ({ itemType }: RecordType, match: string): SqlCondition => ({
+const buildFullTextCondition = ({ itemType }: RecordType, fullTextQuery: string): SqlCondition => ({
   sql: `${itemType}.number IN (SELECT rowid FROM ${itemType}_text WHERE ${itemType}_text MATCH ?)`,
-  parameters: [match],
+  parameters: [fullTextQuery],
 });
 
 /**
- * Builds the full-text query of a search. The full-text index cannot search for excluded words alone. Without required
- * words, the excluded words therefore become a separate condition.
+ * Builds the full-text query of a search. `fullTextQuery` is undefined if the search requires no words. The full-text
+ * index cannot search for excluded words alone. Without required words, the excluded words therefore become a separate
+ * condition.
  */
 function buildTextConditions(recordType: RecordType, filters: FilterValues) {
   const requiredPhrases: string[] = [];
@@ -256,8 +257,8 @@ function buildTextConditions(recordType: RecordType, filters: FilterValues) {
     excludedPhrases.push(...phrases.excluded.map(searchInColumns));
   }
   const [requiredQuery, excludedQuery] = [requiredPhrases.join(' AND '), excludedPhrases.join(' OR ')];
-  if (excludedQuery === '') return { match: requiredQuery === '' ? undefined : requiredQuery, conditions: [] };
-  if (requiredQuery !== '') return { match: `(${requiredQuery}) NOT (${excludedQuery})`, conditions: [] };
-  const { sql, parameters } = buildMatchCondition(recordType, excludedQuery);
-  return { match: undefined, conditions: [{ sql: `NOT ${sql}`, parameters }] };
+  if (excludedQuery === '') return { fullTextQuery: requiredQuery === '' ? undefined : requiredQuery, conditions: [] };
+  if (requiredQuery !== '') return { fullTextQuery: `(${requiredQuery}) NOT (${excludedQuery})`, conditions: [] };
+  const { sql, parameters } = buildFullTextCondition(recordType, excludedQuery);
+  return { fullTextQuery: undefined, conditions: [{ sql: `NOT ${sql}`, parameters }] };
 }
