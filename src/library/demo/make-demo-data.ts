@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ItemType } from '../../api/schemas.ts';
-import { findPage } from '../search/search.ts';
+import { findResultPage } from '../search/search.ts';
 import { recordTypes } from '../search/searchable-records.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { openLibrary } from '../service/service.ts';
@@ -66,7 +66,7 @@ async function generateDatabase(path: string): Promise<AdvertiserSource[]> {
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
   const colleagueId = `c0${userId.slice(2)}`;
   const findItems = (itemType: ItemType, filters: Record<string, string>, limit: number) =>
-    findPage(database, { recordType: recordTypes[itemType], filters, asOf: 0 }, limit).rowNumbers;
+    findResultPage(database, { recordType: recordTypes[itemType], filters, searchTimeMs: 0 }, limit).rowNumbers;
   const createCollection = (
     ownerId: string,
     name: string,

@@ -8,7 +8,7 @@ import type { Database } from '../database/database.ts';
 import { type CursorCodec, createInvalidRequestError, parseLimit, quoteValue } from '../service/request.ts';
 import { libraryFilters, resultsPerPage } from './filters.ts';
 import { countHitsByValue, createSearchNotes } from './notes.ts';
-import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
+import { countHits, type FilterValue, type FilterValues, findResultPage, type ResultPosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
 /** The dependencies of a search: the database, a codec for signed cursors, and a clock in Unix milliseconds. */
@@ -30,7 +30,13 @@ const maxFilterBytes = 48_000;
  * The content of a search cursor. It includes the filters, so that the cursor is all that a client needs to continue
  * the search.
  */
-type CursorContent = [limit: number, totalHits: number, ...after: PagePosition, asOf: number, filters: FilterValues];
+type CursorContent = [
+  limit: number,
+  totalHits: number,
+  ...previousPosition: ResultPosition,
+  searchTimeMs: number,
+  filters: FilterValues,
+];
 
 /**
  * Parses the body of a search request.
@@ -49,14 +55,14 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
       itemType,
       filters,
       limit: parseLimit(limit, 'body', resultsPerPage),
-      asOf: now(),
+      searchTimeMs: now(),
       countBy: parseCountBy(itemType, countBy, filters),
     };
   }
   if (typeof cursor !== 'string')
     throw createInvalidRequestError('"cursor" takes the text that an earlier answer returned.');
   const cursorContent = cursors.decode(getListName(itemType), cursor) as CursorContent;
-  const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = cursorContent;
+  const [previousLimit, totalHits, sortValue, rowNumber, searchTimeMs, storedFilters] = cursorContent;
   // Validate the filters in the cursor again, because another version of the library with other filters may have
   // created the cursor.
   const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
@@ -64,9 +70,9 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
     throw createInvalidRequestError(message, { cursorFilters });
   }
-  const after: PagePosition = [sortValue, rowNumber];
+  const previousPosition: ResultPosition = [sortValue, rowNumber];
   const nextLimit = parseLimit(limit, 'body', { ...resultsPerPage, default: previousLimit });
-  return { itemType, filters: cursorFilters, limit: nextLimit, asOf, totalHits, after };
+  return { itemType, filters: cursorFilters, limit: nextLimit, searchTimeMs, totalHits, previousPosition };
 }
 
 function parseCountBy(itemType: ItemType, key: unknown, filters: FilterValues): string | undefined {
@@ -84,17 +90,17 @@ function parseCountBy(itemType: ItemType, key: unknown, filters: FilterValues): 
  * Only the first page has notes about the filters and counts of values.
  */
 export function runSearch(request: ReturnType<typeof parseSearchRequest>, { database, cursors }: SearchContext) {
-  const { itemType, filters, limit, asOf, after, countBy } = request;
-  const search = { recordType: recordTypes[itemType], filters, asOf };
-  const { rowNumbers, hasMore, position } = findPage(database, search, limit, after);
+  const { itemType, filters, limit, searchTimeMs, previousPosition, countBy } = request;
+  const search = { recordType: recordTypes[itemType], filters, searchTimeMs };
+  const { rowNumbers, hasMore, position } = findResultPage(database, search, limit, previousPosition);
   const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : rowNumbers.length);
-  const cursorContent = hasMore && position && [limit, totalHits, ...position, asOf, filters];
+  const cursorContent = hasMore && position && [limit, totalHits, ...position, searchTimeMs, filters];
   const cursor = cursorContent ? cursors.encode(getListName(itemType), cursorContent) : null;
-  const page = { rowNumbers, cursor, hasMore, totalHits };
-  if (after) return page;
+  const resultPage = { rowNumbers, cursor, hasMore, totalHits };
+  if (previousPosition) return resultPage;
   const notes = createSearchNotes(search, database);
   const counts = countBy !== undefined && { counts: countHitsByValue(countBy, search, database) };
-  return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
+  return { ...resultPage, ...counts, ...(notes.length > 0 && { notes }) };
 }
 
 /**

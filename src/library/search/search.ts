@@ -10,7 +10,7 @@ import { parseQuery } from './tokens.ts';
  * The position of the last row on a result page. The next page starts after this row. The sort value is null if the row
  * has no value to sort by.
  */
-export type PagePosition = [sortValue: number | null, rowNumber: number];
+export type ResultPosition = [sortValue: number | null, rowNumber: number];
 
 /** Counts all records that match a search, across all result pages. */
 export function countHits(database: Database, search: Search): number {
@@ -32,7 +32,7 @@ export function countHits(database: Database, search: Search): number {
  *
  * @param previousPosition the `position` of the previous page; without it, the first page is returned
  */
-export function findPage(database: Database, search: Search, limit: number, previousPosition?: PagePosition) {
+export function findResultPage(database: Database, search: Search, limit: number, previousPosition?: ResultPosition) {
   const { column, order, comparison } = selectSortOrder(toRelativeSearch(database, search));
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   const readRows = (condition: string, conditionValues: number[], maxRows: number) =>
@@ -58,7 +58,7 @@ export function findPage(database: Database, search: Search, limit: number, prev
   }
   const pageRows = rows.slice(0, limit);
   const lastRow = pageRows.at(-1);
-  const position: PagePosition | undefined = lastRow && [lastRow.value, lastRow.number];
+  const position: ResultPosition | undefined = lastRow && [lastRow.value, lastRow.number];
   return { rowNumbers: pageRows.map((row) => row.number), hasMore: rows.length > limit, position };
 }
 
@@ -66,10 +66,10 @@ export function findPage(database: Database, search: Search, limit: number, prev
  * Returns the column and the direction by which a search is sorted, and the operator that selects the rows after a
  * position. Without the filter `sort`, the search is sorted by the first measure (a number or date) of the record type.
  */
-function selectSortOrder({ recordType, filters, asOf }: RelativeSearch) {
+function selectSortOrder({ recordType, filters, searchTimeMs }: RelativeSearch) {
   const [defaultMeasure] = recordType.measures;
   const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? defaultMeasure;
-  const column = measure ? getMeasureSql(recordType, measure, asOf) : `${recordType.itemType}.number`;
+  const column = measure ? getMeasureSql(recordType, measure, searchTimeMs) : `${recordType.itemType}.number`;
   return filters.order === 'asc'
     ? { column, order: 'ASC', comparison: '>' }
     : { column, order: 'DESC', comparison: '<' };
@@ -89,21 +89,21 @@ export type Search = {
    * The time of the search in Unix milliseconds, e.g. to decide which ads are active. All result pages of a search use
    * the same time.
    */
-  asOf: number;
+  searchTimeMs: number;
 };
 
 /** A condition in the WHERE clause of an SQL query, and the values for its placeholders (`?`). */
 type SqlCondition = { sql: string; parameters: (string | number)[] };
 
 /**
- * A search whose time `asOf` is relative to `dateOrigin`, like the dates in the database, so that both can be compared.
- * For demo data, `dateOrigin` is the current day, so that the ads are always recent. For other libraries, it is 0.
+ * A search whose `searchTimeMs` is relative to `dateOrigin`, as are the dates in the database. Both times can therefore
+ * be compared. For demo data, `dateOrigin` is the current day, so that the ads are always recent. For other libraries, it is 0.
  */
 type RelativeSearch = Search & Pick<Database, 'dateOrigin'>;
 
 const toRelativeSearch = ({ dateOrigin }: Database, search: Search): RelativeSearch => ({
   ...search,
-  asOf: search.asOf - dateOrigin,
+  searchTimeMs: search.searchTimeMs - dateOrigin,
   dateOrigin,
 });
 
@@ -157,11 +157,11 @@ function buildNotConditions(search: RelativeSearch, notFilter: FilterValues[stri
  * whether an ad is active.
  */
 function buildColumnConditions(search: RelativeSearch): SqlCondition[] {
-  const { recordType, filters, asOf } = search;
+  const { recordType, filters, searchTimeMs } = search;
   const boundConditions = recordType.measures.flatMap((measure) => buildBoundConditions(measure, search));
   const missingConditions = recordType.measures
     .filter(({ key }) => [filters.missing].flat().includes(key))
-    .map((measure) => ({ sql: `(${getMeasureSql(recordType, measure, asOf)} IS NULL)`, parameters: [] }));
+    .map((measure) => ({ sql: `(${getMeasureSql(recordType, measure, searchTimeMs)} IS NULL)`, parameters: [] }));
   return [...boundConditions, ...missingConditions, ...buildActiveConditions(search)];
 }
 
@@ -197,12 +197,12 @@ function buildTagConditions(
  * Returns the SQL expression for a measure, i.e. for a number or date of a record. Some measures depend on the time of
  * the search, e.g. the number of days that an ad has run.
  */
-const getMeasureSql = ({ itemType }: RecordType, { key, getValueSql }: Measure, asOf: number): string =>
-  getValueSql?.(asOf) ?? `${itemType}."${key}"`;
+const getMeasureSql = ({ itemType }: RecordType, { key, getValueSql }: Measure, searchTimeMs: number): string =>
+  getValueSql?.(searchTimeMs) ?? `${itemType}."${key}"`;
 
 function buildBoundConditions(
   measure: Measure,
-  { recordType, filters, asOf, dateOrigin }: RelativeSearch,
+  { recordType, filters, searchTimeMs, dateOrigin }: RelativeSearch,
 ): SqlCondition[] {
   const { key, getLowerBound } = measure;
   const buildCondition = (boundSuffix: 'From' | 'To', sql: string): SqlCondition[] => {
@@ -213,7 +213,7 @@ function buildBoundConditions(
     const boundValue = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
     return [{ sql, parameters: [boundValue] }];
   };
-  const upperBoundSql = getMeasureSql(recordType, measure, asOf);
+  const upperBoundSql = getMeasureSql(recordType, measure, searchTimeMs);
   const lowerBoundSql = getLowerBound ? `${recordType.itemType}."${key}Low"` : upperBoundSql;
   return [...buildCondition('From', `${upperBoundSql} >= ?`), ...buildCondition('To', `${lowerBoundSql} <= ?`)];
 }
@@ -222,14 +222,14 @@ function buildBoundConditions(
  * Builds the conditions for the filters `active` and `missing: ['active']`. They find ads that are active, not active,
  * or in an unknown state. `computeRunningTime` applies the same rules.
  */
-function buildActiveConditions({ filters: { active, missing = [] }, asOf }: RelativeSearch): SqlCondition[] {
-  const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
+function buildActiveConditions({ filters: { active, missing = [] }, searchTimeMs }: RelativeSearch): SqlCondition[] {
+  const minLastSeenAtMs = (Math.floor(searchTimeMs / dayMs) - maxDaysSinceSeen) * dayMs;
   const isActiveSql = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
   const isUnknownSql = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
   return [
-    ...(active === true ? [{ sql: isActiveSql, parameters: [asOf, minLastSeenAt] }] : []),
-    ...(active === false ? [{ sql: '(ads."endDate" <= ?)', parameters: [asOf] }] : []),
-    ...([missing].flat().includes('active') ? [{ sql: isUnknownSql, parameters: [minLastSeenAt] }] : []),
+    ...(active === true ? [{ sql: isActiveSql, parameters: [searchTimeMs, minLastSeenAtMs] }] : []),
+    ...(active === false ? [{ sql: '(ads."endDate" <= ?)', parameters: [searchTimeMs] }] : []),
+    ...([missing].flat().includes('active') ? [{ sql: isUnknownSql, parameters: [minLastSeenAtMs] }] : []),
   ];
 }
 

@@ -29,7 +29,7 @@ export type Measure<LibraryRecord = unknown> = {
    * Returns an SQL expression for the value at a time in Unix milliseconds. Only defined for measures that change over
    * time.
    */
-  getValueSql?(asOf: number): string;
+  getValueSql?(searchTimeMs: number): string;
 };
 
 /**
@@ -360,11 +360,11 @@ const adRecordType: RecordType<Ad> = {
       description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
       getValue: (ad) => computeRunningTime(ad, Number.POSITIVE_INFINITY).daysRunning,
       // The database column `daysRunning` counts the days up to the last date of the ad. If this date is later than the
-      // time of the search (`asOf`), ignore the end date and count only the days up to `asOf`.
-      getValueSql: (asOf) => {
-        const lastSeenSql = `min(ads."lastSeenAt", ${asOf})`;
+      // time of the search (`searchTimeMs`), ignore the end date and count only the days up to `searchTimeMs`.
+      getValueSql: (searchTimeMs) => {
+        const lastSeenSql = `min(ads."lastSeenAt", ${searchTimeMs})`;
         const daysSoFarSql = `nullif(max(${buildDayNumberSql(lastSeenSql)} - ${buildDayNumberSql('ads."startedAt"')}, -1), -1)`;
-        const isPastSql = `ads."endDate" <= ${asOf} OR (ads."endDate" IS NULL AND ads."lastSeenAt" <= ${asOf})`;
+        const isPastSql = `ads."endDate" <= ${searchTimeMs} OR (ads."endDate" IS NULL AND ads."lastSeenAt" <= ${searchTimeMs})`;
         return `CASE WHEN ${isPastSql} THEN ads."daysRunning" ELSE ${daysSoFarSql} END`;
       },
     },

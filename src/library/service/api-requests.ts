@@ -211,9 +211,10 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
     const id = parseUuid('The collection id', params.collectionId ?? '').toLowerCase();
     const { itemType, limit, cursor } = parseCollectionItemsQuery(query);
     const listName = `items ${id} ${itemType}`;
-    const [after] = cursor === undefined ? [] : (cursors.decode(listName, cursor) as [after: number]);
+    const [previousPosition] =
+      cursor === undefined ? [] : (cursors.decode(listName, cursor) as [previousPosition: number]);
     const { rowNumber, collection } = collections.getCollection(caller, id);
-    const { rowNumbers, hasMore, position } = collections.listItems(rowNumber, itemType, limit, after);
+    const { rowNumbers, hasMore, position } = collections.listItems(rowNumber, itemType, limit, previousPosition);
     const nextCursor = hasMore ? cursors.encode(listName, [position]) : null;
     const items = presenter.listItems(itemType, rowNumbers);
     return { body: { collection, itemType, items, cursor: nextCursor, hasMore }, itemCount: items.length };

@@ -16,7 +16,7 @@ import { type ApiField, adFields, pageFields } from '../../views/fields.ts';
 import { sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { cleanUrl } from '../../views/urls.ts';
 import { isNumber, readText, type UntypedFields } from '../../views/view.ts';
-import { findPage } from '../search/search.ts';
+import { findResultPage } from '../search/search.ts';
 import { recordTypes } from '../search/searchable-records.ts';
 import {
   buildRecordPath,
@@ -111,8 +111,8 @@ export async function renderAdvertiserPage(page: UntypedFields, context: PageCon
   const advertiserName = readText(page.pageName, 100) ?? String(page.pageId);
   const filters = { pageId: [String(page.pageId)] };
   const cursor = searchParams.get('cursor');
-  const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
-  const { rowNumbers, hasMore } = findPage(context.database, search, cursor ? 0 : maxChartedAds);
+  const search = { recordType: recordTypes.ads, filters, searchTimeMs: context.now() };
+  const { rowNumbers, hasMore } = findResultPage(context.database, search, cursor ? 0 : maxChartedAds);
   const ads = [];
   for (let start = 0; start < rowNumbers.length; start += adsPerEventLoopTurn, await yieldToEventLoop())
     for (const ad of context.readItems('ads', rowNumbers.slice(start, start + adsPerEventLoopTurn)))
