@@ -321,15 +321,15 @@ async function serveUntilStopped(
   // The HTML pages require no API key. Instead, their path contains random characters that only the terminal shows.
   // Allowing all requests from local IP addresses would not be safe, because a local proxy may forward requests of
   // other machines.
-  const pagesPath = isLoopbackHost(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
+  const htmlPagesPath = isLoopbackHost(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const servedLibrary = await (config.demo
-    ? serveDemoLibrary({ listen, now, pagesPath, onError })
-    : serveLibrary({ ...databaseOptions, listen, pagesPath, onError }));
+    ? serveDemoLibrary({ listen, now, htmlPagesPath, onError })
+    : serveLibrary({ ...databaseOptions, listen, htmlPagesPath, onError }));
   // Write the demo key directly to standard error, because `printStatus` masks API keys.
   if ('apiKey' in servedLibrary) writeToStderr(`ad-library-mcp: demo key ${servedLibrary.apiKey}\n`);
   else printStatus('info', formatDatabaseContents(servedLibrary.databaseContents));
-  const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
+  const pagesUrl = htmlPagesPath && `${servedLibrary.url}${htmlPagesPath}/`;
   writeToStderr(`ad-library-mcp: library on ${boundUrl}\n`);
   if (pagesUrl) printStatus('info', `pages at ${pagesUrl}`);
   if (pagesUrl && shouldOpenBrowser) openInBrowser(pagesUrl);

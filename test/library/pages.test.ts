@@ -242,7 +242,7 @@ test("the library's web page of every imported ad opens without an error", async
   );
   const errors: unknown[] = [];
   const anyAdsLibrary = await openLibrary({
-    ...{ database: ':memory:', now: () => testStartTime, pagesPath: '/p/word' },
+    ...{ database: ':memory:', now: () => testStartTime, htmlPagesPath: '/p/word' },
     onError: (error) => errors.push(error),
   });
   const { url: baseUrl, close } = await serveOnLoopback(anyAdsLibrary.fetch);

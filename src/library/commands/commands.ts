@@ -31,7 +31,7 @@ export type { ImportedFile } from './find-missing-part.ts';
  * time (`now`).
  */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
-type OpenLibraryOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
+type OpenLibraryOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'htmlPagesPath'>;
 
 type ServeOptions = OpenLibraryOptions & {
   /**

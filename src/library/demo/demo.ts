@@ -27,7 +27,7 @@ import {
  * The options of a demo library. `now` returns the current time, and the dates of the demo ads are relative to the
  * current day.
  */
-export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
+export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'htmlPagesPath'>;
 
 /**
  * Opens a library with fictional data, and returns the library and its API key. The key is always the same, and the

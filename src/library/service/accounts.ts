@@ -325,7 +325,7 @@ export function createCreditMeter(database: Database, now: () => number) {
     return database.get<{ spent: number }>(sql, [billingUserId, firstHour])?.spent ?? 0;
   }
 
-  function getStatus(caller: Caller): CreditStatus {
+  function getCreditStatus(caller: Caller): CreditStatus {
     const { planId, billingUserId, creditsMax, subscriptionStatus, hourlyLimit, dailyLimit, unmetered } = caller;
     const currentTimeMs = now();
     const hourlyCredits = sumSpendingSince(billingUserId, toHourNumber(currentTimeMs));
@@ -352,7 +352,7 @@ export function createCreditMeter(database: Database, now: () => number) {
 
   return {
     /** Returns the caller's credit balance and the usage of the hourly and daily limits. */
-    getStatus,
+    getCreditStatus,
     /**
      * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this method in the
      * same transaction as the operation, so that both succeed or fail together.
@@ -362,7 +362,7 @@ export function createCreditMeter(database: Database, now: () => number) {
      * @throws ApiError 429 if the price exceeds the remaining credits of the hourly or daily limit
      */
     charge(caller: Caller, price: number): number {
-      const { credits: balance, periodEnd, usageLimit } = getStatus(caller);
+      const { credits: balance, periodEnd, usageLimit } = getCreditStatus(caller);
       if (balance === null) {
         throw new ApiError(402, 'subscription_required', 'This account has no subscription; the operation needs one.');
       }

@@ -138,11 +138,14 @@ async function handleOperation(
     const isMetered = requiresCredits && !caller.unmetered;
     const price = isMetered ? credits * (perItems ? Math.ceil(itemCount / perItems) : 1) : 0;
     const remainingCredits = isMetered ? meter.charge(caller, price) : undefined;
-    const getHeaderValue = {
+    const headerValueGetters = {
       Charged: () => price,
-      Remaining: () => remainingCredits ?? meter.getStatus(caller).credits ?? 0,
+      Remaining: () => remainingCredits ?? meter.getCreditStatus(caller).credits ?? 0,
     };
-    const headers = creditHeaders.map((header) => [`X-Service-Credits-${header}`, String(getHeaderValue[header]())]);
+    const headers = creditHeaders.map((header) => [
+      `X-Service-Credits-${header}`,
+      String(headerValueGetters[header]()),
+    ]);
     headers.push(['X-Service-Request-Id', options.createRequestId()]);
     return createJsonResponse(200, Object.fromEntries(headers), body);
   });
@@ -153,8 +156,8 @@ async function handleOperation(
  */
 export const createRequestPresenter = (
   origin: string,
-  { context, baseUrls, pagesPath = '' }: ServiceOptions,
-): Presenter => createPresenter(context, baseUrls ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
+  { context, baseUrls, htmlPagesPath = '' }: ServiceOptions,
+): Presenter => createPresenter(context, baseUrls ?? { app: `${origin}${htmlPagesPath}`, media: `${origin}/media` });
 
 /**
  * Creates an error response in the format of the API document. Passes an unexpected error to `onError`, and keeps its
@@ -200,13 +203,14 @@ type OperationResult = { body: unknown; itemCount: number };
 type OperationHandler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
 const operationHandlers: Record<OperationName, OperationHandler> = {
-  whoami: ({ caller }) => createSingleResult(createIdentity(caller)),
+  whoami: ({ caller }) => createSingleItemResult(createIdentity(caller)),
   getAccount({ caller: { userId, billingUserId, planId, isTeamMember, subscriptionStatus } }) {
     const account: Account = { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
-    return createSingleResult(account);
+    return createSingleItemResult(account);
   },
-  getCredits: ({ caller }, { meter }) => createSingleResult(meter.getStatus(caller)),
-  listCollections: ({ caller }, { collections }) => createSingleResult({ items: collections.listCollections(caller) }),
+  getCredits: ({ caller }, { meter }) => createSingleItemResult(meter.getCreditStatus(caller)),
+  listCollections: ({ caller }, { collections }) =>
+    createSingleItemResult({ items: collections.listCollections(caller) }),
   listCollectionItems({ params, query, caller, presenter }, { collections, cursors }) {
     const id = parseUuid('The collection id', params.collectionId ?? '').toLowerCase();
     const { itemType, limit, cursor } = parseCollectionItemsQuery(query);
@@ -216,7 +220,7 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
     const { rowNumber, collection } = collections.getCollection(caller, id);
     const { rowNumbers, hasMore, position } = collections.listItems(rowNumber, itemType, limit, previousPosition);
     const nextCursor = hasMore ? cursors.encode(listName, [position]) : null;
-    const items = presenter.listItems(itemType, rowNumbers);
+    const items = presenter.readListItems(itemType, rowNumbers);
     return { body: { collection, itemType, items, cursor: nextCursor, hasMore }, itemCount: items.length };
   },
   addCollectionItem({ params, body, caller }, { collections, recordStore }) {
@@ -226,21 +230,21 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
     const added = collections.addItem(rowNumber, itemType, requireRowNumber(recordStore, itemType, itemId));
     // Read the collection again, because its item counts have changed.
     const { collection } = collections.getCollection(caller, id);
-    return createSingleResult({ collection, itemType, itemId, added });
+    return createSingleItemResult({ collection, itemType, itemId, added });
   },
   searchAds: (call, context) => searchRecords('ads', call, context),
   searchPages: (call, context) => searchRecords('pages', call, context),
   getAd({ params, presenter }, { recordStore }) {
     const id = parseUuid('The ad id', params.adId ?? '');
-    return createSingleResult(presenter.readItems('ads', [requireRowNumber(recordStore, 'ads', id)])[0]);
+    return createSingleItemResult(presenter.readItems('ads', [requireRowNumber(recordStore, 'ads', id)])[0]);
   },
   getPage({ params, presenter }, { recordStore }) {
     const id = parsePageId(params.pageId ?? '');
-    return createSingleResult(presenter.readItems('pages', [requireRowNumber(recordStore, 'pages', id)])[0]);
+    return createSingleItemResult(presenter.readItems('pages', [requireRowNumber(recordStore, 'pages', id)])[0]);
   },
 };
 
-const createSingleResult = (body: unknown): OperationResult => ({ body, itemCount: 1 });
+const createSingleItemResult = (body: unknown): OperationResult => ({ body, itemCount: 1 });
 
 /**
  * Returns the database row number of an ad or advertiser page.
@@ -259,7 +263,7 @@ function searchRecords(
   context: ServiceContext,
 ): OperationResult {
   const { rowNumbers, ...envelope } = runSearch(parseSearchRequest(itemType, body, context), context);
-  return { body: { items: presenter.listItems(itemType, rowNumbers), ...envelope }, itemCount: rowNumbers.length };
+  return { body: { items: presenter.readListItems(itemType, rowNumbers), ...envelope }, itemCount: rowNumbers.length };
 }
 
 /**

@@ -21,7 +21,7 @@ export type LibraryOptions = {
    * The path of the HTML pages, which need no API key. The path consists of `/p/` and a random word that nobody can
    * guess. Without this option, the library serves no HTML pages.
    */
-  pagesPath?: string | undefined;
+  htmlPagesPath?: string | undefined;
   /**
    * Only for a library with demo data. Its HTML pages say that the data is fictional, and its database is a temporary
    * file.
@@ -39,12 +39,12 @@ export type LibraryOptions = {
 };
 
 /** The open database of a library, and the stores of records, keys and collections in it. All requests share them. */
-export type ServiceContext = ReturnType<typeof createContext>;
+export type ServiceContext = ReturnType<typeof createServiceContext>;
 
 type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
 
 /** Opens the stores of a library on its database. */
-export const createContext = (database: Database, { now, random, demo }: ContextOptions) => ({
+export const createServiceContext = (database: Database, { now, random, demo }: ContextOptions) => ({
   database,
   recordStore: createRecordStore(database, demo?.externalRecords),
   pictures: openStoredPictures(database, now),

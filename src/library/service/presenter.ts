@@ -47,7 +47,7 @@ export function createPresenter(
     /** Reads the records with these row numbers, and returns them in the same order. */
     readItems,
     /** Reads records for a list. Adds the field `appUrl`, which the API document specifies only for list items. */
-    listItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
+    readListItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
       readItems(itemType, rowNumbers).map((record) => {
         const id = String(itemType === 'ads' ? record.id : record.pageId);
         return { ...record, appUrl: record.appUrl ?? `${app}/${itemType}/${encodeURIComponent(id)}` };

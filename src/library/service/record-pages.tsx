@@ -23,11 +23,11 @@ import {
   formatAdvertiserFacts,
   groupByVariant,
   HomeLink,
-  type PageContext,
+  type HtmlPageContext,
   renderDocument,
   SearchResults,
   toDisplayedAd,
-} from './pages.tsx';
+} from './list-page.tsx';
 
 /** The maximum length of the raw JSON on the page of an ad or advertiser, in characters. */
 const maxJsonLength = 200_000;
@@ -35,7 +35,7 @@ const maxTextTokens = 20_000;
 const maxUrlTokens = 500;
 
 /** Renders the HTML page `/ads/<id>`, which shows an ad with all its fields. */
-export function renderAdPage(ad: UntypedFields, context: PageContext): string {
+export function renderAdPage(ad: UntypedFields, context: HtmlPageContext): string {
   const { card } = toDisplayedAd(ad, context);
   const { cardViews: cards, omittedCount } = buildCardViews(ad);
   const adTitle = pickTitle(card);
@@ -107,7 +107,11 @@ const adsPerEventLoopTurn = 50;
  * Renders the HTML page `/pages/<id>` of an advertiser. The page contains a summary of the ads, the list of ads, and
  * the advertiser's record.
  */
-export async function renderAdvertiserPage(page: UntypedFields, context: PageContext, searchParams: URLSearchParams) {
+export async function renderAdvertiserPage(
+  page: UntypedFields,
+  context: HtmlPageContext,
+  searchParams: URLSearchParams,
+) {
   const advertiserName = readText(page.pageName, 100) ?? String(page.pageId);
   const filters = { pageId: [String(page.pageId)] };
   const cursor = searchParams.get('cursor');

@@ -4,7 +4,7 @@ import { openDatabase } from '../database/database.ts';
 import type { ImportOptions } from '../import/import.ts';
 import { createKeyStore } from './accounts.ts';
 import { type ApiResponse, handleApiRequest } from './api-requests.ts';
-import { createContext, type LibraryOptions } from './context.ts';
+import { createServiceContext, type LibraryOptions } from './context.ts';
 import type { ApiRequest } from './request.ts';
 
 /** An open library. Tests and the demo use its `context` to access the database and the stores directly. */
@@ -24,7 +24,7 @@ export async function openLibrary(options: LibraryOptions) {
   const { checkLock = () => {}, demo } = options;
   const dateOrigin = demo?.dateOrigin ?? 0;
   const database = await openDatabase(options.database, { checkLock, isTemporary: demo !== undefined, dateOrigin });
-  const context = createContext(database, { now, random, demo });
+  const context = createServiceContext(database, { now, random, demo });
   const keys = createKeyStore({ ...context, random });
   const serviceOptions = { ...options, context, keys, createRequestId: random.generateUuid };
   const getWebApp = createLazyGetter(async () => (await import('./web-app.ts')).createWebApp(serviceOptions));

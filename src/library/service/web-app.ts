@@ -29,9 +29,9 @@ export function createWebApp(options: ServiceOptions): Hono {
       },
     });
   });
-  const { pagesPath } = options;
-  for (const path of pagesPath === undefined ? [] : ['', '/ads/:id', '/pages/:id'])
-    app.get(`${pagesPath}${path}`, ({ req }) => handlePageRequest(req.raw, req.param('id'), options));
+  const { htmlPagesPath } = options;
+  for (const path of htmlPagesPath === undefined ? [] : ['', '/ads/:id', '/pages/:id'])
+    app.get(`${htmlPagesPath}${path}`, ({ req }) => handleHtmlPageRequest(req.raw, req.param('id'), options));
   app.notFound(({ req }) => toWebResponse(createErrorResponse(createNoSuchPathError(req.path), options)));
   app.onError((error) => toWebResponse(createErrorResponse(error, options)));
   return app;
@@ -40,33 +40,33 @@ export function createWebApp(options: ServiceOptions): Hono {
 const toWebResponse = ({ status, headers, body }: ApiResponse): Response => new Response(body, { status, headers });
 
 /**
- * Handles a request for an HTML page. `pagesPath` leads to the list of ads, and the paths of single ads and advertisers
- * start with `pagesPath`.
+ * Handles a request for an HTML page. `htmlPagesPath` leads to the list of ads, and the paths of single ads and advertisers
+ * start with `htmlPagesPath`.
  */
-async function handlePageRequest(
+async function handleHtmlPageRequest(
   request: Request,
   recordId: string | undefined,
   options: ServiceOptions,
 ): Promise<Response> {
-  const { context, demo, pagesPath = '' } = options;
+  const { context, demo, htmlPagesPath = '' } = options;
   context.database.checkLock();
   const [{ contentSecurityPolicy, renderListPage, renderMissingPage }, { renderAdPage, renderAdvertiserPage }] =
-    await Promise.all([import('./pages.tsx'), import('./record-pages.tsx')]);
+    await Promise.all([import('./list-page.tsx'), import('./record-pages.tsx')]);
   const { origin, pathname, searchParams } = new URL(request.url);
   const { readItems } = createRequestPresenter(origin, options);
-  const pageContext = { ...context, origin, pagesPath, readItems, isDemo: demo !== undefined };
+  const htmlPageContext = { ...context, origin, htmlPagesPath, readItems, isDemo: demo !== undefined };
 
-  async function renderPage(): Promise<string | undefined> {
-    if (recordId === undefined) return renderListPage(searchParams, pageContext);
-    const itemType = pathname.startsWith(`${pagesPath}/pages/`) ? 'pages' : 'ads';
+  async function renderRequestedPage(): Promise<string | undefined> {
+    if (recordId === undefined) return renderListPage(searchParams, htmlPageContext);
+    const itemType = pathname.startsWith(`${htmlPagesPath}/pages/`) ? 'pages' : 'ads';
     const rowNumber = context.recordStore.findRowNumber(itemType, recordId);
     const [record] = rowNumber === undefined ? [] : readItems(itemType, [rowNumber]);
     if (record === undefined) return undefined;
-    if (itemType === 'ads') return renderAdPage(record, pageContext);
-    return renderAdvertiserPage(record, pageContext, searchParams);
+    if (itemType === 'ads') return renderAdPage(record, htmlPageContext);
+    return renderAdvertiserPage(record, htmlPageContext, searchParams);
   }
 
-  const html = await renderPage();
+  const html = await renderRequestedPage();
   const headers = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': `${contentSecurityPolicy}; frame-ancestors 'none'`,
@@ -76,5 +76,5 @@ async function handlePageRequest(
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-store',
   };
-  return new Response(html ?? renderMissingPage(pageContext), { status: html === undefined ? 404 : 200, headers });
+  return new Response(html ?? renderMissingPage(htmlPageContext), { status: html === undefined ? 404 : 200, headers });
 }

@@ -24,7 +24,7 @@ import { recordTypes } from '../search/searchable-records.ts';
 import { ApiError } from './request.ts';
 
 /** The dependencies of the functions that render the HTML pages of a library. */
-export type PageContext = SearchContext & {
+export type HtmlPageContext = SearchContext & {
   /** Reads the records with these row numbers, in the format of API responses. */
   readItems(itemType: ItemType, rowNumbers: number[]): UntypedFields[];
   /** The origin of the request, e.g. `http://localhost:4000`. The HTML pages only show pictures from this origin. */
@@ -33,7 +33,7 @@ export type PageContext = SearchContext & {
    * The path under which the library serves its HTML pages. The path contains a random word, so that nobody can guess
    * it.
    */
-  pagesPath: string;
+  htmlPagesPath: string;
   isDemo: boolean;
 };
 
@@ -70,7 +70,7 @@ const listPageFilters: Record<string, readonly [title: string, formatValue: (val
  *
  * @param searchParams the query parameters: `type` (`ads` or `pages`), `sort`, `cursor`, and filters
  */
-export function renderListPage(searchParams: URLSearchParams, context: PageContext): string {
+export function renderListPage(searchParams: URLSearchParams, context: HtmlPageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
   const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(listPageFilters) : ['query'])];
   const queryParameters = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
@@ -112,7 +112,7 @@ interface ListProps {
    * them.
    */
   query: Record<string, string>;
-  context: PageContext;
+  context: HtmlPageContext;
 }
 
 /** Builds a relative link to the same page with other query parameters. Leaves out empty parameters. */
@@ -146,7 +146,7 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
     <SelectField name={name} choices={[['', 'Any'], ...listFilterChoices(name, context)]} />
   );
   return (
-    <Form to={`${context.pagesPath}/`}>
+    <Form to={`${context.htmlPagesPath}/`}>
       {['type', ...(itemType === 'ads' ? ['active', 'displayFormat'] : [])].map((name) => (
         <input type="hidden" name={name} value={query[name] ?? ''} />
       ))}
@@ -170,7 +170,7 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
 }
 
 /** Returns the most common values of a filter as choices for users, with labels and sorted by label. */
-const listFilterChoices = (filterKey: string, context: PageContext): (readonly [value: string, text: string])[] =>
+const listFilterChoices = (filterKey: string, context: HtmlPageContext): (readonly [value: string, text: string])[] =>
   listCommonValues(filterKey, recordTypes.ads, context.database)
     .map((value) => [value, listPageFilters[filterKey]?.[1](value) ?? value] as const)
     .sort(([, leftText], [, rightText]) => leftText.localeCompare(rightText, 'en'));
@@ -255,7 +255,7 @@ const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
  * Converts an ad to the form in which HTML pages show it. The result contains the path of a picture on this server, or
  * the reason why the page cannot show the picture.
  */
-export function toDisplayedAd(ad: UntypedFields, context: PageContext) {
+export function toDisplayedAd(ad: UntypedFields, context: HtmlPageContext) {
   const { now, origin } = context;
   const { card, pictureUrl, adText } = buildReportCard(ad, { id: String(ad.id), at: now(), now: now() });
   const path = pictureUrl?.startsWith(`${origin}/`) ? pictureUrl.slice(origin.length) : '';
@@ -269,8 +269,8 @@ export function toDisplayedAd(ad: UntypedFields, context: PageContext) {
 }
 
 /** Returns the path of the HTML page for an ad or an advertiser. */
-export const buildRecordPath = (itemType: ItemType, id: unknown, { pagesPath }: PageContext): string =>
-  `${pagesPath}/${itemType}/${encodeURIComponent(String(id))}`;
+export const buildRecordPath = (itemType: ItemType, id: unknown, { htmlPagesPath }: HtmlPageContext): string =>
+  `${htmlPagesPath}/${itemType}/${encodeURIComponent(String(id))}`;
 
 /**
  * Groups the ads of an advertiser whose texts are nearly the same. Sorts the groups by their first ad. The HTML pages
@@ -315,7 +315,7 @@ const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
   </ul>
 );
 
-const renderAdvertiserCard = (page: UntypedFields, context: PageContext) => (
+const renderAdvertiserCard = (page: UntypedFields, context: HtmlPageContext) => (
   <li class="card">
     <div class="facts">
       <h3 class="clamp" dir="auto">
@@ -339,9 +339,9 @@ export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: UntypedFields): 
     .join(' · ');
 
 /** A link back to the list of ads, for the page of an ad or advertiser. */
-export const HomeLink = ({ pagesPath }: PageContext) => (
+export const HomeLink = ({ htmlPagesPath }: HtmlPageContext) => (
   <nav class="tabs" aria-label="Back">
-    <Link to={`${pagesPath}/`}>Ad library</Link>
+    <Link to={`${htmlPagesPath}/`}>Ad library</Link>
   </nav>
 );
 
@@ -385,7 +385,7 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 `;
 
 /** Renders the page that is shown for an unknown ad or advertiser. */
-export const renderMissingPage = (context: PageContext): string =>
+export const renderMissingPage = (context: HtmlPageContext): string =>
   renderDocument(
     'Not in this library',
     <header>
