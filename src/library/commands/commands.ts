@@ -15,11 +15,11 @@ import type { ApiKeyMetadata, KeyOptions } from '../service/accounts.ts';
 import type { LibraryOptions } from '../service/context.ts';
 import { isSameSecret } from '../service/request.ts';
 import type { Library } from '../service/service.ts';
-import { findMissingPart, findUnreadResults, type ImportedFile } from './find-missing-part.ts';
+import { findIncompleteReason, findUnreadResults, type ImportedFile } from './find-incomplete-reason.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
 export { type ApiKeyMetadata as KeyInfo, findKeyOptionProblem, type KeyOptions } from '../service/accounts.ts';
-export type { ImportedFile } from './find-missing-part.ts';
+export type { ImportedFile } from './find-incomplete-reason.ts';
 
 /**
  * Implements the commands `library serve`, `library import`, `library pictures` and `library key`. The functions return
@@ -171,7 +171,7 @@ export async function importFiles(
     const { question: questionName } = options;
     const importedFiles = { files, otherFileNames, unreadResults: findUnreadResults(files) };
     if (!isComplete || questionName === undefined) return importedFiles;
-    const incompleteReason = findMissingPart(files);
+    const incompleteReason = findIncompleteReason(files);
     if (incompleteReason !== undefined) return { ...importedFiles, incompleteReason };
     const questionResult = await library.completeQuestion({ runNumber, questionName });
     return { ...importedFiles, questionResult };

@@ -2,7 +2,7 @@ import { groupBy } from '../../views/group-by.ts';
 
 /*
  * Reads the numbers in the names of files, such as `page-1.json` and `page-2.json`. The numbers show the order of the
- * files, and whether a file between two others is missing. Dates and times of day in the names are no such numbers.
+ * files, and whether a file between two others is missing. Dates and times of day in file names do not count as numbers.
  */
 
 /** A file name, separated into its text and its numbers. */
@@ -100,28 +100,28 @@ const maxPageNumber = 999;
 const maxRecordIndex = 1_000_000;
 
 /**
- * If the numbers in file names have a gap, returns a sentence about the missing file. Otherwise returns undefined.
- * @param hasNextPage returns true if the file with this name says that more results follow; if it does, even a number
- * above 999 can be a page number
+ * Returns a sentence about a missing file if the numbers in file names have a gap. Otherwise returns undefined.
+ * @param hasNextPage returns true if the file with this name says that more results follow; a number above 999 in the
+ * names can then be a page number
  */
-export function findNumberGap(
+export function describeNumberGap(
   fileNames: readonly string[],
   hasNextPage: (fileName: string) => boolean,
 ): string | undefined {
   const groups = groupBy(parseFileNames(fileNames), ({ nameWithoutNumbers }) => nameWithoutNumbers);
   for (const files of groups.values()) {
-    const missingFile = findFileCountProblem(files.map(({ name }) => name));
-    if (missingFile !== undefined) return missingFile;
+    const fileCountProblem = describeMissingFileCount(files.map(({ name }) => name));
+    if (fileCountProblem !== undefined) return fileCountProblem;
     for (const numberIndex of findVaryingNumberIndexes(files))
       for (const group of groupByNumber(files, numberIndex)) {
-        const gap = findGap(group, numberIndex, hasNextPage);
-        if (gap !== undefined) return gap;
+        const gapProblem = describeGapInGroup(group, numberIndex, hasNextPage);
+        if (gapProblem !== undefined) return gapProblem;
       }
   }
   return undefined;
 }
 
-function findGap(
+function describeGapInGroup(
   group: readonly ParsedFileName[],
   numberIndex: number,
   hasNextPage: (fileName: string) => boolean,
@@ -146,8 +146,8 @@ function findGap(
     !isRecordIndex &&
     (lastFile.number <= maxPageNumber || (smallestStep < 10 && files.some(({ name }) => hasNextPage(name))));
   if (!isRecordIndex && !isPageNumber) return undefined;
-  const gap = steps.find(({ step }) => step > (isRecordIndex ? smallestStep : 1));
-  if (gap) return `a file between ${gap.previousName} and ${gap.name} is missing`;
+  const stepOverGap = steps.find(({ step }) => step > (isRecordIndex ? smallestStep : 1));
+  if (stepOverGap) return `a file between ${stepOverGap.previousName} and ${stepOverGap.name} is missing`;
   const largestFirstNumber = isPageNumber ? maxPageNumber : maxRecordIndex;
   if (firstFile.number > 1 && firstFile.number <= largestFirstNumber)
     return `a file before ${firstFile.name} is missing`;
@@ -155,10 +155,10 @@ function findGap(
 }
 
 /**
- * Returns a problem if the file names state the total number of files, e.g. 3 in `ads-1-of-3.csv`, and there are fewer
- * files. The caller passes names that differ only in their numbers.
+ * Returns a sentence about missing files if the file names state the total number of files, e.g. 3 in `ads-1-of-3.csv`,
+ * and there are fewer files. The names must differ only in their numbers.
  */
-function findFileCountProblem(fileNames: readonly string[]): string | undefined {
+function describeMissingFileCount(fileNames: readonly string[]): string | undefined {
   const [firstFileName = ''] = fileNames;
   const [, fileCount] = /\d[-_ ]?of[-_ ]?(\d{1,3})(?!\d)/i.exec(firstFileName) ?? [];
   if (fileCount === undefined || fileNames.length >= Number(fileCount)) return undefined;

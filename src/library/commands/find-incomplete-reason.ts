@@ -3,7 +3,7 @@ import { formatCount, sumNumbers } from '../../views/numbers.ts';
 import type { ImportReport } from '../import/report.ts';
 import type { ResultPage } from '../import/sources/result-pages.ts';
 import {
-  findNumberGap,
+  describeNumberGap,
   findVaryingNumberIndexes,
   groupByNumber,
   type ParsedFileName,
@@ -11,11 +11,11 @@ import {
 } from './file-numbers.ts';
 
 /*
- * Finds out whether the files of an import lack a part of the search results. A service returns results in pages, and a
- * page says that more results follow, but rarely which page it continues. A lost page can therefore only be noticed if
- * the order of the pages is known. Pages of one search are in one file, or in files whose names differ in one number.
- * Many files, such as tables, say nothing about other pages. Their numbers still show if a file between them is
- * missing.
+ * Finds out whether the files of an import lack some of the search results. A service returns results in pages. A page
+ * says whether more results follow, but rarely which page comes before it. The import can therefore detect a missing
+ * page only if it knows the order of the pages. Pages of one search are in one file, or in files whose names differ in
+ * one number. Many files, such as tables, say nothing about other pages. The numbers in their names still show whether
+ * a file is missing between two others.
  */
 
 /** The import report about a file, with the name of the file. */
@@ -35,8 +35,8 @@ interface FileWithResultPages {
 type NumberedFileWithResultPages = FileWithResultPages & ParsedFileName;
 
 /**
- * Finds out whether some of the search results are missing in the files of an import. Returns the reason, or undefined
- * if nothing seems to be missing.
+ * Returns the reason why the files of an import seem to lack some of the search results. Returns undefined if no results
+ * seem to be missing.
  *
  * Results are missing in these cases:
  * - A file could not be read completely.
@@ -45,21 +45,21 @@ type NumberedFileWithResultPages = FileWithResultPages & ParsedFileName;
  * - A workbook has several sheets, of which only the first one was read.
  * - The numbers in the names of the files have a gap.
  */
-export function findMissingPart(files: readonly ImportedFile[]): string | undefined {
-  const fileGroups = groupFiles(listDistinctResultPages(files));
+export function findIncompleteReason(files: readonly ImportedFile[]): string | undefined {
+  const fileGroups = groupFilesBySearch(listDistinctResultPages(files));
   const incompleteFile = files.find((file) => file.problems.length > 0 && !isEmptyLastFile(file, fileGroups));
   if (incompleteFile) return `${incompleteFile.name} was not read completely`;
-  const longFile = files.find(({ unlistedResultPages }) => unlistedResultPages > 0);
-  if (longFile) return `${longFile.name} has too many pages of results to check all of them`;
+  const fileWithUnlistedPages = files.find(({ unlistedResultPages }) => unlistedResultPages > 0);
+  if (fileWithUnlistedPages) return `${fileWithUnlistedPages.name} has too many pages of results to check all of them`;
   const workbook = files.find(({ sheetCount }) => sheetCount !== undefined);
   if (workbook) return `${workbook.name} has ${workbook.sheetCount} sheets, and only the first one was read`;
   const hasEmptyResponse = files.some(({ resultPages }) => resultPages.some(({ isEmptyResponse }) => isEmptyResponse));
   if (files.every(({ ads }) => ads === 0) && !hasEmptyResponse) return 'no ad was read';
   for (const group of fileGroups) {
-    const gap = findMissingPage(group);
-    if (gap !== undefined) return gap;
+    const missingPageProblem = describeMissingPage(group);
+    if (missingPageProblem !== undefined) return missingPageProblem;
   }
-  return findMissingFile(files);
+  return describeMissingFile(files);
 }
 
 /**
@@ -67,7 +67,7 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
  * because users may import only some of the results.
  */
 export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
-  groupFiles(listDistinctResultPages(files)).flatMap((group) => {
+  groupFilesBySearch(listDistinctResultPages(files)).flatMap((group) => {
     const pages = group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })));
     const pageWithTotal = pages.findLast(({ page }) => page.totalRecordCount !== undefined);
     const recordCount = sumNumbers(pages.map(({ page }) => page.recordCount));
@@ -113,8 +113,8 @@ function isEmptyLastFile(file: ImportedFile, fileGroups: readonly FileWithResult
   });
 }
 
-/** If a page of search results is missing in a group of files, returns the reason. Otherwise returns undefined. */
-function findMissingPage(fileGroup: readonly FileWithResultPages[]): string | undefined {
+/** Returns a sentence about the missing page if a group of files lacks a page of search results, or else undefined. */
+function describeMissingPage(fileGroup: readonly FileWithResultPages[]): string | undefined {
   /** The previous page and its file, if more results must follow that page. Otherwise undefined. */
   let unfinishedPage: { file: ImportedFile; page: ResultPage } | undefined;
   /** The number of records on the current page and the earlier pages of the same search. */
@@ -124,21 +124,21 @@ function findMissingPage(fileGroup: readonly FileWithResultPages[]): string | un
    * search states a total.
    */
   let totalResults: number | undefined;
-  const describeGap = (file: ImportedFile, page: ResultPage) =>
+  const describeMissingResults = (file: ImportedFile, page: ResultPage) =>
     page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, totalResults ?? 0, recordCount);
   for (const { file, page } of fileGroup.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })))) {
-    if (unfinishedPage && !canFollow(unfinishedPage.page, page))
-      return describeGap(unfinishedPage.file, unfinishedPage.page);
+    if (unfinishedPage && !canDirectlyFollow(unfinishedPage.page, page))
+      return describeMissingResults(unfinishedPage.file, unfinishedPage.page);
     if (!unfinishedPage && page.hasPreviousPage)
       return `${file.name} does not contain the first results, and the page before them is missing`;
     recordCount = page.recordCount + (unfinishedPage ? recordCount : 0);
     // The total number of results may change while a program requests the pages, so use the total of the latest page.
     totalResults = page.totalRecordCount ?? (unfinishedPage ? totalResults : undefined);
     const hasUnreadResults = totalResults !== undefined && recordCount < totalResults;
-    if (hasUnreadResults && page.isLastPage && !page.hasNextPage) return describeGap(file, page);
+    if (hasUnreadResults && page.isLastPage && !page.hasNextPage) return describeMissingResults(file, page);
     unfinishedPage = page.hasNextPage || hasUnreadResults ? { file, page } : undefined;
   }
-  return unfinishedPage && describeGap(unfinishedPage.file, unfinishedPage.page);
+  return unfinishedPage && describeMissingResults(unfinishedPage.file, unfinishedPage.page);
 }
 
 const describeMissingEnd = ({ name }: ImportedFile): string =>
@@ -148,7 +148,7 @@ const describeMissingEnd = ({ name }: ImportedFile): string =>
  * Returns true if `page` may directly follow `previousPage`. Returns false if any detail on the pages, such as a page
  * number, contradicts this order.
  */
-function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
+function canDirectlyFollow(previousPage: ResultPage, page: ResultPage): boolean {
   const isSameIfKnown = <Value>(firstValue: Value | undefined, secondValue: Value | undefined) =>
     firstValue === undefined || secondValue === undefined || firstValue === secondValue;
   return (
@@ -165,7 +165,7 @@ function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
  * Groups the files that may contain pages of the same search. The names of these files differ in only one number, e.g.
  * `page-1.json` and `page-2.json`, or `ads.json` and `ads (1).json`. Sorts each group by this number.
  */
-function groupFiles(files: readonly FileWithResultPages[]): NumberedFileWithResultPages[][] {
+function groupFilesBySearch(files: readonly FileWithResultPages[]): NumberedFileWithResultPages[][] {
   const parsedNames = parseFileNames(files.map(({ file }) => file.name));
   const numberedFiles = files.map((file, index) => ({ ...file, ...(parsedNames[index] as ParsedFileName) }));
   return [...groupBy(numberedFiles, ({ nameWithoutNumbers }) => nameWithoutNumbers).values()].flatMap((namedFiles) =>
@@ -174,12 +174,12 @@ function groupFiles(files: readonly FileWithResultPages[]): NumberedFileWithResu
 }
 
 /**
- * If the numbers in the file names have a gap, returns a sentence about the missing file. Otherwise returns undefined.
+ * Returns a sentence about the missing file if the numbers in the file names have a gap. Otherwise returns undefined.
  */
-function findMissingFile(files: readonly ImportedFile[]): string | undefined {
+function describeMissingFile(files: readonly ImportedFile[]): string | undefined {
   const hasNextPage = (fileName: string) =>
     files.some((file) => file.name === fileName && file.resultPages.some((page) => page.hasNextPage));
-  return findNumberGap(
+  return describeNumberGap(
     files.map(({ name }) => name),
     hasNextPage,
   );
