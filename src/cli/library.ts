@@ -6,6 +6,7 @@ import { SettingsError } from '../config/read-config.ts';
 import { isLoopbackHost } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
+  type ApiKeyMetadata,
   createKey,
   type DatabaseOptions,
   type FetchPicturesOptions,
@@ -16,7 +17,6 @@ import {
   type ImportFilesResult,
   type ImportProgress,
   importFiles,
-  type KeyInfo,
   type KeyOptions,
   listFormats,
   listKeys,
@@ -456,7 +456,7 @@ function formatPicturesReport({
   ].join('\n');
 }
 
-function formatKeys(keys: KeyInfo[]): string {
+function formatKeys(keys: ApiKeyMetadata[]): string {
   if (keys.length === 0) return 'No keys yet. "library key create" creates one.';
   return keys
     .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {

@@ -18,7 +18,7 @@ import type { Library } from '../service/service.ts';
 import { findIncompleteReason, findUnreadResults, type ImportedFile } from './find-incomplete-reason.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
-export { type ApiKeyMetadata as KeyInfo, findKeyOptionProblem, type KeyOptions } from '../service/accounts.ts';
+export { type ApiKeyMetadata, findKeyOptionProblem, type KeyOptions } from '../service/accounts.ts';
 export type { ImportedFile } from './find-incomplete-reason.ts';
 
 /**
