@@ -267,7 +267,7 @@ class SourceImporter {
       this.#storeRecord(contentKind, content, writer);
       for (const error of this.#parser.valueErrors) this.#reporter.countValueProblem(location, error.message);
       for (const key of this.#parser.unusedKeys) this.#reporter.countUnusedKey(key);
-      for (const secondKey of this.#parser.secondKeys) this.#reporter.countSecondKey(secondKey);
+      for (const alternativeKey of this.#parser.alternativeKeys) this.#reporter.countAlternativeKey(alternativeKey);
     } catch (error) {
       this.#reporter.countSkipped(location, error);
     }

@@ -91,8 +91,8 @@ export class ImportReporter {
     ...{ formats: {}, resultPages: [], unlistedResultPages: 0, notes: [], problems: [], reasons: {} },
   };
   readonly #unusedKeyCounts = new Map<string, number>();
-  readonly #storedSecondKeys = new Map<string, number>();
-  readonly #droppedSecondKeys = new Map<string, number>();
+  readonly #storedAlternativeKeyCounts = new Map<string, number>();
+  readonly #droppedAlternativeKeyCounts = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstLocation: RecordLocation; message: string }>();
 
   countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
@@ -142,13 +142,12 @@ export class ImportReporter {
   }
 
   /**
-   * Counts a key that contains the same field as another key of the record. `isStored` is true if the import stores the
-   * value under its own name, and false if the import drops the value.
+   * Counts an alternative key, i.e. a key for a field that was already read from another key of the record. `isStored`
+   * is true if the import stores the value under its own name, and false if the import drops the value.
    */
-  countSecondKey({ key, isStored }: { key: string; isStored: boolean }): void {
-    const secondKeyCounts = isStored ? this.#storedSecondKeys : this.#droppedSecondKeys;
-    if (secondKeyCounts.has(key) || secondKeyCounts.size < maxCountedKeys)
-      secondKeyCounts.set(key, (secondKeyCounts.get(key) ?? 0) + 1);
+  countAlternativeKey({ key, isStored }: { key: string; isStored: boolean }): void {
+    const keyCounts = isStored ? this.#storedAlternativeKeyCounts : this.#droppedAlternativeKeyCounts;
+    if (keyCounts.has(key) || keyCounts.size < maxCountedKeys) keyCounts.set(key, (keyCounts.get(key) ?? 0) + 1);
   }
 
   /** Counts a key that the import does not know. The report lists the most frequent unknown keys. */
@@ -185,13 +184,13 @@ export class ImportReporter {
     }
     if (valueProblems.length > maxListedKeys)
       report.notes.push(`values were not understood for ${valueProblems.length - maxListedKeys} more reasons`);
-    if (this.#storedSecondKeys.size > 0)
+    if (this.#storedAlternativeKeyCounts.size > 0)
       report.notes.push(
-        `values that are not used for their fields, but stored under their own names: ${describeKeys(this.#storedSecondKeys)}`,
+        `values that are not used for their fields, but stored under their own names: ${describeKeys(this.#storedAlternativeKeyCounts)}`,
       );
-    if (this.#droppedSecondKeys.size > 0)
+    if (this.#droppedAlternativeKeyCounts.size > 0)
       report.notes.push(
-        `values that are not stored, because another key has the same field: ${describeKeys(this.#droppedSecondKeys)}`,
+        `values that are not stored, because another key has the same field: ${describeKeys(this.#droppedAlternativeKeyCounts)}`,
       );
     if (usedKeys) {
       const unusedKeys =

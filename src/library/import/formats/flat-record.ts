@@ -81,7 +81,7 @@ export function collectOtherFields(
     const isStored = !Object.hasOwn(ad, field) && field !== 'id';
     if (isStored) otherFields.push([field, parser.parseStructure(value) ?? value]);
     if (ownKeys.has(key) && isStored) parser.addFieldSource(field, name);
-    else if (knownKeys.has(key)) parser.addSecondKey(name, isStored);
+    else if (knownKeys.has(key)) parser.addAlternativeKey(name, isStored);
     else parser.unusedKeys.push(name);
   }
   return Object.fromEntries(otherFields);

@@ -380,7 +380,8 @@ function collectOtherFields(
     const keys = [`${pathPrefix}${key}`, key];
     if (keys.some((knownKey) => ownKeys.has(knownKey)) && isStored)
       parser.addFieldSource(`${pathPrefix}${field}`, `${pathPrefix}${name}`);
-    else if (keys.some((knownKey) => knownKeys.has(knownKey))) parser.addSecondKey(`${pathPrefix}${name}`, isStored);
+    else if (keys.some((knownKey) => knownKeys.has(knownKey)))
+      parser.addAlternativeKey(`${pathPrefix}${name}`, isStored);
     else parser.unusedKeys.push(`${pathPrefix}${name}`);
   }
   return Object.fromEntries(otherFields);

@@ -59,7 +59,7 @@ export class ColumnValueParser {
    * Keys of the current record whose field was already read from another key. If `isStored` is true, the value of the
    * key is not lost, but stored under the name of the key instead.
    */
-  readonly secondKeys: { key: string; isStored: boolean }[] = [];
+  readonly alternativeKeys: { key: string; isStored: boolean }[] = [];
   /** The numbers of the current record that are not counts. Most of these numbers are amounts of money. */
   readonly amounts: SourceAmount[] = [];
   readonly #dateColumns = new Map<string, DateColumnParser>();
@@ -83,8 +83,8 @@ export class ColumnValueParser {
 
   /** Clears the errors, keys and amounts of the previous record. */
   startRecord(): void {
-    const { valueErrors, unusedKeys, fieldSources, secondKeys, amounts } = this;
-    for (const recordList of [valueErrors, unusedKeys, fieldSources, secondKeys, amounts]) recordList.length = 0;
+    const { valueErrors, unusedKeys, fieldSources, alternativeKeys, amounts } = this;
+    for (const recordList of [valueErrors, unusedKeys, fieldSources, alternativeKeys, amounts]) recordList.length = 0;
   }
 
   /** Remembers for the import report from which key a field of the current record was read. */
@@ -96,9 +96,9 @@ export class ColumnValueParser {
    * Remembers a key whose field was already read from another key. Ignores the key if its value could not be parsed,
    * because that error is already reported.
    */
-  addSecondKey(key: string, isStored: boolean): void {
+  addAlternativeKey(key: string, isStored: boolean): void {
     if (!this.valueErrors.some(({ message }) => message.startsWith(`${key}: `)))
-      this.secondKeys.push({ key, isStored });
+      this.alternativeKeys.push({ key, isStored });
   }
 
   /** Adds an error about a value of the current record, which the import report will list. */
