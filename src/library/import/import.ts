@@ -97,7 +97,12 @@ export const startImportRun = ({ database, now }: Pick<ImportDependencies, 'data
  * A line of the temporary file that stores records between the two passes of an import. It has the line number and JSON
  * path of a record, and either its content or the reason why it is unusable.
  */
-type SpooledRecord = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
+type SpooledRecord = [
+  line: number,
+  path: string,
+  contentKind: 'value' | 'text' | 'cells' | 'problem',
+  content: unknown,
+];
 
 class SourceImporter {
   readonly #dependencies: ImportDependencies;

@@ -1,3 +1,4 @@
+import type { ItemType } from '../../api/schemas.ts';
 import type { ResultPage } from './sources/result-pages.ts';
 import { countReason } from './stored-pictures.ts';
 import type { UsedKeys } from './used-keys.ts';
@@ -95,14 +96,14 @@ export class ImportReporter {
   readonly #droppedAlternativeKeyCounts = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstLocation: RecordLocation; message: string }>();
 
-  countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
+  countStored(formatName: string, itemType: ItemType, outcome: WriteOutcome): void {
     this.report.formats[formatName] ??= { ads: 0, pages: 0 };
     if (outcome === 'repeated') {
       this.report.repeated++;
       return;
     }
-    this.report.formats[formatName][kind]++;
-    this.report[kind]++;
+    this.report.formats[formatName][itemType]++;
+    this.report[itemType]++;
     if (outcome === 'updated') this.report.updated++;
     if (outcome === 'older') this.report.older++;
   }

@@ -1,4 +1,4 @@
-import type { Ad, Page } from '../../api/schemas.ts';
+import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
 import {
@@ -40,23 +40,23 @@ interface WriterDependencies {
 }
 
 /**
- * Opens a writer for the records of one import run. Its methods return the row number of the written record, and
- * whether the record is new.
+ * Opens a writer for the records of one import run. Its methods return the row number of the written record, and the
+ * outcome, e.g. whether the record is new.
  */
 export async function openRecordWriter(
   { recordStore, now }: WriterDependencies,
   { runNumber, questionName, reportProblem }: WriterOptions,
 ) {
   const addLanguage = await loadAdLanguageDetector();
-  const readStoredRecord = (kind: 'ads' | 'pages', rowNumber: number): JsonObject | undefined => {
-    const [json] = recordStore.readJson(kind, [rowNumber]);
+  const readStoredRecord = (itemType: ItemType, rowNumber: number): JsonObject | undefined => {
+    const [json] = recordStore.readJson(itemType, [rowNumber]);
     return json === undefined ? undefined : (JSON.parse(json) as JsonObject);
   };
   return {
     putAd(ad: Ad, json: string, format: ImportFormat): { outcome: WriteOutcome; rowNumber: number } {
-      const row = recordStore.findRow('ads', ad.id);
-      const storedAd = row && readStoredRecord('ads', row.number);
-      const isRepeated = row?.run === runNumber;
+      const storedRow = recordStore.findRow('ads', ad.id);
+      const storedAd = storedRow && readStoredRecord('ads', storedRow.number);
+      const isRepeated = storedRow?.run === runNumber;
       if (format.addToStoredAd && !storedAd)
         throw new Error(
           `id: the archive has no ad ${ad.adArchiveId}; a table of shares only adds to ads, so import the table of ads first`,
@@ -65,13 +65,13 @@ export async function openRecordWriter(
       let isOlder = false;
       if (storedAd && format.addToStoredAd) mergedAd = format.addToStoredAd(storedAd, ad, isRepeated);
       else if (storedAd) {
-        const combinedRuns = isRepeated ? undefined : format.combineWithEarlierRun?.(storedAd, ad, reportProblem);
+        const combinedAd = isRepeated ? undefined : format.combineWithEarlierRun?.(storedAd, ad, reportProblem);
         const isPartialRecord = isRepeated && format.combinePartialRecords !== undefined;
-        isOlder = !isPartialRecord && combinedRuns === undefined && isOlderVersion(ad, storedAd);
+        isOlder = !isPartialRecord && combinedAd === undefined && isOlderVersion(ad, storedAd);
         // Several files of one run may describe the same ads, e.g. one file contains the texts and another the results.
         // Combine these partial records, so that the later one does not replace the earlier one.
         if (isPartialRecord) mergedAd = format.combinePartialRecords?.(storedAd, ad, reportProblem) ?? ad;
-        else if (combinedRuns) mergedAd = addHistory(combinedRuns, storedAd, now());
+        else if (combinedAd) mergedAd = addHistory(combinedAd, storedAd, now());
         else {
           const contradiction = isRepeated ? findContradictoryResult(storedAd, ad) : undefined;
           if (contradiction) reportProblem(contradiction);
@@ -84,12 +84,13 @@ export async function openRecordWriter(
       mergedAd = addQuestionName(mergedAd, storedAd, questionName);
       const adJson = mergedAd === (ad as JsonObject) ? json : JSON.stringify(mergedAd);
       const rowNumber = recordStore.putAd(addLanguage(mergedAd as Ad), adJson, runNumber);
-      return { outcome: isRepeated ? 'repeated' : isOlder ? 'older' : row ? 'updated' : 'new', rowNumber };
+      return { outcome: isRepeated ? 'repeated' : isOlder ? 'older' : storedRow ? 'updated' : 'new', rowNumber };
     },
     putPage(page: Page, json: string, format: ImportFormat): { outcome: WriteOutcome; rowNumber: number } {
-      const row = recordStore.findRow('pages', page.pageId);
-      const isRepeated = row?.run === runNumber;
-      const storedPage = isRepeated && format.combinePartialRecords ? readStoredRecord('pages', row.number) : undefined;
+      const storedRow = recordStore.findRow('pages', page.pageId);
+      const isRepeated = storedRow?.run === runNumber;
+      const storedPage =
+        isRepeated && format.combinePartialRecords ? readStoredRecord('pages', storedRow.number) : undefined;
       const combinedPage = storedPage
         ? (format.combinePartialRecords?.(storedPage, page, reportProblem) as Page)
         : page;
@@ -97,7 +98,10 @@ export async function openRecordWriter(
       const rowNumber = recordStore.putPage(combinedPage, pageJson, runNumber);
       // The run number `-runNumber` marks a page that this run created from an ad, with little information. The library
       // did not contain the page before the run, so the page counts as new.
-      return { outcome: isRepeated ? 'repeated' : row && row.run !== -runNumber ? 'updated' : 'new', rowNumber };
+      return {
+        outcome: isRepeated ? 'repeated' : storedRow && storedRow.run !== -runNumber ? 'updated' : 'new',
+        rowNumber,
+      };
     },
   };
 }
