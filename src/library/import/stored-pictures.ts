@@ -156,12 +156,12 @@ const maxCardsPerAd = 20;
  * Selects the pictures of an ad: the picture of the ad itself, and the picture of each card. For a picture that cannot
  * be fetched, returns the reason instead of a URL.
  */
-function selectAdPictures(ad: UntypedFields, now: number) {
+function selectAdPictures(ad: UntypedFields, nowMs: number) {
   const cardNumbers = Array.from(
     { length: Math.min(listCardMedia(ad).length, maxCardsPerAd) },
     (_, index) => index + 1,
   );
-  return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now }));
+  return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now: nowMs }));
 }
 
 /** The progress or the final outcome of fetching pictures. */

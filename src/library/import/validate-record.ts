@@ -88,13 +88,13 @@ function validatePageId(pageId: string): void {
  * Replaces a `lastSeenAt` in the future with the time of the import, because nobody can have seen the ad after the
  * import.
  */
-function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
-  const lastSeenTime = parseTime(ad.lastSeenAt);
-  if (lastSeenTime === undefined || lastSeenTime <= now) return ad;
+function limitLastSeenAt(ad: Ad, { importTimeMs, valueErrors }: ColumnValueParser): Ad {
+  const lastSeenAtMs = parseTime(ad.lastSeenAt);
+  if (lastSeenAtMs === undefined || lastSeenAtMs <= importTimeMs) return ad;
   valueErrors.push(
     new Error(`lastSeenAt: ${quoteValue(ad.lastSeenAt)} is after the import, so the time of the import is stored`),
   );
-  return { ...ad, lastSeenAt: new Date(now).toISOString() };
+  return { ...ad, lastSeenAt: new Date(importTimeMs).toISOString() };
 }
 
 /**
@@ -116,13 +116,17 @@ function applyStatedCurrency(convertedItem: JsonObject, isStrict: boolean, parse
  * @throws Error that names both dates, if the format is a table written by the user
  */
 function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser): Ad {
-  const startTime = parseTime(ad.startedAt);
-  if (startTime === undefined) return ad;
+  const startedAtMs = parseTime(ad.startedAt);
+  if (startedAtMs === undefined) return ad;
   const fieldsBeforeStart = (['endDate', 'lastSeenAt'] as const).filter((field) => {
     const timeMs = parseTime(ad[field]);
     // Accept a `lastSeenAt` before the start if the start is in the future, because such an ad may have been seen
     // already.
-    return timeMs !== undefined && countDays(startTime, timeMs) < 0 && (field === 'endDate' || startTime <= parser.now);
+    return (
+      timeMs !== undefined &&
+      countDays(startedAtMs, timeMs) < 0 &&
+      (field === 'endDate' || startedAtMs <= parser.importTimeMs)
+    );
   });
   const [field] = fieldsBeforeStart;
   if (field === undefined) return ad;

@@ -243,7 +243,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   // If the end date is in the future, the ad is still running, so it was last seen at the time of the import.
   const endDate = ad.endDate as string | undefined;
   if (endDate !== undefined)
-    ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
+    ad.lastSeenAt = Date.parse(endDate) > parser.importTimeMs ? new Date(parser.importTimeMs).toISOString() : endDate;
   const isActive =
     reader.parseFirstValue(activeKeys, parseBoolean, 'isActive') ??
     reader.parseFirstValue(statusKeys, parseActiveStatus, 'isActive');

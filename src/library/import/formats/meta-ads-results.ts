@@ -137,7 +137,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(adId !== undefined && { adId }),
     ...(currency !== undefined && { currency }),
     ...(lastDay !== undefined && {
-      lastSeenAt: Date.parse(lastDay) > parser.now ? new Date(parser.now).toISOString() : lastDay,
+      lastSeenAt: Date.parse(lastDay) > parser.importTimeMs ? new Date(parser.importTimeMs).toISOString() : lastDay,
     }),
     ...((pageId ?? pageName) !== undefined && {
       pageId: pageId ?? computeUuidFromName(JSON.stringify(['page', pageName])),

@@ -42,7 +42,7 @@ export type ColumnNumberOptions = NumberOptions & {
  */
 export class ColumnValueParser {
   /** The time of the import, in Unix milliseconds. */
-  readonly now: number;
+  readonly importTimeMs: number;
   /**
    * Errors about values of the current record that could not be parsed. The record is stored without these values, and
    * the import report lists the errors.
@@ -67,8 +67,8 @@ export class ColumnValueParser {
   /** True after `decideNotations` was called, i.e. in the second pass of the import, which parses dates and numbers. */
   areNotationsDecided = false;
 
-  constructor(now: number) {
-    this.now = now;
+  constructor(importTimeMs: number) {
+    this.importTimeMs = importTimeMs;
   }
 
   /**
@@ -112,7 +112,7 @@ export class ColumnValueParser {
    */
   parseDate(columnName: string, sourceValue: unknown, label = columnName): string | undefined {
     if (isMissingValue(sourceValue)) return undefined;
-    const column = this.#dateColumns.get(columnName) ?? new DateColumnParser(columnName, this.now);
+    const column = this.#dateColumns.get(columnName) ?? new DateColumnParser(columnName, this.importTimeMs);
     this.#dateColumns.set(columnName, column);
     if (this.areNotationsDecided) return column.parseValue(sourceValue, label);
     column.observeValue(sourceValue);

@@ -43,7 +43,7 @@ function computeDayStart(year: number, month: number, day: number): number | und
   return isExistingDay && date.getTime() >= minTimeMs && date.getTime() < maxTimeMs ? date.getTime() : undefined;
 }
 
-const clockPattern =
+const timeOfDayPattern =
   /^(\d{1,2})[:h.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*([ap]\.?\s?m\.?)?\s*(?:uhr)?\s*(z|(?:utc|gmt)?(?:([+-])(\d\d):?(\d\d)?)?)?$/i;
 
 /** Removes the time zone name that JavaScript writes in parentheses at the end of a date. */
@@ -62,7 +62,7 @@ function parseTimeOfDay(text: string): number | undefined {
   const clockText = removeTimeZoneName(text.trim());
   if (clockText === '') return 0;
   const [, hours, minutes, seconds = '0', fraction = '', amOrPm, zone, sign, zoneHours = '0', zoneMinutes = '0'] =
-    clockPattern.exec(clockText) ?? [];
+    timeOfDayPattern.exec(clockText) ?? [];
   if (hours === undefined || Number(minutes) > 59 || Number(seconds) > 60) return undefined;
   const is12HourClock = amOrPm !== undefined;
   if (Number(hours) > (is12HourClock ? 12 : 24) || (is12HourClock && hours === '0')) return undefined;
@@ -72,9 +72,9 @@ function parseTimeOfDay(text: string): number | undefined {
   return ((hour * 60 + Number(minutes) - offsetMinutes) * 60 + Number(seconds)) * 1000 + fractionMs;
 }
 
-const numericPattern = /^(\d{1,4})\s?([./-])\s?(\d{1,2})\s?\2\s?(\d{1,4})\.?(?:(?:,\s*|[T\s]\s*)(\S.{0,60}))?$/i;
-const eastAsianPattern = /^(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일](?:\s*(\S.{0,60}))?$/;
-const compactPattern = /^(20\d\d)(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)Z?)?$/;
+const numericDatePattern = /^(\d{1,4})\s?([./-])\s?(\d{1,2})\s?\2\s?(\d{1,4})\.?(?:(?:,\s*|[T\s]\s*)(\S.{0,60}))?$/i;
+const eastAsianDatePattern = /^(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일](?:\s*(\S.{0,60}))?$/;
+const compactDatePattern = /^(20\d\d)(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)Z?)?$/;
 const dayThenMonthPattern =
   /^(?:(\p{L}+)\.?,?\s+)?(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[\s-]*(?:de\s+)?(\p{L}{3,20})\.?,?[\s-]*(?:de\s+|del\s+)?(\d{4}|\d{2})(?:(?:,\s*|[T\s]\s*)(\S.{0,60}))?$/iu;
 const monthThenDayPattern =
@@ -88,9 +88,9 @@ const createUnambiguousDate = (dayStart: number | undefined, clockText = ''): Pa
     : { notation: '', dayStartByOrder: new Map([['ymd', dayStart]]), timeOfDayMs };
 };
 
-function parseNumericDate(text: string, now: number): ParsedDate | undefined {
+function parseNumericDate(text: string, importTimeMs: number): ParsedDate | undefined {
   const [, firstText = '', separator = '', secondText = '', thirdText = '', clockText = ''] =
-    numericPattern.exec(text) ?? [];
+    numericDatePattern.exec(text) ?? [];
   const [firstNumber, secondNumber, thirdNumber] = [Number(firstText), Number(secondText), Number(thirdText)];
   if (firstText.length === 4 && thirdText.length <= 2)
     return createUnambiguousDate(computeDayStart(firstNumber, secondNumber, thirdNumber), clockText);
@@ -101,7 +101,7 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   const addOrder = (order: DateOrder, dayStart: number | undefined, isPlausible = true) => {
     if (dayStart !== undefined && isPlausible) dayStartByOrder.set(order, dayStart);
   };
-  const isNearFuture = (shortYear: number) => 2000 + shortYear <= new Date(now).getUTCFullYear() + 2;
+  const isNearFuture = (shortYear: number) => 2000 + shortYear <= new Date(importTimeMs).getUTCFullYear() + 2;
   addOrder('dmy', computeDayStart(year, secondNumber, firstNumber), !isYearShort || isNearFuture(thirdNumber));
   if (separator !== '.')
     addOrder('mdy', computeDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
@@ -120,7 +120,7 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   return { notation: `${separator}${thirdText.length}`, dayStartByOrder, timeOfDayMs };
 }
 
-function parseNamedDate(text: string): ParsedDate | undefined {
+function parseMonthNameDate(text: string): ParsedDate | undefined {
   const dayFirstMatch = dayThenMonthPattern.exec(text);
   const monthFirstMatch = monthThenDayPattern.exec(text);
   const yearFirstMatch = yearThenMonthPattern.exec(text);
@@ -175,7 +175,7 @@ function parseUnixTime(text: string): ParsedDate | undefined {
 }
 
 function parseCompactDate(text: string): ParsedDate | undefined {
-  const [, year, month, day, hours = '00', minutes = '00', seconds = '00'] = compactPattern.exec(text) ?? [];
+  const [, year, month, day, hours = '00', minutes = '00', seconds = '00'] = compactDatePattern.exec(text) ?? [];
   if (year === undefined) return undefined;
   return createUnambiguousDate(
     computeDayStart(Number(year), Number(month), Number(day)),
@@ -183,13 +183,15 @@ function parseCompactDate(text: string): ParsedDate | undefined {
   );
 }
 
-function parseDateText(value: unknown, now: number): ParsedDate | undefined {
+function parseDateText(value: unknown, importTimeMs: number): ParsedDate | undefined {
   const text = String(value).trim().replace(/\s+/g, ' ');
   if (text.length > 100) return undefined;
-  const [, year, month, day, clockText] = eastAsianPattern.exec(text) ?? [];
+  const [, year, month, day, clockText] = eastAsianDatePattern.exec(text) ?? [];
   if (year !== undefined)
     return createUnambiguousDate(computeDayStart(Number(year), Number(month), Number(day)), clockText);
-  return parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, now) ?? parseNamedDate(text);
+  return (
+    parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, importTimeMs) ?? parseMonthNameDate(text)
+  );
 }
 
 /** What the first pass of an import has found out about all dates of a column that have the same notation. */
@@ -213,18 +215,18 @@ interface NotationObservations {
  */
 export class DateColumnParser {
   readonly #columnName: string;
-  readonly #now: number;
+  readonly #importTimeMs: number;
   readonly #observationsByNotation = new Map<string, NotationObservations>();
 
-  /** @param now the time of the import in Unix milliseconds, which decides which two-digit years are plausible */
-  constructor(columnName: string, now: number) {
+  /** @param importTimeMs the time of the import in Unix milliseconds, which decides which two-digit years are plausible */
+  constructor(columnName: string, importTimeMs: number) {
     this.#columnName = columnName;
-    this.#now = now;
+    this.#importTimeMs = importTimeMs;
   }
 
   /** Notes which orders of day, month and year are possible for a date of the column. */
   observeValue(sourceValue: unknown): void {
-    const date = parseDateText(sourceValue, this.#now);
+    const date = parseDateText(sourceValue, this.#importTimeMs);
     if (!date || date.notation === '') return;
     const { notation, dayStartByOrder } = date;
     const text = String(sourceValue).trim();
@@ -260,7 +262,7 @@ export class DateColumnParser {
           `${messageStart} ${exampleDate} and ${contradictoryDate}, which are not written in the same order; write them as 2026-01-31 and import the file again`,
         );
       if (possibleOrders.length < 2 || ambiguousDate === undefined) continue;
-      const dayStartByOrder = parseDateText(ambiguousDate, this.#now)?.dayStartByOrder;
+      const dayStartByOrder = parseDateText(ambiguousDate, this.#importTimeMs)?.dayStartByOrder;
       const possibleDays = possibleOrders.flatMap((order) => dayStartByOrder?.get(order) ?? []).map(formatLongDay);
       throw new Error(
         `${messageStart} ${ambiguousDate}, which may be ${[...new Set(possibleDays)].join(' or ')}; write them as 2026-01-31 and import the file again`,
@@ -273,7 +275,7 @@ export class DateColumnParser {
    * @throws Error that quotes the value if it is not a date
    */
   parseValue(sourceValue: unknown, label = this.#columnName): string {
-    const date = parseDateText(sourceValue, this.#now);
+    const date = parseDateText(sourceValue, this.#importTimeMs);
     const dateOrder =
       date &&
       (this.#observationsByNotation.get(date.notation)?.possibleOrders[0] ?? date.dayStartByOrder.keys().next().value);
@@ -297,8 +299,8 @@ function describeSerialDate(sourceValue: unknown): string {
   return `; if it is the serial number that a spreadsheet stores for ${day}, format the column as dates there and export it again`;
 }
 
-const formatLongDay = (time: number) =>
-  new Date(time).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+const formatLongDay = (timeMs: number) =>
+  new Date(timeMs).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 let dateNames: { months: Map<string, number>; weekdays: Set<string> } | undefined;
 
