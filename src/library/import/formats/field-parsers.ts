@@ -86,7 +86,7 @@ export function parseEachObject<ParsedObject>(
   parser: ColumnValueParser,
   parseObject: (item: JsonObject) => ParsedObject | undefined,
 ): ParsedObject[] | undefined {
-  const entries = parseObjects(sourceValue, keyName, parser).flatMap((item) => {
+  const parsedObjects = parseObjects(sourceValue, keyName, parser).flatMap((item) => {
     try {
       return parseObject(item) ?? [];
     } catch (error) {
@@ -94,7 +94,7 @@ export function parseEachObject<ParsedObject>(
       return [];
     }
   });
-  return entries.length > 0 ? entries : undefined;
+  return parsedObjects.length > 0 ? parsedObjects : undefined;
 }
 
 /**

@@ -51,19 +51,19 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
     });
     return [...new Map(media.map((medium) => [medium.url, medium])).values()];
   };
-  const [videoKeys, pictureKeys, previewKeys] = [
+  const [videos, pictures, previews] = [
     collectMedia(keys.videoKeys),
     collectMedia(keys.pictureKeys),
     collectMedia(keys.previewKeys),
   ];
   // If the record has neither videos nor pictures, use the preview images as pictures.
-  const allPictures = videoKeys.length > 0 || pictureKeys.length > 0 ? pictureKeys : previewKeys;
+  const picturesOrPreviews = videos.length > 0 || pictures.length > 0 ? pictures : previews;
   return [
-    ...videoKeys.map(({ url, previewUrl: ownPreviewUrl }, videoIndex) => {
-      const preview = ownPreviewUrl ?? previewKeys[videoIndex]?.url;
+    ...videos.map(({ url, previewUrl: ownPreviewUrl }, videoIndex) => {
+      const preview = ownPreviewUrl ?? previews[videoIndex]?.url;
       return { type: 'VID', url, nr: videoIndex, ...(preview !== undefined && { urls: { preview } }) };
     }),
-    ...allPictures.map(({ url }, pictureIndex) => ({ type: 'THUMB', url, nr: pictureIndex })),
+    ...picturesOrPreviews.map(({ url }, pictureIndex) => ({ type: 'THUMB', url, nr: pictureIndex })),
     ...collectMedia(keys.profilePictureKeys)
       .slice(0, 1)
       .map(({ url }) => ({ type: 'PA_PP', url, nr: null })),
