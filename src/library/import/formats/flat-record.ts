@@ -53,7 +53,7 @@ export function readFlatRecord(
 /**
  * Collects the values that no rule has used, under their own keys in camel case, so that the import loses no data.
  * Empty values are left out. The import report lists unknown keys, and keys whose field another key already has.
- * @param ownKeys the known keys that are always stored under their own names
+ * @param keysWithoutField the known keys that have no field in the API and are stored under their own names
  * @param unnamedContainers the objects whose names are removed from field names, e.g. `ad.status_statement` becomes
  * `statusStatement`
  */
@@ -62,12 +62,12 @@ export function collectOtherFields(
   {
     ad,
     knownKeys,
-    ownKeys,
+    keysWithoutField,
     unnamedContainers,
   }: {
     ad: JsonObject;
     knownKeys: ReadonlySet<string>;
-    ownKeys: ReadonlySet<string>;
+    keysWithoutField: ReadonlySet<string>;
     unnamedContainers: ReadonlySet<string>;
   },
   parser: ColumnValueParser,
@@ -80,7 +80,7 @@ export function collectOtherFields(
     const field = toCamelCase(path.join('_')) || name;
     const isStored = !Object.hasOwn(ad, field) && field !== 'id';
     if (isStored) otherFields.push([field, parser.parseStructure(value) ?? value]);
-    if (ownKeys.has(key) && isStored) parser.addFieldSource(field, name);
+    if (keysWithoutField.has(key) && isStored) parser.addFieldSource(field, name);
     else if (knownKeys.has(key)) parser.addAlternativeKey(name, isStored);
     else parser.unusedKeys.push(name);
   }

@@ -85,7 +85,7 @@ const otherCurrencies = 'eur gbp inr bgn hrk czk dkk huf pln ron sek nzd ils aud
  * Documented keys that have no corresponding field in the API. The import stores them under their own names, e.g.
  * `is_funded_by_google_ad_grants` as `isFundedByGoogleAdGrants`.
  */
-const keysWithoutField = `
+const keyNamesWithoutField = `
   advertiser_legal_name advertiser_location advertiser_verification_status audience_selection_approach_info disapproval
   height is_funded_by_google_ad_grants serpapi_details_link topic width
   advertiser_regions public_ids_list elections ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
@@ -105,17 +105,17 @@ const mediaKeys: MediaKeys = {
   previewKeys: ['previewurl', 'videopreview', 'previewimageurl', 'thumbnail', 'thumbnailurl'],
 };
 
-const ownNames = listCamelCaseFields(keysWithoutField);
+const keysByCamelCaseName = listCamelCaseFields(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: [...listMediaKeys(mediaKeys), 'imagewidth', 'imageheight'],
   countries: ['regions', 'region'],
   adsAmount: ['totalcreatives'],
   regionStats: ['regionstats', ...regionKeys],
-  ...ownNames,
+  ...keysByCamelCaseName,
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
-const ownKeys = new Set(Object.values(ownNames).flat());
+const keysWithoutField = new Set(Object.values(keysByCamelCaseName).flat());
 const containerPaths = new Set(['advertiser', 'image', 'video']);
 
 const googleKeys = [
@@ -219,7 +219,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
   const countries = findCountryCodes(regions);
   if (page.sourcePageExternalId === undefined && parser.areNotationsDecided) throw new Error('advertiser_id: missing');
   return {
-    ...collectOtherFields(record, { ad: page, knownKeys, ownKeys, unnamedContainers: new Set() }, parser),
+    ...collectOtherFields(record, { ad: page, knownKeys, keysWithoutField, unnamedContainers: new Set() }, parser),
     ...page,
     pageId: computePageId('google', String(page.sourcePageExternalId)),
     adLibrary: 'google',
@@ -256,7 +256,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     parser,
   );
   const completeAd: JsonObject = {
-    ...collectOtherFields(record, { ad, knownKeys, ownKeys, unnamedContainers: new Set() }, parser),
+    ...collectOtherFields(record, { ad, knownKeys, keysWithoutField, unnamedContainers: new Set() }, parser),
     ...variations.fields,
     ...ad,
     id: computeAdId('google', String(ad.adArchiveId)),

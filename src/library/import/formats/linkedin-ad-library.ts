@@ -143,7 +143,7 @@ const ranges: readonly RangeRule[] = [
   ['impressions', addDetailsPrefix('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
 /** Documented keys that have no corresponding field in the API. The import stores them under their own names. */
-const keysWithoutField =
+const keyNamesWithoutField =
   'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails targeting adDuration';
 const mediaKeys: MediaKeys = {
   videoKeys: ['videourl', 'videourls', 'video', 'videos', 'contentvideo', 'contentvideos'],
@@ -161,14 +161,14 @@ const mediaKeys: MediaKeys = {
   profilePictureKeys: ['advertiserlogo', 'advertiserlogourl', 'advertiserthumbnail'],
 };
 
-const ownNames = listCamelCaseFields(keysWithoutField);
+const keysByCamelCaseName = listCamelCaseFields(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: listMediaKeys(mediaKeys),
-  ...ownNames,
+  ...keysByCamelCaseName,
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
-const ownKeys = new Set(Object.values(ownNames).flat());
+const keysWithoutField = new Set(Object.values(keysByCamelCaseName).flat());
 const containerPaths = new Set([
   'details',
   'detailsadvertiser',
@@ -258,7 +258,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
       ? pageName && computePageIdFromName('linkedin', pageName)
       : computePageId('linkedin', String(ad.sourcePageExternalId));
   return {
-    ...collectOtherFields(record, { ad, knownKeys, ownKeys, unnamedContainers }, parser),
+    ...collectOtherFields(record, { ad, knownKeys, keysWithoutField, unnamedContainers }, parser),
     ...ad,
     id: computeAdId('linkedin', String(ad.adArchiveId)),
     adLibrary: 'linkedin',

@@ -132,7 +132,7 @@ const ctaTextKeys = ['ctatext', 'calltoaction'];
  * Keys of the Meta Ad Library that have no corresponding field in the API. The import stores them under their own
  * names.
  */
-const keysWithoutField = `
+const keyNamesWithoutField = `
   aaa_info ad_creation_time ad_id_in_library ad_library_url archive_types end_date_formatted end_date_string input_url
   br_total_reach categories collation_id contains_digital_created_media contains_sensitive_content entity_type fev_info
   finserv_ad_data gated_type has_user_reported hidden_safety_data hide_data_status impressions_with_index
@@ -145,7 +145,7 @@ const keysWithoutField = `
  * Keys of the nested object `snapshot` that have no corresponding field in the API. The import stores them under their
  * own names.
  */
-const snapshotKeysWithoutField = `
+const snapshotKeyNamesWithoutField = `
   ad_creative_id additional_info branded_content brazil_tax_id country_iso_code creation_time cta_text
   disclaimer_label dynamic_item_flags dynamic_versions ec_certificates edited_snapshots
   effective_authorization_category event extra_images extra_links extra_texts extra_videos has_user_reported
@@ -154,10 +154,10 @@ const snapshotKeysWithoutField = `
   page_cover_photo page_verification root_reshared_post version welcome_message
 `;
 
-const ownNames: Record<string, readonly string[]> = {
-  ...listCamelCaseFields(keysWithoutField),
+const keysByCamelCaseName: Record<string, readonly string[]> = {
+  ...listCamelCaseFields(keyNamesWithoutField),
   ...Object.fromEntries(
-    Object.entries(listCamelCaseFields(snapshotKeysWithoutField)).map(([field, keys]) => [
+    Object.entries(listCamelCaseFields(snapshotKeyNamesWithoutField)).map(([field, keys]) => [
       `snapshot.${field}`,
       keys.map((key) => `snapshot.${key}`),
     ]),
@@ -169,11 +169,11 @@ const keysByField: Record<string, readonly string[]> = {
   media: [...mediaKeys.flatMap((key) => [`snapshot.${key}`, key]), ...listMediaKeys(flatMediaKeys)],
   ctaType: ['snapshot.ctatype', 'ctatype', ...ctaTextKeys],
   isActive: [...activeKeys, ...statusKeys],
-  ...ownNames,
+  ...keysByCamelCaseName,
   snapshot: ['snapshot'],
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
-const ownKeys = new Set(Object.values(ownNames).flat());
+const keysWithoutField = new Set(Object.values(keysByCamelCaseName).flat());
 
 /** Keys that occur only in the official API of the Meta Ad Library. */
 const officialApiKeys = [
@@ -378,7 +378,7 @@ function collectOtherFields(
     const isStored = !Object.hasOwn(ad, field) && field !== 'id';
     if (isStored) otherFields.push([field, parser.parseStructure(value) ?? value]);
     const keys = [`${pathPrefix}${key}`, key];
-    if (keys.some((knownKey) => ownKeys.has(knownKey)) && isStored)
+    if (keys.some((knownKey) => keysWithoutField.has(knownKey)) && isStored)
       parser.addFieldSource(`${pathPrefix}${field}`, `${pathPrefix}${name}`);
     else if (keys.some((knownKey) => knownKeys.has(knownKey)))
       parser.addAlternativeKey(`${pathPrefix}${name}`, isStored);

@@ -98,21 +98,21 @@ const mediaKeys: MediaKeys = {
 };
 
 /** Documented keys that have no corresponding field in the API. The import stores them under their own names. */
-const keysWithoutField = `
+const keyNamesWithoutField = `
   ad_status_statement status_statement ad_download_url download_url ad_advertising_objective advertising_objective
   ad_rejection_info rejection_info advertiser_follower_count follower_count advertiser_profile_url profile_url
   advertiser_country_code country_code label brand_names creator ad_url detail_url ad_audit_status audit_status type ad_type show_mode
   ${targetingPrefixes.flatMap((prefix) => ['age', 'gender', 'interest', 'videointeractions', 'creatorinteractions', 'audiencetargeting', 'audiencetargetingexclude', 'provinces', 'cities', 'devicemodels', 'operatingsystems', 'highspendingpower'].map((key) => `${prefix}${key}`)).join(' ')}
 `;
-const ownNames = listCamelCaseFields(keysWithoutField);
+const keysByCamelCaseName = listCamelCaseFields(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   isActive: statusKeys,
   media: listMediaKeys(mediaKeys),
-  ...ownNames,
+  ...keysByCamelCaseName,
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
-const ownKeys = new Set(Object.values(ownNames).flat());
+const keysWithoutField = new Set(Object.values(keysByCamelCaseName).flat());
 const containerPaths = new Set([
   ...['ad', 'advertiser', 'adgroup', 'adreach', 'reach', 'adgrouptargetinginfo', 'adgrouptarget', 'creator'],
   'advertisertiktokaccount',
@@ -216,7 +216,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
       ? pageName && computePageIdFromName('tiktok', pageName, isAd ? 'page' : 'creator')
       : computePageId('tiktok', String(ad.sourcePageExternalId));
   return {
-    ...collectOtherFields(record, { ad, knownKeys, ownKeys, unnamedContainers }, parser),
+    ...collectOtherFields(record, { ad, knownKeys, keysWithoutField, unnamedContainers }, parser),
     ...ad,
     id: computeAdId('tiktok', `${isAd ? '' : 'commercial content '}${ad.adArchiveId}`),
     adLibrary: 'tiktok',
