@@ -41,25 +41,25 @@ export function openStoredPictures(database: Database, now: () => number) {
   const getPicturesFolder = () =>
     database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
   /**
-   * Returns the picture of each URL, or null for a URL from which the picture could not be fetched. Omits URLs that were
+   * Returns the file name of the picture of each URL, or null if the picture could not be fetched. Omits URLs that were
    * never fetched. Pictures are stored under their key, so that the library also finds a picture by a URL that the ad
    * network has signed later. A failed attempt is stored under its URL, because another URL may still work.
    */
-  function findPicturesByUrl(urls: ReadonlySet<string>): Map<string, string | null> {
+  function findFileNamesByUrl(urls: ReadonlySet<string>): Map<string, string | null> {
     const keyByUrl = new Map(Array.from(urls, (url) => [url, getPictureKey(url)]));
     const rows = database.all<{ address: string; file: string | null }>(
       'SELECT address, file FROM pictures WHERE address IN (SELECT value FROM json_each(?))',
       [JSON.stringify([...new Set([...urls, ...keyByUrl.values()])])],
     );
-    const fileByAddress = new Map(rows.map(({ address, file }) => [address, file]));
+    const fileNameByUrlOrKey = new Map(rows.map(({ address, file }) => [address, file]));
     return new Map(
       Array.from(keyByUrl).flatMap(([url, key]) => {
-        const file = fileByAddress.get(key) ?? fileByAddress.get(url);
-        return file === undefined ? [] : [[url, file] as const];
+        const fileName = fileNameByUrlOrKey.get(key) ?? fileNameByUrlOrKey.get(url);
+        return fileName === undefined ? [] : [[url, fileName] as const];
       }),
     );
   }
-  const listStoredFiles = () =>
+  const listStoredFileNames = () =>
     database.all<{ file: string }>('SELECT DISTINCT file FROM pictures WHERE file IS NOT NULL').map(({ file }) => file);
   return {
     /**
@@ -73,11 +73,11 @@ export function openStoredPictures(database: Database, now: () => number) {
       const lastFolder = storedFolder ?? defaultFolder;
       const hasMoved = !existsSync(lastFolder) && existsSync(defaultFolder);
       const folder = requestedFolder ?? (hasMoved ? defaultFolder : lastFolder);
-      const storedFiles = storedFolder === undefined || folder === storedFolder ? [] : listStoredFiles();
-      const unreachableFiles = storedFiles.filter(
-        (file) => existsSync(join(storedFolder ?? '', file)) && !existsSync(join(folder, file)),
+      const storedFileNames = storedFolder === undefined || folder === storedFolder ? [] : listStoredFileNames();
+      const unreachableFileNames = storedFileNames.filter(
+        (fileName) => existsSync(join(storedFolder ?? '', fileName)) && !existsSync(join(folder, fileName)),
       );
-      return { folder, storedFolder, unreachableCount: unreachableFiles.length };
+      return { folder, storedFolder, unreachableCount: unreachableFileNames.length };
     },
     /** Saves in which folder the library stores its pictures. */
     saveFolder(folder: string) {
@@ -100,10 +100,10 @@ export function openStoredPictures(database: Database, now: () => number) {
       const expiredUrls = new Set(
         pictures.flatMap((picture) => ('reason' in picture ? (picture.expiredUrl ?? []) : [])),
       );
-      for (const [url, file] of findPicturesByUrl(expiredUrls)) if (file !== null) expiredUrls.delete(url);
+      for (const [url, fileName] of findFileNamesByUrl(expiredUrls)) if (fileName !== null) expiredUrls.delete(url);
       const folder = getPicturesFolder() ?? '';
-      for (const [url, file] of findPicturesByUrl(urls))
-        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) urls.delete(url);
+      for (const [url, fileName] of findFileNamesByUrl(urls))
+        if (!shouldRetryFailed || (fileName !== null && existsSync(join(folder, fileName)))) urls.delete(url);
       const missingUrlByKey = new Map(Array.from(urls, (url) => [getPictureKey(url), url]));
       const { bytes: byteCount = 0 } =
         database.get<{ bytes: number }>(
@@ -133,7 +133,7 @@ export function openStoredPictures(database: Database, now: () => number) {
     findFileNames(urls: ReadonlySet<string>): Map<string, string> {
       if (urls.size === 0 || getPicturesFolder() === undefined) return new Map();
       return new Map(
-        Array.from(findPicturesByUrl(urls)).flatMap(([url, fileName]) =>
+        Array.from(findFileNamesByUrl(urls)).flatMap(([url, fileName]) =>
           fileName === null ? [] : [[url, fileName] as const],
         ),
       );
@@ -201,7 +201,7 @@ export type FetchPicturesOptions = {
  * The methods of `StoredPictures` that `fetchMissingPictures` calls. They are asynchronous, because another process may
  * have the library open and execute them.
  */
-type PictureRecords = {
+type PictureStore = {
   saveFolder(...args: Parameters<StoredPictures['saveFolder']>): Promise<unknown>;
   findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
   savePictures(...args: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
@@ -214,7 +214,7 @@ const maxConcurrentFetches = 6;
  * interrupted, the next call resumes after the last batch of pictures that was saved.
  */
 export async function fetchMissingPictures(
-  pictureRecords: PictureRecords,
+  pictureStore: PictureStore,
   options: FetchPicturesOptions,
 ): Promise<PicturesReport> {
   const { folder, maxBytes, shouldRetryFailed, fetchOriginal, makeFolder, onProgress } = options;
@@ -223,10 +223,10 @@ export async function fetchMissingPictures(
     ...{ failureCountByReason: {}, isFolderFull: false },
   };
   // Save the folder first, because `findMissing` looks for the files of stored pictures in this folder.
-  await pictureRecords.saveFolder(folder);
+  await pictureStore.saveFolder(folder);
   async function* readBatches() {
     for (let lastNumber = 0; ; ) {
-      const { lastAdNumber, ...batch } = await pictureRecords.findMissing(lastNumber, shouldRetryFailed);
+      const { lastAdNumber, ...batch } = await pictureStore.findMissing(lastNumber, shouldRetryFailed);
       if (lastAdNumber === null) return;
       yield batch;
       lastNumber = lastAdNumber;
@@ -273,7 +273,7 @@ export async function fetchMissingPictures(
       }
     };
     const outcomes = await Promise.allSettled(Array.from({ length: maxConcurrentFetches }, runWorker));
-    await pictureRecords.savePictures(fetchedPictures);
+    await pictureStore.savePictures(fetchedPictures);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     if (report.isFolderFull) break;
   }
