@@ -40,10 +40,10 @@ export const listKeysByField = (
 });
 
 /**
- * Returns a field name for each of several keys that have no field in the API. The field name is the key in camel case,
- * e.g. `pageLikeCount` for `page_like_count`, and the import stores the value under this name.
+ * Returns keys that have no field in the API, in normalized form, by the name under which the import stores their values.
+ * This name is the key in camel case, e.g. `pageLikeCount` for `page_like_count`.
  */
-export const listCamelCaseFields = (spaceSeparatedKeys: string): Record<string, readonly string[]> =>
+export const listKeysByCamelCaseName = (spaceSeparatedKeys: string): Record<string, readonly string[]> =>
   Object.fromEntries(
     spaceSeparatedKeys
       .trim()

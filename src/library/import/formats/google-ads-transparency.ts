@@ -19,7 +19,7 @@ import {
   FieldReader,
   type FieldRule,
   isEmptyValue,
-  listCamelCaseFields,
+  listKeysByCamelCaseName,
   listKeysByField,
   type RangeRule,
 } from './field-reader.ts';
@@ -105,7 +105,7 @@ const mediaKeys: MediaKeys = {
   previewKeys: ['previewurl', 'videopreview', 'previewimageurl', 'thumbnail', 'thumbnailurl'],
 };
 
-const keysByCamelCaseName = listCamelCaseFields(keyNamesWithoutField);
+const keysByCamelCaseName = listKeysByCamelCaseName(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: [...listMediaKeys(mediaKeys), 'imagewidth', 'imageheight'],

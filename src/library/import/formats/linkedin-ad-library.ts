@@ -12,7 +12,7 @@ import {
   parsePageName,
   parseText,
 } from './field-parsers.ts';
-import { type FieldRule, listCamelCaseFields, listKeysByField, type RangeRule } from './field-reader.ts';
+import { type FieldRule, listKeysByCamelCaseName, listKeysByField, type RangeRule } from './field-reader.ts';
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
@@ -161,7 +161,7 @@ const mediaKeys: MediaKeys = {
   profilePictureKeys: ['advertiserlogo', 'advertiserlogourl', 'advertiserthumbnail'],
 };
 
-const keysByCamelCaseName = listCamelCaseFields(keyNamesWithoutField);
+const keysByCamelCaseName = listKeysByCamelCaseName(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: listMediaKeys(mediaKeys),

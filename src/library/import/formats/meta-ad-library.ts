@@ -26,7 +26,7 @@ import {
   FieldReader,
   type FieldRule,
   isEmptyValue,
-  listCamelCaseFields,
+  listKeysByCamelCaseName,
   listKeysByField,
   type RangeRule,
 } from './field-reader.ts';
@@ -155,9 +155,9 @@ const snapshotKeyNamesWithoutField = `
 `;
 
 const keysByCamelCaseName: Record<string, readonly string[]> = {
-  ...listCamelCaseFields(keyNamesWithoutField),
+  ...listKeysByCamelCaseName(keyNamesWithoutField),
   ...Object.fromEntries(
-    Object.entries(listCamelCaseFields(snapshotKeyNamesWithoutField)).map(([field, keys]) => [
+    Object.entries(listKeysByCamelCaseName(snapshotKeyNamesWithoutField)).map(([field, keys]) => [
       `snapshot.${field}`,
       keys.map((key) => `snapshot.${key}`),
     ]),

@@ -6,7 +6,7 @@
 export function normalizeKey(keyName: string): string {
   const cachedKey = keyCache.get(keyName);
   if (cachedKey !== undefined) return cachedKey;
-  const key = computeKey(keyName);
+  const key = computeNormalizedKey(keyName);
   // A full cache stops growing, but keeps its entries, because most records of a file have the same keys.
   if (keyCache.size < maxCachedKeys && keyName.length <= maxCachedKeyLength) keyCache.set(keyName, key);
   return key;
@@ -16,7 +16,7 @@ const keyCache = new Map<string, string>();
 const maxCachedKeys = 5000;
 const maxCachedKeyLength = 100;
 
-function computeKey(keyName: string): string {
+function computeNormalizedKey(keyName: string): string {
   const key = keyName
     .replace(/(?<=\S)\s*\([^()]{0,40}\)\s*$/, '')
     .toLowerCase()

@@ -13,7 +13,7 @@ import {
   parsePageName,
   parseText,
 } from './field-parsers.ts';
-import { type FieldRule, listCamelCaseFields, listKeysByField, type RangeRule } from './field-reader.ts';
+import { type FieldRule, listKeysByCamelCaseName, listKeysByField, type RangeRule } from './field-reader.ts';
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
@@ -104,7 +104,7 @@ const keyNamesWithoutField = `
   advertiser_country_code country_code label brand_names creator ad_url detail_url ad_audit_status audit_status type ad_type show_mode
   ${targetingPrefixes.flatMap((prefix) => ['age', 'gender', 'interest', 'videointeractions', 'creatorinteractions', 'audiencetargeting', 'audiencetargetingexclude', 'provinces', 'cities', 'devicemodels', 'operatingsystems', 'highspendingpower'].map((key) => `${prefix}${key}`)).join(' ')}
 `;
-const keysByCamelCaseName = listCamelCaseFields(keyNamesWithoutField);
+const keysByCamelCaseName = listKeysByCamelCaseName(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   isActive: statusKeys,
