@@ -155,16 +155,16 @@ export async function importFiles(
     const runNumber = await library.startImportRun();
     const files: ImportedFile[] = [];
     const otherFileNames: string[] = [];
-    for (const { path, content } of inputFiles) {
+    for (const { path, contentKind } of inputFiles) {
       const [name, bytes] = path === '-' ? ['standard input', stdin] : [path, readFileLazily(path)];
-      for await (const file of openFile({ name, bytes: countBytes(bytes), content })) {
-        if (file.content === 'other') {
+      for await (const file of openFile({ name, bytes: countBytes(bytes), contentKind })) {
+        if (file.contentKind === 'other') {
           otherFileNames.push(file.name);
           continue;
         }
         const updateCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
         const report = await library.import(file.bytes, { ...options, runNumber, onProgress: updateCounts });
-        if (file.content === 'text' && hasNoRecords(report)) otherFileNames.push(file.name);
+        if (file.contentKind === 'text' && hasNoRecords(report)) otherFileNames.push(file.name);
         else files.push(addSheetCountNote({ name: file.name, ...report }, file.countSheets?.() ?? 1));
       }
     }

@@ -10,7 +10,7 @@ export interface SourceFile {
   name: string;
   bytes: AsyncIterable<Uint8Array>;
   /** What the file may contain. The default is `records`, which applies to files that the user named. */
-  content?: FileContentKind;
+  contentKind?: FileContentKind;
   /**
    * Only for a workbook: returns the number of its sheets after `bytes` was read. The import reads only the first
    * sheet.
@@ -55,7 +55,7 @@ const maxWorkbookBytes = { compressed: 100e6, uncompressed: 500e6 };
 /** A file to import. `byteCount` is undefined if the size is unknown, e.g. for standard input. */
 export interface ListedFile {
   path: string;
-  content: FileContentKind;
+  contentKind: FileContentKind;
   byteCount: number | undefined;
 }
 
@@ -68,17 +68,21 @@ export async function listFiles(paths: readonly string[]): Promise<ListedFile[]>
   const listedFiles: ListedFile[] = [];
   for (const path of paths) {
     if (path === '-') {
-      listedFiles.push({ path, byteCount: undefined, content: 'records' });
+      listedFiles.push({ path, byteCount: undefined, contentKind: 'records' });
       continue;
     }
     const stats = await stat(path);
-    if (!stats.isDirectory()) listedFiles.push({ path, byteCount: stats.size, content: 'records' });
+    if (!stats.isDirectory()) listedFiles.push({ path, byteCount: stats.size, contentKind: 'records' });
     else
       for (const name of (await listFilesInFolder(path)).sort(compareNames)) {
-        const content = guessContentKind(name);
+        const contentKind = guessContentKind(name);
         const fileStats = await stat(join(path, name)).catch(() => undefined);
         if (fileStats?.isFile())
-          listedFiles.push({ path: join(path, name), byteCount: content === 'other' ? 0 : fileStats.size, content });
+          listedFiles.push({
+            path: join(path, name),
+            byteCount: contentKind === 'other' ? 0 : fileStats.size,
+            contentKind,
+          });
       }
   }
   return listedFiles;
@@ -121,7 +125,7 @@ export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> 
  */
 export async function* openFile(file: SourceFile, archiveDepth = 0): AsyncGenerator<SourceFile> {
   const { name, bytes } = file;
-  if (file.content === 'other') {
+  if (file.contentKind === 'other') {
     yield file;
     return;
   }
@@ -130,7 +134,7 @@ export async function* openFile(file: SourceFile, archiveDepth = 0): AsyncGenera
     throw error;
   });
   const createRecordsFile = (recordBytes: AsyncIterable<Uint8Array>): SourceFile => ({
-    ...{ name, bytes: recordBytes, content: 'records' },
+    ...{ name, bytes: recordBytes, contentKind: 'records' },
   });
   // If the first bytes of the file cannot be read, yield a file that throws the error when it is read. The caller then
   // reports the error and continues with the next file of the archive.
@@ -138,7 +142,7 @@ export async function* openFile(file: SourceFile, archiveDepth = 0): AsyncGenera
     yield createRecordsFile(throwWhenRead(fileStartOrError.message));
     return;
   }
-  const { head: firstBytes, allBytes } = fileStartOrError;
+  const { firstBytes, allBytes } = fileStartOrError;
   // Decompress only archives and workbooks here. Other compressed files are decompressed when their text is read.
   if (firstBytes.readUInt16BE(0) === gzipSignature && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
     yield* openFile({ ...file, bytes: decompress(allBytes) }, archiveDepth);
@@ -149,7 +153,7 @@ export async function* openFile(file: SourceFile, archiveDepth = 0): AsyncGenera
     const isOldWorkbook = firstBytes.readUInt32BE(0) === oldWorkbookSignature;
     if (isOldWorkbook) yield createRecordsFile(throwWhenRead(oldWorkbookProblem));
     else if (unreadableFileNamePattern.test(name)) yield createRecordsFile(throwWhenRead(unreadableProblem));
-    else yield { ...file, bytes: allBytes, ...(startsLikeJson(firstBytes) && { content: 'records' }) };
+    else yield { ...file, bytes: allBytes, ...(startsLikeJson(firstBytes) && { contentKind: 'records' }) };
   } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
     let sheetCount = 1;
     const sheetRows = readWorkbook(allBytes, (count) => {
@@ -163,9 +167,9 @@ export async function* openFile(file: SourceFile, archiveDepth = 0): AsyncGenera
     const archive = new ZipArchive(allBytes);
     for await (const entry of archive.readEntries()) {
       if (entry.name.endsWith('/')) continue;
-      const content = guessContentKind(entry.name);
-      hasRecords ||= content !== 'other';
-      yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes, content }, archiveDepth + 1);
+      const contentKind = guessContentKind(entry.name);
+      hasRecords ||= contentKind !== 'other';
+      yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes, contentKind }, archiveDepth + 1);
     }
     const problem = archive.findProblem();
     if (problem !== undefined) yield createRecordsFile(throwWhenRead(problem));
@@ -205,7 +209,7 @@ async function readFirstBytes(bytes: AsyncIterable<Uint8Array>) {
     yield firstBytes;
     for (let item = await iterator.next(); !item.done; item = await iterator.next()) yield item.value;
   }
-  return { head: Buffer.concat([firstBytes, Buffer.alloc(4)]), allBytes: iterateAll() };
+  return { firstBytes: Buffer.concat([firstBytes, Buffer.alloc(4)]), allBytes: iterateAll() };
 }
 
 /** Returns the name of the first entry if the file is a ZIP archive. Returns undefined for any other file. */
