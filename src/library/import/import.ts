@@ -106,7 +106,7 @@ type SpooledRecord = [
 
 class SourceImporter {
   readonly #dependencies: ImportDependencies;
-  readonly #detector: FormatDetector;
+  readonly #formatDetector: FormatDetector;
   readonly #runNumber: number;
   readonly #question: string | undefined;
   readonly #onProgress: ImportOptions['onProgress'];
@@ -128,7 +128,7 @@ class SourceImporter {
 
   constructor(dependencies: ImportDependencies, { format, runNumber, question, onProgress }: ImportOptions) {
     this.#dependencies = dependencies;
-    this.#detector = new FormatDetector(format);
+    this.#formatDetector = new FormatDetector(format);
     this.#runNumber = runNumber ?? startImportRun(dependencies);
     this.#question = question;
     this.#onProgress = onProgress;
@@ -164,7 +164,7 @@ class SourceImporter {
     try {
       for await (const entries of readSource(source, {
         ...{
-          detector: this.#detector,
+          formatDetector: this.#formatDetector,
           onTableDetected,
           onNaNFound,
           onResultPageRead,
@@ -203,7 +203,7 @@ class SourceImporter {
     const { line, path } = entry;
     if ('value' in entry && isNestedTooDeep(entry.value)) return { line, path, problem: tooDeepProblem };
     const record = 'cells' in entry ? this.#convertRow?.(entry.cells) : SourceRecord.fromObject(entry.value);
-    const format = this.#tableLayout?.format ?? (record && this.#detector.detectRecordFormat(record));
+    const format = this.#tableLayout?.format ?? (record && this.#formatDetector.detectRecordFormat(record));
     if (!record || !format) return { line, path, problem: unknownFormatProblem };
     if (format.getIgnoreReason?.(record) !== undefined) return entry;
     try {
@@ -291,7 +291,7 @@ class SourceImporter {
             (contentKind === 'text' ? parseJson(String(content)) : content) as Record<string, unknown>,
           );
     if (!record) return;
-    const format = this.#tableLayout?.format ?? this.#detector.detectRecordFormat(record);
+    const format = this.#tableLayout?.format ?? this.#formatDetector.detectRecordFormat(record);
     if (!format) throw new Error(unknownFormatProblem);
     const ignoreReason = format.getIgnoreReason?.(record);
     if (ignoreReason !== undefined) {

@@ -40,21 +40,21 @@ export const recordListKeys = ['data', 'items'];
 export function findRecords(
   value: unknown,
   path: string,
-  detector: FormatDetector,
+  formatDetector: FormatDetector,
   enclosingPage?: ResultPage,
 ): { records: LocatedValue[]; areRecordsCertain: boolean; resultPages: ResultPage[] } {
-  const search: RecordSearchState = { detector, resultPages: [] };
+  const searchState: RecordSearchState = { formatDetector, resultPages: [] };
   const records = collectRecords(
     { path, value: readPandasTable(value) ?? value },
     { depth: 0, resultPage: enclosingPage },
-    search,
+    searchState,
   );
-  for (const page of search.resultPages) page.isEmptyResponse = isEmptyResponse(value, page);
+  for (const page of searchState.resultPages) page.isEmptyResponse = isEmptyResponse(value, page);
   if (records.length === 0 && isGraphQlChunkWithoutRecords(value))
-    return { records: [], areRecordsCertain: true, resultPages: search.resultPages };
+    return { records: [], areRecordsCertain: true, resultPages: searchState.resultPages };
   return records.length > 0
-    ? { records, areRecordsCertain: true, resultPages: search.resultPages }
-    : { records: guessRecords(value, path, 0), areRecordsCertain: false, resultPages: search.resultPages };
+    ? { records, areRecordsCertain: true, resultPages: searchState.resultPages }
+    : { records: guessRecords(value, path, 0), areRecordsCertain: false, resultPages: searchState.resultPages };
 }
 
 /**
@@ -70,7 +70,7 @@ const isGraphQlChunkWithoutRecords = (value: unknown): boolean =>
 const graphQlChunkKeys = new Set(['label', 'path', 'data', 'extensions', 'hasNext']);
 
 interface RecordSearchState {
-  detector: FormatDetector;
+  formatDetector: FormatDetector;
   /** The result pages (API responses) that contain the records. */
   resultPages: ResultPage[];
 }
@@ -87,9 +87,9 @@ interface ValueSurroundings {
 function collectRecords(
   { path, value }: LocatedValue,
   { depth, resultPage: enclosingPage }: ValueSurroundings,
-  search: RecordSearchState,
+  searchState: RecordSearchState,
 ): LocatedValue[] {
-  if (search.detector.isUnambiguousRecord(value)) {
+  if (searchState.formatDetector.isUnambiguousRecord(value)) {
     if (enclosingPage) addRecordToPage(enclosingPage, value);
     return [{ path, value }];
   }
@@ -99,7 +99,7 @@ function collectRecords(
       collectRecords(
         { path: `${path}[${index}]`, value: item },
         { depth: depth + 1, resultPage: enclosingPage },
-        search,
+        searchState,
       ),
     );
     if (!recordsByItem.some((records) => records.length > 0)) return [];
@@ -109,11 +109,11 @@ function collectRecords(
   }
   if (!isObject(value)) return [];
   const resultPage = enclosingPage ?? createResultPage();
-  if (!enclosingPage) search.resultPages.push(resultPage);
+  if (!enclosingPage) searchState.resultPages.push(resultPage);
   updateResultPage(resultPage, value, path);
   return Object.entries(value).flatMap(([key, child]) =>
     typeof child === 'object' && child !== null && !isRequestKey(key)
-      ? collectRecords({ path: joinPath(path, key), value: child }, { depth: depth + 1, resultPage }, search)
+      ? collectRecords({ path: joinPath(path, key), value: child }, { depth: depth + 1, resultPage }, searchState)
       : [],
   );
 }

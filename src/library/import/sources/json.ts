@@ -32,7 +32,7 @@ export async function* readJson(
 
 /** The options of `readJson`: the format detector, and callbacks that report what the reader finds. */
 export interface JsonReaderOptions {
-  detector: FormatDetector;
+  formatDetector: FormatDetector;
   /**
    * Called with the line number of each value that contains `NaN` or `Infinity`. The reader replaces these words with
    * null.
@@ -441,7 +441,7 @@ class JsonReader {
     const { records, areRecordsCertain, resultPages } = findRecords(
       parsedValue,
       location.path,
-      this.#options.detector,
+      this.#options.formatDetector,
       enclosingPage,
     );
     for (const page of resultPages) this.#options.onResultPageRead?.(page);

@@ -26,7 +26,7 @@ export async function* readSource(
     return;
   }
   if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(firstBatch.slice(0, 1000))) {
-    const table = await detectTable(firstBatch, options.detector);
+    const table = await detectTable(firstBatch, options.formatDetector);
     if (table) {
       onTableDetected(table);
       yield* readTableRows(batches, table);

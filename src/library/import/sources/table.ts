@@ -34,7 +34,7 @@ const delimiters = [',', ';', '\t', '|'];
  * @returns undefined if no row contains the column names of a known format
  * @throws UnreadableSourceError if the table has too many columns
  */
-export async function detectTable(text: string, detector: FormatDetector): Promise<TableLayout | undefined> {
+export async function detectTable(text: string, formatDetector: FormatDetector): Promise<TableLayout | undefined> {
   const { parse } = await import('csv-parse/sync');
   const firstText = text.slice(0, maxHeaderSearchCharacters);
   const lineEndings = detectLineEndings(firstText);
@@ -57,7 +57,7 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
     }
     for (const [headerRowIndex, cells] of firstRows.entries()) {
       const columnNames = makeColumnNamesUnique(cells.map((cell) => cell.trim()));
-      const tableFormat = detector.detectTableFormat(columnNames.slice(0, maxColumns));
+      const tableFormat = formatDetector.detectTableFormat(columnNames.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestLayout?.knownColumnCount ?? 0)) continue;
       // Some programs write a first line such as `sep=;`, which tells Excel the delimiter. It is not a title.
