@@ -79,21 +79,22 @@ const requestKeys = new Set(['searchparameters', 'requestparameters', 'request',
  * @param path the path of the object in its document, e.g. `data.search_results_connection`
  */
 export function updateResultPage(page: ResultPage, enclosingObject: Record<string, unknown>, path = ''): void {
-  const statesTotal = mayStateTotal(enclosingObject) || metadataPathPattern.test(path);
+  const isTotalPlausible = canStateTotal(enclosingObject) || metadataPathPattern.test(path);
   const isConnection = 'edges' in enclosingObject || /connection$/i.test(path);
   for (const [name, value] of Object.entries(enclosingObject)) {
     const key = normalizeKey(name);
     if (isEmptyRecordList(key, value)) page.hasRecordList = true;
-    if (requestKeys.has(key) && isObject(value)) rememberRequestToken(page, value);
-    if (nextPageKeys.has(key)) rememberNextPage(page, value);
-    if (lastPageKeys.has(key) && typeof value === 'boolean') rememberNextPage(page, !value);
+    if (requestKeys.has(key) && isObject(value)) updateRequestToken(page, value);
+    if (nextPageKeys.has(key)) updateNextPage(page, value);
+    if (lastPageKeys.has(key) && typeof value === 'boolean') updateNextPage(page, !value);
     // Skip the cursors inside GraphQL edges. They belong to a single record, and have a `node` next to them.
-    if (key === 'cursor' && !('node' in enclosingObject)) rememberNextPage(page, value);
+    if (key === 'cursor' && !('node' in enclosingObject)) updateNextPage(page, value);
     if (key === 'endcursor' && typeof value === 'string') page.nextTokenHash = computeHash(value);
-    if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPreviousPage = true;
-    if ((totalResultKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) rememberTotal(page, value);
-    if (pagingKeys.has(key) && isObject(value)) rememberPaging(page, value);
-    rememberPageNumber(page, key, value);
+    if (previousPageKeys.has(key) && (value === true || isNonEmptyText(value))) page.hasPreviousPage = true;
+    if ((totalResultKeys.has(key) && isTotalPlausible) || (key === 'count' && isConnection))
+      updateTotalRecordCount(page, value);
+    if (pagingKeys.has(key) && isObject(value)) updatePaging(page, value);
+    updatePageNumber(page, key, value);
     if (errorKeys.has(key)) {
       const errorMessage = describeError(value);
       if (errorMessage !== undefined) page.errorMessage ??= errorMessage;
@@ -138,11 +139,11 @@ const errorKeys = new Set(['error', 'errors']);
  * Returns true if a total in this object may be the number of records, because the object also contains a list. A long
  * document is read key by key, so an object with a single key may be one property of such an object.
  */
-const mayStateTotal = (enclosingObject: Record<string, unknown>): boolean =>
+const canStateTotal = (enclosingObject: Record<string, unknown>): boolean =>
   Object.keys(enclosingObject).length === 1 || Object.values(enclosingObject).some(Array.isArray);
 
 /** Stores the total number of results in the page. Some services write the number as text, e.g. `"1,200"`. */
-function rememberTotal(page: ResultPage, statedTotal: unknown): void {
+function updateTotalRecordCount(page: ResultPage, statedTotal: unknown): void {
   const total =
     typeof statedTotal === 'string' && /^\d[\d,]{0,14}$/.test(statedTotal)
       ? Number(statedTotal.replaceAll(',', ''))
@@ -150,20 +151,20 @@ function rememberTotal(page: ResultPage, statedTotal: unknown): void {
   if (typeof total === 'number' && Number.isFinite(total)) page.totalRecordCount = total;
 }
 
-const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isNonEmptyText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
 /**
  * Stores whether more results follow. If they do, `nextPageValue` is a token, a URL or `true`. Otherwise it is null,
  * false or empty.
  */
-function rememberNextPage(page: ResultPage, nextPageValue: unknown): void {
+function updateNextPage(page: ResultPage, nextPageValue: unknown): void {
   const isLastPage =
     nextPageValue === 'false' || (isObject(nextPageValue) ? Object.keys(nextPageValue).length === 0 : !nextPageValue);
   if (isLastPage) page.isLastPage = true;
   else page.hasNextPage = true;
-  if (isLastPage || !isFilledText(nextPageValue)) return;
+  if (isLastPage || !isNonEmptyText(nextPageValue)) return;
   const { searchParams } = URL.canParse(nextPageValue) ? new URL(nextPageValue) : { searchParams: undefined };
-  const token = pageTokenParameterNames.map((name) => searchParams?.get(name)).find(isFilledText);
+  const token = pageTokenParameterNames.map((name) => searchParams?.get(name)).find(isNonEmptyText);
   page.nextTokenHash = computeHash(token ?? nextPageValue);
   const limit = Number(searchParams?.get('limit') ?? Number.NaN);
   if (limit > 0) page.maxRecordsPerPage = limit;
@@ -180,8 +181,8 @@ const pageTokenParameterNames = [
 ];
 
 /** Stores the token with which a page was requested. The request for the first page has no token. */
-function rememberRequestToken(page: ResultPage, request: Record<string, unknown>): void {
-  const token = pageTokenParameterNames.map((name) => request[name]).find(isFilledText);
+function updateRequestToken(page: ResultPage, request: Record<string, unknown>): void {
+  const token = pageTokenParameterNames.map((name) => request[name]).find(isNonEmptyText);
   if (token === undefined) return;
   page.requestTokenHash = computeHash(token);
   page.hasPreviousPage = true;
@@ -191,7 +192,7 @@ function rememberRequestToken(page: ResultPage, request: Record<string, unknown>
  * Stores which other pages an object mentions. Example of the object: `{ next: … }`, or on LinkedIn `{ start, count,
  * total, links: [{ rel: 'next' }] }`.
  */
-function rememberPaging(page: ResultPage, paging: Record<string, unknown>): void {
+function updatePaging(page: ResultPage, paging: Record<string, unknown>): void {
   const relations = Array.isArray(paging.links)
     ? paging.links.map((link: unknown) => (isObject(link) ? link.rel : undefined))
     : [];
@@ -204,13 +205,13 @@ function rememberPaging(page: ResultPage, paging: Record<string, unknown>): void
     else page.isFirstPage = true;
     if (typeof total === 'number' && start + count < total) page.hasNextPage = true;
   }
-  rememberTotal(page, total);
+  updateTotalRecordCount(page, total);
   updateResultPage(page, paging, 'paging');
   if (!page.hasNextPage) page.isLastPage = true;
 }
 
 /** Stores the page number or the page count from an object such as `{ page: 1, totalPages: 5 }`. Ignores other keys. */
-function rememberPageNumber(page: ResultPage, key: string, keyValue: unknown): void {
+function updatePageNumber(page: ResultPage, key: string, keyValue: unknown): void {
   if (typeof keyValue !== 'number') return;
   if (pageNumberKeys.has(key)) page.pageNumber = keyValue;
   else if (pageCountKeys.has(key)) page.pageCount = keyValue;
@@ -277,11 +278,11 @@ function hasEmptyConnection(responseObject: Record<string, unknown>, depth: numb
  * Describes the error that a service returned. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each
  * response.
  */
-function describeError(errorMessage: unknown): string | undefined {
-  if (typeof errorMessage === 'string') return errorMessage || undefined;
-  if (Array.isArray(errorMessage)) return errorMessage.length > 0 ? describeError(errorMessage[0]) : undefined;
-  if (!isObject(errorMessage) || Object.keys(errorMessage).length === 0) return undefined;
-  const { code, message } = errorMessage;
+function describeError(errorValue: unknown): string | undefined {
+  if (typeof errorValue === 'string') return errorValue || undefined;
+  if (Array.isArray(errorValue)) return errorValue.length > 0 ? describeError(errorValue[0]) : undefined;
+  if (!isObject(errorValue) || Object.keys(errorValue).length === 0) return undefined;
+  const { code, message } = errorValue;
   if (code === 'ok' || (code === 0 && !message)) return undefined;
   return (
     [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(' ') || 'no reason'
