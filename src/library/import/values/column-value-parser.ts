@@ -2,7 +2,7 @@ import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import type { SourceAmount } from './currencies.ts';
 import { DateColumnParser } from './dates.ts';
-import { type LiteralOptions, parseBracketed, parseLiteral } from './literals.ts';
+import { type LiteralOptions, parseListOrObject, parseLiteral } from './literals.ts';
 import { addSuffixToLowerBound, NumberColumnParser, type NumberOptions } from './numbers.ts';
 
 /**
@@ -143,7 +143,7 @@ export class ColumnValueParser {
    */
   parseRange(columnName: string, sourceValue: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissingValue(sourceValue)) return undefined;
-    const parsedStructure = typeof sourceValue === 'string' ? parseBracketed(sourceValue) : sourceValue;
+    const parsedStructure = typeof sourceValue === 'string' ? parseListOrObject(sourceValue) : sourceValue;
     const text = String(sourceValue).trim();
     const sourceText = isObject(parsedStructure) ? undefined : text;
     const parseBound = (boundValue: unknown) => this.parseNumber(columnName, boundValue, { ...options, sourceText });
@@ -212,7 +212,7 @@ export class ColumnValueParser {
   parseTexts(sourceValue: unknown): string[] | undefined {
     if (isMissingValue(sourceValue)) return undefined;
     const textList =
-      typeof sourceValue === 'string' ? (parseBracketed(sourceValue) ?? parseNumpyTexts(sourceValue)) : sourceValue;
+      typeof sourceValue === 'string' ? (parseListOrObject(sourceValue) ?? parseNumpyTexts(sourceValue)) : sourceValue;
     const items = isTextList(textList) ? textList : [sourceValue].flat();
     const texts = items.flatMap((item) => (typeof item === 'string' || typeof item === 'number' ? String(item) : []));
     return texts.some((text) => text !== '') ? texts : undefined;
@@ -231,8 +231,8 @@ export class ColumnValueParser {
   parseStructure(sourceValue: unknown, options: LiteralOptions = {}): unknown {
     if (typeof sourceValue !== 'string') return sourceValue;
     return (
-      parseBracketed(sourceValue, options) ??
-      (/^\s*\{/.test(sourceValue) ? parseBracketed(`[${sourceValue}]`, options) : undefined)
+      parseListOrObject(sourceValue, options) ??
+      (/^\s*\{/.test(sourceValue) ? parseListOrObject(`[${sourceValue}]`, options) : undefined)
     );
   }
 }
@@ -248,7 +248,7 @@ const parseNumpyTexts = (text: string): unknown =>
   /^\s*\[\s*["']/.test(text) ? parseLiteral(text, { allowsBareWords: true }) : undefined;
 
 function parseNameList(text: string): unknown {
-  return parseBracketed(text, { allowsBareWords: true }) ?? text.replace(/^\s*[[({]|[\])}]\s*$/g, '');
+  return parseListOrObject(text, { allowsBareWords: true }) ?? text.replace(/^\s*[[({]|[\])}]\s*$/g, '');
 }
 
 const lowerBoundTextPattern = /lower_?bound\W{1,5}([\d.]+)/i;

@@ -34,7 +34,7 @@ export function parseLiteral(text: string, { allowsBareWords = false }: LiteralO
  * Parses a list or an object in the notation of JSON or of another language.
  * @returns undefined if the text does not start with a bracket or cannot be parsed
  */
-export function parseBracketed(text: string, options: LiteralOptions = {}): unknown {
+export function parseListOrObject(text: string, options: LiteralOptions = {}): unknown {
   if (!/^\s*[{[(]/.test(text)) return undefined;
   try {
     return parseJson(text);
@@ -118,7 +118,7 @@ class LiteralParser {
   }
 
   #skipWhitespace(): void {
-    this.#matchPattern(spacePattern);
+    this.#matchPattern(whitespacePattern);
   }
 
   /** Skips whitespace, and then skips `character` if it comes next. Returns true if `character` was skipped. */
@@ -143,7 +143,7 @@ class LiteralParser {
       return /^-?\d+$/.test(numberText) && !Number.isSafeInteger(number) ? numberText : number;
     }
     if (this.#matchPattern(negativeInfinityPattern)) return null;
-    const [identifier] = this.#matchPattern(namePattern) ?? [];
+    const [identifier] = this.#matchPattern(identifierPattern) ?? [];
     if (identifier !== undefined && this.#skipCharacter('(')) return this.#parseCall(identifier, depth);
     if (identifier !== undefined && constantByWord.has(identifier)) return constantByWord.get(identifier);
     if (!this.#allowsBareWords) throw new InvalidLiteralError();
@@ -161,7 +161,7 @@ class LiteralParser {
     while (!this.#skipCharacter(closingBracket)) {
       // A name before `=` is a named argument of a function call, e.g. `dtype=object`. Skip its value, because it is
       // not an item.
-      if (this.#matchPattern(argumentNamePattern)) {
+      if (this.#matchPattern(namedArgumentPattern)) {
         if (!this.#matchPattern(argumentWordPattern)) this.#parseValue(depth + 1);
         this.#skipCharacter(',');
         continue;
@@ -236,7 +236,7 @@ class LiteralParser {
   }
 }
 
-const spacePattern = /\s*/y;
+const whitespacePattern = /\s*/y;
 const openingQuotePattern = /(?:[rbuf]{1,2}(?=["']))?(["'])/iy;
 const untilDoubleQuotePattern = /[^"\\]*/y;
 const untilSingleQuotePattern = /[^'\\]*/y;
@@ -246,9 +246,9 @@ const codePointPattern = /x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})/y;
  */
 const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/+-])/y;
 const negativeInfinityPattern = /-(?:Infinity|inf)\b/y;
-const namePattern = /[A-Za-z_][\w.]*/y;
+const identifierPattern = /[A-Za-z_][\w.]*/y;
 const keyNamePattern = /([A-Za-z_]\w*)(?=\s*:)/y;
 /** Matches an unquoted word as the value of a named argument, e.g. `object` in `dtype=object`. */
 const argumentWordPattern = /\s*[A-Za-z_]\w*(?=\s?[,)])/y;
-const argumentNamePattern = /[a-z_]+=/y;
+const namedArgumentPattern = /[a-z_]+=/y;
 const bareWordPattern = /[^\s,[\]{}()"'][^,[\]{}()"'\s]*/y;
