@@ -109,12 +109,12 @@ export function combineResultRows(
   if (earlierRows.length >= maxRowsPerAd)
     throw new Error(`Ad ID: more than ${maxRowsPerAd} rows of one ad; export it with fewer breakdowns or days`);
   const { rows, labelColumns } = addRow(earlierRows, laterRow, earlierAd, laterAd);
-  const combinedAd = withoutFields({ ...earlierAd, ...laterAd }, [...labelColumns, ...listResultFields(rows)]);
+  const combinedAd = omitFields({ ...earlierAd, ...laterAd }, [...labelColumns, ...listResultFields(rows)]);
   // If a text distinguishes the rows, e.g. the headline, use the text of the first row for the ad.
   for (const name of labelColumns) if (textFields.has(name)) combinedAd[name] = earlierAd[name] ?? laterAd[name];
   // Move the row with the totals, which has no labels, to the front.
   rows.sort((firstRow, secondRow) => Number(!isUnlabelledRow(firstRow)) - Number(!isUnlabelledRow(secondRow)));
-  const total = computeTotal(rows);
+  const total = computeAdTotal(rows);
   reportUnsummedResults(rows, total, reportProblem);
   return {
     ...combinedAd,
@@ -141,21 +141,21 @@ export function combineWithEarlierPeriods(
   const period = newRow && readPeriod(newRow);
   const storedRows = listRows(storedAd);
   const remainingRows = storedRows.filter((row) => hasResults(row) && arePeriodsSeparate(readPeriod(row), period));
-  const keepsEarlierResults = remainingRows.length > 0 && storedAd.currency === ad.currency;
+  const shouldKeepEarlierResults = remainingRows.length > 0 && storedAd.currency === ad.currency;
   const replacedRows = storedRows.filter(
-    (row) => hasResults(row) && !(keepsEarlierResults && remainingRows.includes(row)),
+    (row) => hasResults(row) && !(shouldKeepEarlierResults && remainingRows.includes(row)),
   );
   // If the import returns undefined here, it stores the newer of the two versions.
-  if (newRow && !keepsEarlierResults && isOlderVersion(ad, storedAd)) {
+  if (newRow && !shouldKeepEarlierResults && isOlderVersion(ad, storedAd)) {
     reportUnstoredRow(newRow, replacedRows, reportProblem);
     return undefined;
   }
   if (newRow) reportReplacedRows(replacedRows, newRow, [storedAd.currency, ad.currency], reportProblem);
-  if (!keepsEarlierResults) return undefined;
+  if (!shouldKeepEarlierResults) return undefined;
   const starts = remainingRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
   const ends = remainingRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
   const remainingAd = {
-    ...(storedAd.goneAt === undefined ? storedAd : withoutFields(storedAd, ['goneAt', 'isActive', 'endDate'])),
+    ...(storedAd.goneAt === undefined ? storedAd : omitFields(storedAd, ['goneAt', 'isActive', 'endDate'])),
     breakdown: remainingRows.map((row) => ({ ...row, isFromEarlierImport: true })),
     ...{ reportingStarts: starts[0], reportingEnds: ends.at(-1) },
   };
@@ -176,7 +176,7 @@ function reportReplacedRows(
 ): void {
   const reason = findReplacementReason(replacedRows, newRow, storedCurrency, newCurrency);
   if (reason === undefined) return;
-  const { adSpend } = computeTotal(replacedRows);
+  const { adSpend } = computeAdTotal(replacedRows);
   reportProblem(
     new Error(
       `results of an earlier import were replaced, because ${reason}; before, the amount spent was ${adSpend ?? 'unknown'}`,
@@ -210,14 +210,14 @@ function findReplacementReason(
     return `they are in ${storedCurrency ?? 'an unknown currency'} and the new results in ${newCurrency ?? 'an unknown currency'}`;
   const otherPeriod = replacedRows.map(formatPeriod).find((replacedPeriod) => replacedPeriod !== formatPeriod(newRow));
   if (otherPeriod !== undefined) return `their period ${otherPeriod} overlaps the new period ${formatPeriod(newRow)}`;
-  const [earlierNames, newNames] = [replacedRows, [newRow]].map(listBreakdownNames);
+  const [earlierNames, newNames] = [replacedRows, [newRow]].map(formatBreakdownNames);
   return earlierNames === newNames
     ? undefined
     : `they are broken down by ${earlierNames || 'nothing'} and the new results by ${newNames || 'nothing'}`;
 }
 
-/** Lists the breakdowns (columns such as age or country) of rows, e.g. `Age, Gender`. */
-const listBreakdownNames = (rows: readonly ResultRow[]): string =>
+/** Formats the breakdowns (columns such as age or country) of rows as a sorted list, e.g. `Age, Gender`. */
+const formatBreakdownNames = (rows: readonly ResultRow[]): string =>
   [...new Set(rows.flatMap(({ values }) => Object.keys(values)).filter(isBreakdownColumn))].sort().join(', ');
 
 const textFields = new Set(['headline', 'body', 'linkDescription', 'offerLink', 'ctaType']);
@@ -254,7 +254,7 @@ const listResultFields = (rows: readonly ResultRow[]): string[] => [
   ...rows.flatMap(({ results }) => Object.keys(results ?? {})),
 ];
 
-const withoutFields = (ad: JsonObject, names: Iterable<string>): JsonObject => {
+const omitFields = (ad: JsonObject, names: Iterable<string>): JsonObject => {
   const removedNames = new Set(names);
   return Object.fromEntries(Object.entries(ad).filter(([name]) => !removedNames.has(name)));
 };
@@ -421,7 +421,7 @@ const arePeriodsSeparate = (period: Period | undefined, otherPeriod: Period | un
  * rows. A period within another period is not counted again.
  * @throws Error with both possible totals if two periods overlap only partly, or if a period is unknown
  */
-function computeTotal(rows: readonly ResultRow[]): AdResults {
+function computeAdTotal(rows: readonly ResultRow[]): AdResults {
   const rowsWithResults = rows.filter(hasResults);
   const rowsByPeriod = [...groupBy(rowsWithResults, formatPeriod).values()];
   if (rowsByPeriod.length < 2) return computePeriodTotal(rowsWithResults);
@@ -431,7 +431,7 @@ function computeTotal(rows: readonly ResultRow[]): AdResults {
     name: formatPeriod(periodRows[0] as ResultRow),
   }));
   const outerPeriods = periods.filter(
-    ({ period }) => !periods.some((other) => other.period !== period && containsPeriod(other.period, period)),
+    ({ period }) => !periods.some((other) => other.period !== period && isPeriodInside(period, other.period)),
   );
   for (const [index, { period, total, name }] of outerPeriods.entries())
     for (const other of outerPeriods.slice(index + 1)) {
@@ -444,7 +444,7 @@ function computeTotal(rows: readonly ResultRow[]): AdResults {
   return sumResults(outerPeriods.map(({ total }) => total));
 }
 
-const containsPeriod = (outer: Period | undefined, inner: Period | undefined): boolean =>
+const isPeriodInside = (inner: Period | undefined, outer: Period | undefined): boolean =>
   outer !== undefined && inner !== undefined && outer.start <= inner.start && inner.end <= outer.end;
 
 /**
@@ -477,7 +477,7 @@ function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
     totalsOfBreakdown.map(({ results }) => results),
   );
   if (sums.length < 2) return sumUnlessTotal(total, sums[0] ?? []);
-  return total ?? pickHighest(sums.map(sumResults));
+  return total ?? pickHighestResults(sums.map(sumResults));
 }
 
 /**
@@ -515,12 +515,12 @@ function sumResults(rowResults: readonly AdResults[]): AdResults {
   if (!firstResults) return {};
   if (rowResults.length === 1) return firstResults;
   const sumField = (field: 'adSpend' | 'impressions') => {
-    const values = rowResults.flatMap((part) => part[field] ?? []);
+    const values = rowResults.flatMap((row) => row[field] ?? []);
     return values.length > 0 ? { [field]: roundSum(values.reduce((total, value) => total + value, 0)) } : {};
   };
   const results: Record<string, unknown> = {};
-  for (const name of new Set(rowResults.flatMap((part) => Object.keys(part.results ?? {})))) {
-    const columnValues = rowResults.flatMap((part) => part.results?.[name] ?? []);
+  for (const name of new Set(rowResults.flatMap((row) => Object.keys(row.results ?? {})))) {
+    const columnValues = rowResults.flatMap((row) => row.results?.[name] ?? []);
     // Do not add up a column with an unreadable value, because the sum would be too low.
     if (isActionColumn(name) && columnValues.every((value) => typeof value === 'number'))
       results[name] = roundSum((columnValues as number[]).reduce((total, value) => total + value, 0));
@@ -538,7 +538,7 @@ function sumResults(rowResults: readonly AdResults[]): AdResults {
   };
 }
 
-function pickHighest(sums: readonly AdResults[]): AdResults {
+function pickHighestResults(sums: readonly AdResults[]): AdResults {
   const pickField = (field: 'adSpend' | 'impressions') => {
     const values = sums.flatMap((sum) => sum[field] ?? []);
     return values.length > 0 ? { [field]: Math.max(...values) } : {};
