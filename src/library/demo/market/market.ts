@@ -74,7 +74,7 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
  */
 export function planCampaigns(advertiser: Advertiser, random: SeededRandom, nowMs: number): CampaignPlan {
   const market = { random, todayStartMs: Math.floor(nowMs / dayMs) * dayMs };
-  const pageId = random.uuid();
+  const pageId = random.generateUuid();
   const products = advertiser.products.map((product) => makeProduct(market, product));
   const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
   return { advertiser, pageId, campaigns, todayStartMs: market.todayStartMs };
@@ -236,7 +236,7 @@ const capitalize = (text: string) => text.charAt(0).toLocaleUpperCase() + text.s
 function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creative: Creative, run: AdRun): Ad {
   const { random, todayStartMs } = market;
   const { advertiser, product } = campaign;
-  const id = random.uuid();
+  const id = random.generateUuid();
   // Add tracking parameters only to links of successful campaigns, so that the demo has links with and without
   // parameters.
   const trackingQuery = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
@@ -324,7 +324,7 @@ function makeCard({ advertiser, product }: Campaign, creative: Creative, link: s
  * because the demo has no video files.
  */
 function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
-  const makeAsset = (type: string, { name, ...size }: Picture, cardNumber: number | null) => ({
+  const makeAsset = (type: string, { name, ...size }: DemoPicture, cardNumber: number | null) => ({
     ...{ type, url: getPictureUrl({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
     ...{ ...size, nr: cardNumber },
   });
@@ -447,13 +447,13 @@ const technologies = [
  * A picture file in the folder `../pictures`. `name` lacks the extension `.webp`. Each product has three kinds of
  * pictures: `offer` with the price and a sticker, `meet` with a headline, and `tall` in upright format.
  */
-type Picture = { name: string; width: number; height: number };
+type DemoPicture = { name: string; width: number; height: number };
 
 const getBrand = ({ domain }: Advertiser) => domain.replace('.example', '');
 /** Returns the URL of a demo picture. The library later replaces `{media_url}` with its own media URL. */
-const getPictureUrl = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
+const getPictureUrl = ({ name }: Pick<DemoPicture, 'name'>) => `{media_url}/demo/${name}.webp`;
 
-function getProductPicture(advertiser: Advertiser, productName: string, pictureKind: string): Picture {
+function getProductPicture(advertiser: Advertiser, productName: string, pictureKind: string): DemoPicture {
   const productNumber = advertiser.products.findIndex(({ name }) => name === productName) + 1;
   return {
     name: `${getBrand(advertiser)}-${productNumber}-${pictureKind}`,
@@ -466,7 +466,7 @@ function getProductPicture(advertiser: Advertiser, productName: string, pictureK
  * Selects the picture of a carousel card. The first cards show each product of the advertiser once. The remaining cards
  * show the same products in other pictures.
  */
-function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
+function selectCardPicture(advertiser: Advertiser, cardIndex: number): DemoPicture {
   const { products } = advertiser;
   const { name = '' } = products[cardIndex % products.length] ?? {};
   const kind = ['meet', 'offer', 'tall'][Math.floor(cardIndex / products.length)] ?? 'meet';
@@ -502,11 +502,11 @@ export function createSeededRandom(seed: number) {
   };
   /** Returns a whole number from `min` to `max`, both inclusive. */
   const between = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
-  const bytes = (count: number) => Uint8Array.from({ length: count }, () => between(0, 255));
+  const generateBytes = (count: number) => Uint8Array.from({ length: count }, () => between(0, 255));
   return {
     next,
     between,
-    bytes,
+    generateBytes,
     /** Returns the current state of the source. Pass the state to `createSeededRandom` to continue the sequence. */
     getSeed: () => generatorState,
     /**
@@ -527,8 +527,8 @@ export function createSeededRandom(seed: number) {
     },
     /** Returns true with the given probability, from 0 (never) to 1 (always). */
     chance: (probability: number) => next() < probability,
-    uuid(): string {
-      const hex = Buffer.from(bytes(16)).toString('hex');
+    generateUuid(): string {
+      const hex = Buffer.from(generateBytes(16)).toString('hex');
       return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`;
     },
   };

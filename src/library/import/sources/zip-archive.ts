@@ -58,7 +58,7 @@ export class ZipArchive {
    */
   readonly #checksums: { name: string; checksum: number }[] = [];
   /** True if reading stopped at an entry that cannot be read safely. */
-  #isRefused = false;
+  #hasStoppedEarly = false;
 
   constructor(bytes: AsyncIterable<Uint8Array>) {
     this.#bytes = bytes;
@@ -91,7 +91,7 @@ export class ZipArchive {
         archiveError = new UnreadableSourceError(
           'the ZIP archive was written as a stream and contains another ZIP archive; unpack it and import its files',
         );
-        this.#isRefused = true;
+        this.#hasStoppedEarly = true;
         entry.error = archiveError;
         entry.isComplete = true;
         return;
@@ -162,7 +162,7 @@ export class ZipArchive {
    * all entries have been read.
    */
   findProblem(): string | undefined {
-    if (this.#isRefused) return undefined;
+    if (this.#hasStoppedEarly) return undefined;
     const archiveEnd = Buffer.concat(this.#lastChunks);
     const endRecordStart = archiveEnd.lastIndexOf(endRecordSignature);
     if (endRecordStart < 0 || endRecordStart + endRecordBytes > archiveEnd.length)

@@ -26,8 +26,8 @@ const normalizeName = (name: string): string =>
     .trim()
     .replace(/^the /, '');
 
-/** Common names of countries that `Intl.DisplayNames` does not contain, in normalized form. */
-const otherNames: Record<string, string> = {
+/** The codes of countries by common names that `Intl.DisplayNames` does not contain. The names are normalized. */
+const codeByCommonName: Record<string, string> = {
   ...{ usa: 'US', 'united states of america': 'US', 'great britain': 'GB', uae: 'AE', 'czech republic': 'CZ' },
   ...{ turkey: 'TR', macau: 'MO', 'russian federation': 'RU', 'viet nam': 'VN', 'republic of korea': 'KR' },
   ...{ 'ivory coast': 'CI', burma: 'MM', swaziland: 'SZ', 'cape verde': 'CV', 'east timor': 'TL' },
@@ -51,7 +51,7 @@ const getCodesByName = createLazyGetter(() => {
   const letterPairs = letters.flatMap((first) => letters.map((second) => first + second));
   // Keep only current country codes. `Intl.Locale` replaces a withdrawn code with its successor, e.g. DD with DE.
   const currentCodes = letterPairs.filter((code) => new Intl.Locale(`und-${code}`).region === code);
-  const codeByName = new Map(Object.entries(otherNames));
+  const codeByName = new Map(Object.entries(codeByCommonName));
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl']) {
     // The short names are, for example, `Hong Kong` and `Palestine`.
     for (const style of ['short', 'long'] as const) {
