@@ -108,9 +108,9 @@ export class ImportReporter {
     if (outcome === 'older') this.report.older++;
   }
 
-  /** Counts a skipped record, and adds the reason to the report. */
-  countSkipped({ line, path }: RecordLocation, errorMessage: unknown): void {
-    const message = errorMessage instanceof Error ? errorMessage.message : String(errorMessage);
+  /** Counts a skipped record, and adds the reason (an error or a text) to the report. */
+  countSkipped({ line, path }: RecordLocation, reason: unknown): void {
+    const message = reason instanceof Error ? reason.message : String(reason);
     const problem = removeAccessTokens(message).slice(0, maxProblemLength);
     this.report.skipped++;
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line, path, problem });
@@ -179,7 +179,7 @@ export class ImportReporter {
     const valueProblems = [...this.#valueProblems.values()];
     for (const { count, firstLocation, message } of valueProblems.slice(0, maxListedKeys)) {
       const { line, path } = firstLocation;
-      const locationText = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
+      const locationText = [line > 0 ? `line ${line}` : '', path].filter((text) => text !== '').join(', ');
       const shortMessage = removeAccessTokens(message).slice(0, maxProblemLength);
       report.notes.push(`${count.toLocaleString('en-US')} × ${shortMessage} (first: ${locationText})`);
     }
@@ -196,7 +196,7 @@ export class ImportReporter {
     if (usedKeys) {
       const unusedKeys =
         this.#unusedKeyCounts.size > 0 ? `not used: ${describeKeys(this.#unusedKeyCounts)}` : undefined;
-      const keys = [usedKeys.formatUsedKeys(), unusedKeys].filter((part) => part !== undefined).join('; ');
+      const keys = [usedKeys.formatUsedKeys(), unusedKeys].filter((text) => text !== undefined).join('; ');
       if (keys !== '') report.keys = shortenKeyList(keys);
     }
     return report;
