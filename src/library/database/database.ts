@@ -100,7 +100,7 @@ interface DatabaseOptions {
    * The time in Unix milliseconds from which dates in table columns are counted. For demo data, it is the current day,
    * so that the demo ads are always recent. For other libraries, it is 0.
    */
-  dateOrigin?: number;
+  dateOriginMs?: number;
 }
 
 /**
@@ -113,7 +113,7 @@ interface DatabaseOptions {
  */
 export async function openDatabase(
   path: string,
-  { checkLock = () => {}, isTemporary = false, dateOrigin = 0 }: DatabaseOptions = {},
+  { checkLock = () => {}, isTemporary = false, dateOriginMs = 0 }: DatabaseOptions = {},
 ) {
   postponeWebAssemblyOptimization();
   // Load SQLite only now, because most processes never open a library.
@@ -185,7 +185,7 @@ export async function openDatabase(
     /** Registers a function to call after each rollback, e.g. to clear a cache. */
     afterRollback: (listener: () => void) => void rollbackListeners.push(listener),
     checkLock,
-    dateOrigin,
+    dateOriginMs,
     /** Runs several SQL statements that have neither parameters nor results. */
     runScript: (sql: string) => connection.exec(sql),
     /** Closes the database. Leaves it open if another process may have taken over the file. */

@@ -20,7 +20,7 @@ export type RecordStore = ReturnType<typeof createRecordStore>;
  * A source of records whose JSON is generated on demand. The database contains only the data that searches need, so
  * that the file with the demo data stays small.
  */
-export interface ExternalRecords {
+export interface GeneratedRecords {
   /** Returns the row number of a record, or undefined if there is no such record. */
   findRowNumber(itemType: ItemType, id: string): number | undefined;
   /** Returns a record as JSON, or undefined if there is no such record. */
@@ -31,9 +31,9 @@ export interface ExternalRecords {
  * Creates the store of ads and advertiser pages in a database. For each record, the database contains the imported
  * JSON, and the columns, tags and words by which searches find the record.
  *
- * @param externalRecords records whose JSON is not stored in the database
+ * @param generatedRecords a source of records whose JSON is not stored in the database
  */
-export function createRecordStore(database: Database, externalRecords?: ExternalRecords) {
+export function createRecordStore(database: Database, generatedRecords?: GeneratedRecords) {
   const recordWriters = {
     ads: createRecordWriter(database, recordTypes.ads),
     pages: createRecordWriter(database, recordTypes.pages),
@@ -51,7 +51,7 @@ export function createRecordStore(database: Database, externalRecords?: External
 
   /** Returns the row number of a record, or undefined if there is no such record. */
   const findRowNumber = (itemType: ItemType, id: string): number | undefined =>
-    findRow(itemType, id)?.number ?? externalRecords?.findRowNumber(itemType, toStoredId(itemType, id));
+    findRow(itemType, id)?.number ?? generatedRecords?.findRowNumber(itemType, toStoredId(itemType, id));
 
   /** Returns the JSON of the records with the given row numbers, in the same order. */
   function readJson(itemType: ItemType, rowNumbers: number[]): string[] {
@@ -59,7 +59,7 @@ export function createRecordStore(database: Database, externalRecords?: External
     const rows = database.all<{ number: number; json: Uint8Array }>(selectJsonSql, [JSON.stringify(rowNumbers)]);
     const jsonByRow = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
     return rowNumbers.flatMap(
-      (rowNumber) => jsonByRow.get(rowNumber) ?? externalRecords?.readJson(itemType, rowNumber) ?? [],
+      (rowNumber) => jsonByRow.get(rowNumber) ?? generatedRecords?.readJson(itemType, rowNumber) ?? [],
     );
   }
 
@@ -129,7 +129,7 @@ function createRecordWriter(database: Database, { itemType, measures, getTexts, 
     const columnValues = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
       const normalizedValue = getValue(record) ?? null;
       if (getLowerBound) return [normalizedValue, getLowerBound(record) ?? null];
-      return [normalizedValue !== null && isDate ? normalizedValue - database.dateOrigin : normalizedValue];
+      return [normalizedValue !== null && isDate ? normalizedValue - database.dateOriginMs : normalizedValue];
     });
     // When a record is replaced, it keeps its row number. With a new number, the record could appear twice while a user
     // pages through search results.

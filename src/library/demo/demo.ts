@@ -5,7 +5,7 @@ import type { Ad } from '../../api/schemas.ts';
 import { createLazyGetter } from '../../lazy-getter.ts';
 import { dayMs } from '../../views/durations.ts';
 import { sumNumbers } from '../../views/numbers.ts';
-import type { ExternalRecords } from '../database/records.ts';
+import type { GeneratedRecords } from '../database/records.ts';
 import type { Picture } from '../import/stored-pictures.ts';
 import type { LibraryOptions } from '../service/context.ts';
 import { computeUuidFromName } from '../service/request.ts';
@@ -37,8 +37,8 @@ export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { writeDatabase, advertisers: advertiserSources } = await readDemoData();
   const todayStartMs = options.now() - (options.now() % dayMs);
-  const externalRecords = createDemoRecords(advertiserSources, todayStartMs);
-  const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: todayStartMs };
+  const generatedRecords = createDemoRecords(advertiserSources, todayStartMs);
+  const demoOptions = { readPicture: readDemoPicture, generatedRecords, dateOriginMs: todayStartMs };
   const databaseFile = await createTemporaryFile(writeDatabase);
   const random = createDeterministicRandom('opened library');
   // Delete the file as soon as SQLite has opened it, because SQLite no longer needs its name. Windows cannot delete an
@@ -62,12 +62,12 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /**
- * Creates a source of the JSON of demo ads and pages, because the database does not contain it. Reading an ad generates
- * the ads of its campaign. The pages are read from the demo data, because they contain sums over all ads of an
- * advertiser.
+ * Creates a source that generates the JSON of demo ads and pages, because the database does not contain this JSON.
+ * Reading an ad generates all ads of its campaign. The pages are read from the demo data, because they contain sums over
+ * all ads of an advertiser.
  * @param todayStartMs the start of the current day in Unix milliseconds
  */
-function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: number): ExternalRecords {
+function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: number): GeneratedRecords {
   const getAdReader = memoize((index: number) => {
     const [advertiser, source] = [advertisers[index], advertiserSources[index]];
     if (advertiser === undefined || source === undefined) return undefined;

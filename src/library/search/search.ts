@@ -96,15 +96,15 @@ export type Search = {
 type SqlCondition = { sql: string; parameters: (string | number)[] };
 
 /**
- * A search whose `searchTimeMs` is relative to `dateOrigin`, as are the dates in the database. Both times can therefore
- * be compared. For demo data, `dateOrigin` is the current day, so that the ads are always recent. For other libraries, it is 0.
+ * A search whose `searchTimeMs` is relative to `dateOriginMs`, as are the dates in the database. Both times can therefore
+ * be compared. For demo data, `dateOriginMs` is the current day, so that the ads are always recent. For other libraries, it is 0.
  */
-type RelativeSearch = Search & Pick<Database, 'dateOrigin'>;
+type RelativeSearch = Search & Pick<Database, 'dateOriginMs'>;
 
-const toRelativeSearch = ({ dateOrigin }: Database, search: Search): RelativeSearch => ({
+const toRelativeSearch = ({ dateOriginMs }: Database, search: Search): RelativeSearch => ({
   ...search,
-  searchTimeMs: search.searchTimeMs - dateOrigin,
-  dateOrigin,
+  searchTimeMs: search.searchTimeMs - dateOriginMs,
+  dateOriginMs,
 });
 
 /** Builds the FROM and WHERE clauses of a search, and the values for their placeholders. */
@@ -202,7 +202,7 @@ const getMeasureSql = ({ itemType }: RecordType, { key, getValueSql }: Measure, 
 
 function buildBoundConditions(
   measure: Measure,
-  { recordType, filters, searchTimeMs, dateOrigin }: RelativeSearch,
+  { recordType, filters, searchTimeMs, dateOriginMs }: RelativeSearch,
 ): SqlCondition[] {
   const { key, getLowerBound } = measure;
   const buildCondition = (boundSuffix: 'From' | 'To', sql: string): SqlCondition[] => {
@@ -210,7 +210,7 @@ function buildBoundConditions(
     if (value === undefined) return [];
     // An upper bound that is a date without a time includes the whole day.
     const restOfDayMs = boundSuffix === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
-    const boundValue = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
+    const boundValue = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOriginMs : Number(value);
     return [{ sql, parameters: [boundValue] }];
   };
   const upperBoundSql = getMeasureSql(recordType, measure, searchTimeMs);

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { createRecordStore, type ExternalRecords } from '../database/records.ts';
+import { createRecordStore, type GeneratedRecords } from '../database/records.ts';
 import { openStoredPictures, type StoredPictures } from '../import/stored-pictures.ts';
 import { createCollectionStore, createCreditMeter, type RandomSource } from './accounts.ts';
 import type { LibraryBaseUrls } from './presenter.ts';
@@ -29,10 +29,10 @@ export type LibraryOptions = {
   demo?: {
     /** Reads the demo picture with this file name. */
     readPicture: StoredPictures['readPicture'];
-    /** A source of ads and advertiser pages whose JSON is not stored in the database. */
-    externalRecords: ExternalRecords;
-    /** The time in Unix milliseconds to which the dates in the database are relative. */
-    dateOrigin: number;
+    /** A source that generates the JSON of ads and advertiser pages, because the database does not contain this JSON. */
+    generatedRecords: GeneratedRecords;
+    /** The time to which the dates in the database are relative, in Unix milliseconds. */
+    dateOriginMs: number;
   };
   /** Called for unexpected errors, e.g. to log them. The client only receives status 500 without details. */
   onError?: ((error: unknown) => void) | undefined;
@@ -46,7 +46,7 @@ type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo:
 /** Opens the stores of a library on its database. */
 export const createServiceContext = (database: Database, { now, random, demo }: ContextOptions) => ({
   database,
-  recordStore: createRecordStore(database, demo?.externalRecords),
+  recordStore: createRecordStore(database, demo?.generatedRecords),
   pictures: openStoredPictures(database, now),
   collections: createCollectionStore(database, random.generateUuid),
   cursors: createCursorCodec(readCursorSecret(database, random)),

@@ -22,8 +22,8 @@ export type Library = Omit<OpenLibrary, 'context'>;
 export async function openLibrary(options: LibraryOptions) {
   const { now, random = { generateBytes: randomBytes, generateUuid: randomUUID } } = options;
   const { checkLock = () => {}, demo } = options;
-  const dateOrigin = demo?.dateOrigin ?? 0;
-  const database = await openDatabase(options.database, { checkLock, isTemporary: demo !== undefined, dateOrigin });
+  const dateOriginMs = demo?.dateOriginMs ?? 0;
+  const database = await openDatabase(options.database, { checkLock, isTemporary: demo !== undefined, dateOriginMs });
   const context = createServiceContext(database, { now, random, demo });
   const keys = createKeyStore({ ...context, random });
   const serviceOptions = { ...options, context, keys, createRequestId: random.generateUuid };
