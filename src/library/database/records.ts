@@ -57,21 +57,21 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
   function readJson(itemType: ItemType, rowNumbers: number[]): string[] {
     const selectJsonSql = `SELECT number, json FROM ${itemType}_json WHERE number IN (SELECT value FROM json_each(?))`;
     const rows = database.all<{ number: number; json: Uint8Array }>(selectJsonSql, [JSON.stringify(rowNumbers)]);
-    const jsonByRow = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
+    const jsonByRowNumber = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
     return rowNumbers.flatMap(
-      (rowNumber) => jsonByRow.get(rowNumber) ?? generatedRecords?.readJson(itemType, rowNumber) ?? [],
+      (rowNumber) => jsonByRowNumber.get(rowNumber) ?? generatedRecords?.readJson(itemType, rowNumber) ?? [],
     );
   }
 
   /**
    * Caches the countries of advertiser pages by page id. Most ads add no country to their page and then need no query.
    */
-  const countriesByPage = new LRUCache<string, Set<string>>(limitEntries(5000));
-  database.afterRollback(() => countriesByPage.clear());
+  const countriesByPageId = new LRUCache<string, Set<string>>(limitEntries(5000));
+  database.afterRollback(() => countriesByPageId.clear());
 
   /** Inserts an advertiser page, or replaces the page with the same id. Returns the row number of the page. */
   function putPage(page: Page, json = JSON.stringify(page), runNumber: number | null = null): number {
-    countriesByPage.delete(page.pageId);
+    countriesByPageId.delete(page.pageId);
     return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, runNumber);
   }
 
@@ -81,7 +81,7 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
    */
   function updatePageFromAd(ad: Ad, pageId: string, runNumber: number | null): void {
     const countries = collectTexts(ad.countries);
-    const knownCountries = countriesByPage.get(pageId);
+    const knownCountries = countriesByPageId.get(pageId);
     if (knownCountries && countries.every((country) => knownCountries.has(country))) return;
     const rowNumber = findRowNumber('pages', pageId);
     if (rowNumber === undefined) putPage(createPageFromAd(ad, pageId), undefined, runNumber && -runNumber);
@@ -91,7 +91,7 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
       const allCountries = [...new Set([...pageCountries, ...countries])];
       if (page.detailsEstimated === true && allCountries.length > pageCountries.length)
         putPage({ ...page, countries: allCountries }, undefined, findRow('pages', pageId)?.run ?? null);
-      countriesByPage.set(pageId, new Set(allCountries));
+      countriesByPageId.set(pageId, new Set(allCountries));
     }
   }
 
@@ -139,9 +139,13 @@ function createRecordWriter(database: Database, { itemType, measures, getTexts, 
       rowNumber,
       ...textColumns.map((column) => toUtf8(tokenizeTexts(getTexts[column](record)))),
     ]);
-    const tagListJson = writeTags(rowNumber, existingRowNumber !== undefined, collectTagValues({ tagFilters }, record));
+    const tagRowNumbersJson = writeTags(
+      rowNumber,
+      existingRowNumber !== undefined,
+      collectTagValues({ tagFilters }, record),
+    );
     const insertJsonSql = `INSERT OR REPLACE INTO ${itemType}_json (number, json, tags) VALUES (?, ?, ?)`;
-    database.run(insertJsonSql, [rowNumber, toUtf8(json), tagListJson]);
+    database.run(insertJsonSql, [rowNumber, toUtf8(json), tagRowNumbersJson]);
     return rowNumber;
   };
 }
@@ -151,26 +155,25 @@ function createRecordWriter(database: Database, { itemType, measures, getTexts, 
  * countries.
  */
 function createTagWriter(database: Database, itemType: ItemType) {
-  /** Cached row numbers of tag values. */
-  const cachedTagRowNumbers = new LRUCache<string, number>(limitEntries(20_000));
-  database.afterRollback(() => cachedTagRowNumbers.clear());
+  const rowNumberByTagValue = new LRUCache<string, number>(limitEntries(20_000));
+  database.afterRollback(() => rowNumberByTagValue.clear());
 
   /** Returns the row number of a tag value, e.g. of the country `DE`. Stores a new value first. */
-  function getTagRowNumber({ key, normalizedValue, spelling }: TagValue): number {
+  function getTagValueRowNumber({ key, normalizedValue, spelling }: TagValue): number {
     const cacheKey = `${key} ${normalizedValue}`;
     const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
     const insertValueSql = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
-    const tagNumber =
-      cachedTagRowNumbers.get(cacheKey) ??
+    const rowNumber =
+      rowNumberByTagValue.get(cacheKey) ??
       database.get<{ number: number }>(selectNumberSql, [key, normalizedValue])?.number ??
       database.run(insertValueSql, [key, normalizedValue, spelling]).rowid;
-    cachedTagRowNumbers.set(cacheKey, tagNumber);
-    return tagNumber;
+    rowNumberByTagValue.set(cacheKey, rowNumber);
+    return rowNumber;
   }
 
   // Demo records have no stored list of tags. Select all existing tags for them, so that the next statement deletes
   // every tag of the record.
-  const selectTagListSql = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
+  const selectTagRowNumbersSql = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
     FROM ${itemType}_tag_values`;
   const deleteTagsSql = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
   // `OR IGNORE` avoids the savepoint (a nested transaction) that SQLite opens for any statement that may fail after its
@@ -183,15 +186,18 @@ function createTagWriter(database: Database, itemType: ItemType) {
    * that searches find the record by this tag, but counts by tag ignore the record.
    */
   return (rowNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
-    const tagListJson = JSON.stringify(
-      tagValues.map((tagValue) => (tagValue.isCounted ? getTagRowNumber(tagValue) : -getTagRowNumber(tagValue))),
+    const tagRowNumbersJson = JSON.stringify(
+      tagValues.map((tagValue) =>
+        tagValue.isCounted ? getTagValueRowNumber(tagValue) : -getTagValueRowNumber(tagValue),
+      ),
     );
     if (isReplacement) {
-      const previousTagListJson = database.get<{ tags: string }>(selectTagListSql, [rowNumber])?.tags ?? '[]';
-      database.run(deleteTagsSql, [rowNumber, previousTagListJson]);
+      const previousTagRowNumbersJson =
+        database.get<{ tags: string }>(selectTagRowNumbersSql, [rowNumber])?.tags ?? '[]';
+      database.run(deleteTagsSql, [rowNumber, previousTagRowNumbersJson]);
     }
-    database.run(insertTagsSql, [rowNumber, tagListJson]);
-    return tagListJson;
+    database.run(insertTagsSql, [rowNumber, tagRowNumbersJson]);
+    return tagRowNumbersJson;
   };
 }
 

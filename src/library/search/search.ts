@@ -33,7 +33,7 @@ export function countHits(database: Database, search: Search): number {
  * @param previousPosition the `position` of the previous page; without it, the first page is returned
  */
 export function findResultPage(database: Database, search: Search, limit: number, previousPosition?: ResultPosition) {
-  const { column, order, comparison } = selectSortOrder(toRelativeSearch(database, search));
+  const { column, order, comparisonOperator } = selectSortOrder(toRelativeSearch(database, search));
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   const readRows = (condition: string, conditionValues: number[], maxRows: number) =>
     database.all<{ number: number; value: number | null }>(
@@ -42,18 +42,18 @@ export function findResultPage(database: Database, search: Search, limit: number
     );
   const rows: ReturnType<typeof readRows> = [];
   const numberColumn = `${search.recordType.itemType}.number`;
-  const [lastValue, lastNumber] = previousPosition ?? [];
-  if (lastValue !== null) {
+  const [previousSortValue, previousRowNumber] = previousPosition ?? [];
+  if (previousSortValue !== null) {
     const seekCondition = previousPosition
-      ? `(${column}, ${numberColumn}) ${comparison} (?, ?)`
+      ? `(${column}, ${numberColumn}) ${comparisonOperator} (?, ?)`
       : `${column} IS NOT NULL`;
     const condition = `${seekCondition} ORDER BY ${column} ${order}, ${numberColumn} ${order}`;
     rows.push(...readRows(condition, (previousPosition ?? []) as number[], limit + 1));
   }
   if (rows.length <= limit) {
-    const seekCondition = lastValue === null ? ` AND ${numberColumn} ${comparison} ?` : '';
+    const seekCondition = previousSortValue === null ? ` AND ${numberColumn} ${comparisonOperator} ?` : '';
     const condition = `${column} IS NULL${seekCondition} ORDER BY ${numberColumn} ${order}`;
-    const conditionValues = lastValue === null && lastNumber !== undefined ? [lastNumber] : [];
+    const conditionValues = previousSortValue === null && previousRowNumber !== undefined ? [previousRowNumber] : [];
     rows.push(...readRows(condition, conditionValues, limit + 1 - rows.length));
   }
   const pageRows = rows.slice(0, limit);
@@ -71,8 +71,8 @@ function selectSortOrder({ recordType, filters, searchTimeMs }: RelativeSearch) 
   const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? defaultMeasure;
   const column = measure ? getMeasureSql(recordType, measure, searchTimeMs) : `${recordType.itemType}.number`;
   return filters.order === 'asc'
-    ? { column, order: 'ASC', comparison: '>' }
-    : { column, order: 'DESC', comparison: '<' };
+    ? { column, order: 'ASC', comparisonOperator: '>' }
+    : { column, order: 'DESC', comparisonOperator: '<' };
 }
 
 /** The validated value of a search filter. Only the value of the filter `not` contains further filters. */
