@@ -97,8 +97,8 @@ interface DatabaseOptions {
    */
   isTemporary?: boolean;
   /**
-   * The time in Unix milliseconds from which dates in table columns are counted. For demo data, it is the current day,
-   * so that the demo ads are always recent. For other libraries, it is 0.
+   * The time from which dates in table columns are counted, in Unix milliseconds. For demo data, it is the start of the
+   * current day, so that the demo ads are always recent. For other libraries, it is 0.
    */
   dateOriginMs?: number;
 }

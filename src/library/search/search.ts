@@ -97,7 +97,8 @@ type SqlCondition = { sql: string; parameters: (string | number)[] };
 
 /**
  * A search whose `searchTimeMs` is relative to `dateOriginMs`, as are the dates in the database. Both times can therefore
- * be compared. For demo data, `dateOriginMs` is the current day, so that the ads are always recent. For other libraries, it is 0.
+ * be compared. For demo data, `dateOriginMs` is the start of the current day, so that the ads are always recent. For
+ * other libraries, it is 0.
  */
 type RelativeSearch = Search & Pick<Database, 'dateOriginMs'>;
 
@@ -132,8 +133,8 @@ export function buildSearchSql(database: Database, search: Search) {
 
 /**
  * Builds the conditions for the filter `not`, which excludes records that match at least one of its filters. A record
- * without a value does not match a filter, so it stays in the results. Each key in the list `missing` counts as a
- * separate filter.
+ * without a value does not match a filter, so the record stays in the results. Each key in the list `missing` counts as
+ * a separate filter.
  */
 function buildNotConditions(search: RelativeSearch, notFilter: FilterValues[string] | undefined): SqlCondition[] {
   const { recordType } = search;

@@ -3,8 +3,8 @@
  *
  * In scripts that separate words by spaces, each word is a token. In other scripts (Han, Kana, Thai …), each pair of
  * adjacent characters is a token, and a query becomes a phrase of such pairs. Hangul is also split into pairs, because
- * Korean words have endings. The last character of a text in such a script is a token of its own. A query of a single
- * character matches the start of tokens, so it finds every character.
+ * Korean adds endings to words. The last character of a text in such a script is a token of its own. A query of a single
+ * character matches the start of tokens, so it finds the character at any position in a text.
  */
 
 const invisibleCharacterPattern = /\p{Cf}/gu;
@@ -92,7 +92,7 @@ export function tokenizeTexts(texts: Iterable<string | null | undefined>): strin
 const minPrefixLength = 3;
 
 /**
- * Formats a text as a phrase in a query of the full-text index. Returns undefined if the text contains no letter or
+ * Formats a text as a phrase for a query to the full-text index. Returns undefined if the text contains no letter or
  * digit.
  *
  * @param mustMatchWholeWord true if the last word of the phrase must match a whole word, and not only the beginning of

@@ -178,8 +178,8 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   toPage,
   combinePartialRecords(earlierAd, laterAd, reportProblem) {
     // Only results by region can be combined. For other rows, report results that contradict each other, because only
-    // those of the newer row are stored. A row is newer if its ad was last seen later. If this is unknown, the later row
-    // counts as newer.
+    // the results of the newer row are stored. A row is newer if its ad was last seen later. If these dates are unknown,
+    // the later row in the source counts as newer.
     const contradiction = laterAd.regionStats ? undefined : findContradictoryResult(earlierAd, laterAd);
     if (contradiction) reportProblem(contradiction);
     const [newerAd, olderAd] = isOlderVersion(laterAd, earlierAd) ? [earlierAd, laterAd] : [laterAd, earlierAd];
@@ -454,8 +454,8 @@ function applyRegionStats(ad: JsonObject): JsonObject {
   const countries = regions.map(({ regionCode }) => regionCode).filter(isCountryCode);
   const firstDays = regions.flatMap(({ firstShown }) => firstShown ?? []).sort();
   const lastDays = regions.flatMap(({ lastShown }) => lastShown ?? []).sort();
-  // The results of the region `EEA` are the totals of its countries. If the ad has results for `EEA`, do not add those
-  // of the EEA countries, because each impression would count twice.
+  // The results of the region `EEA` are the totals of its countries. If the ad has results for `EEA`, do not add the
+  // results of the EEA countries, because each impression would count twice.
   const hasEea = regions.some(({ regionCode }) => regionCode === 'EEA');
   const countedRegions = regions.filter(({ regionCode }) => !hasEea || !eeaCountries.has(regionCode));
   const regionsWithImpressions = countedRegions.filter(

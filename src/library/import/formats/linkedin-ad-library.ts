@@ -198,8 +198,9 @@ const displayFormats: Record<string, string> = {
  * Ads of the LinkedIn Ad Library: responses of its API, flattened tables of these responses, and tables of the R
  * package liads. LinkedIn documents no CSV download. The API returns neither texts nor pictures.
  *
- * Scrapers return both, in flat records that are not documented. The import recognizes them by the URL of the ad.
- * SearchApi (https://www.searchapi.io/docs/linkedin-ad-library) has it in `link`, ScrapeCreators in `url`.
+ * Scrapers return texts and pictures, in flat records that are not documented. The import recognizes these records by
+ * the URL of the ad. SearchApi (https://www.searchapi.io/docs/linkedin-ad-library) returns this URL in `link`, and
+ * ScrapeCreators returns it in `url`.
  */
 export const linkedInAdLibraryFormat: ImportFormat = {
   name: 'linkedin-ad-library',

@@ -56,8 +56,8 @@ export class ColumnValueParser {
   /** The stored fields of the current record, each with the source key from which its value was read. */
   readonly fieldSources: (readonly [field: string, key: string])[] = [];
   /**
-   * Keys of the current record whose field was already read from another key. If `isStored` is true, the value of the
-   * key is not lost, but stored under the name of the key instead.
+   * Alternative keys of the current record, i.e. keys whose field was already read from another key. If `isStored` is
+   * true, the import stores the value of the alternative key under the name of that key.
    */
   readonly alternativeKeys: { key: string; isStored: boolean }[] = [];
   /** The numbers of the current record that are not counts. Most of these numbers are amounts of money. */
@@ -93,8 +93,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Remembers a key whose field was already read from another key. Ignores the key if its value could not be parsed,
-   * because that error is already reported.
+   * Remembers an alternative key, i.e. a key whose field was already read from another key. Ignores the key if its value
+   * could not be parsed, because that error is already reported.
    */
   addAlternativeKey(key: string, isStored: boolean): void {
     if (!this.valueErrors.some(({ message }) => message.startsWith(`${key}: `)))
