@@ -2,7 +2,8 @@ import { groupBy } from '../../views/group-by.ts';
 
 /*
  * Reads the numbers in the names of files, such as `page-1.json` and `page-2.json`. The numbers show the order of the
- * files, and whether a file between two others is missing. Dates and times of day in file names do not count as numbers.
+ * files, and whether a file between two others is missing. Dates and times of day in file names do not count as
+ * numbers.
  */
 
 /** A file name, separated into its text and its numbers. */

@@ -35,8 +35,8 @@ interface FileWithResultPages {
 type NumberedFileWithResultPages = FileWithResultPages & ParsedFileName;
 
 /**
- * Returns the reason why the files of an import seem to lack some of the search results. Returns undefined if no results
- * seem to be missing.
+ * Returns the reason why the files of an import seem to lack some of the search results. Returns undefined if no
+ * results seem to be missing.
  *
  * Results are missing in these cases:
  * - A file could not be read completely.

@@ -63,8 +63,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 
 /**
  * Creates a source that generates the JSON of demo ads and pages, because the database does not contain this JSON.
- * Reading an ad generates all ads of its campaign. The pages are read from the demo data, because they contain sums over
- * all ads of an advertiser.
+ * Reading an ad generates all ads of its campaign. The pages are read from the demo data, because they contain sums
+ * over all ads of an advertiser.
  * @param todayStartMs the start of the current day in Unix milliseconds
  */
 function createDemoRecords(advertiserSources: AdvertiserSource[], todayStartMs: number): GeneratedRecords {

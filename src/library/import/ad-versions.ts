@@ -182,9 +182,9 @@ function createEarlierValue(ad: JsonObject, field: ContentField, nowMs: number):
 }
 
 /**
- * Inserts a value into the history of a field, before the first value that was last seen earlier. Inserts nothing if the
- * next newer value is the same, because the field did not change in between. If the next older value is the same, that
- * value was seen until the later of the two times.
+ * Inserts a value into the history of a field, before the first value that was last seen earlier. Inserts nothing if
+ * the next newer value is the same, because the field did not change in between. If the next older value is the same,
+ * that value was seen until the later of the two times.
  * @param currentContent the content of the field in the stored version of the ad, which is newer than its history
  */
 function insertEarlierValue(

@@ -96,9 +96,9 @@ export type Search = {
 type SqlCondition = { sql: string; parameters: (string | number)[] };
 
 /**
- * A search whose `searchTimeMs` is relative to `dateOriginMs`, as are the dates in the database. Both times can therefore
- * be compared. For demo data, `dateOriginMs` is the start of the current day, so that the ads are always recent. For
- * other libraries, it is 0.
+ * A search whose `searchTimeMs` is relative to `dateOriginMs`, as are the dates in the database. Both times can
+ * therefore be compared. For demo data, `dateOriginMs` is the start of the current day, so that the ads are always
+ * recent. For other libraries, it is 0.
  */
 type RelativeSearch = Search & Pick<Database, 'dateOriginMs'>;
 

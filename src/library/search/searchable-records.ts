@@ -33,8 +33,8 @@ export type Measure<LibraryRecord = unknown> = {
 };
 
 /**
- * A filter by a tag, i.e. by a property with a set of values, such as the countries of a record. The filter finds records
- * that have at least one of the requested values.
+ * A filter by a tag, i.e. by a property with a set of values, such as the countries of a record. The filter finds
+ * records that have at least one of the requested values.
  */
 export type TagFilter<LibraryRecord = unknown> = {
   key: string;
@@ -189,8 +189,8 @@ const collectCardTexts = (cards: Ad['cards']) =>
 const removeRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
- * Defines a filter by the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. Both
- * filter values `pt` and `pt_BR` find an ad in `pt_BR`.
+ * Defines a filter by the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`.
+ * Both filter values `pt` and `pt_BR` find an ad in `pt_BR`.
  */
 const defineLanguageFilter = (
   key: string,

@@ -3,8 +3,8 @@
  *
  * In scripts that separate words by spaces, each word is a token. In other scripts (Han, Kana, Thai …), each pair of
  * adjacent characters is a token, and a query becomes a phrase of such pairs. Hangul is also split into pairs, because
- * Korean adds endings to words. The last character of a text in such a script is a token of its own. A query of a single
- * character matches the start of tokens, so it finds the character at any position in a text.
+ * Korean adds endings to words. The last character of a text in such a script is a token of its own. A query of a
+ * single character matches the start of tokens, so it finds the character at any position in a text.
  */
 
 const invisibleCharacterPattern = /\p{Cf}/gu;
@@ -17,7 +17,8 @@ const optionalMarksPattern =
   /[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640\p{Variation_Selector}]/gu;
 /**
  * Characters and their replacements in normalized text, e.g. `ss` for `ß`, so that a search finds both spellings. The
- * keycap of an emoji such as `1️⃣` and an apostrophe that counts as a letter become spaces, because they separate words.
+ * keycap of an emoji such as `1️⃣` and an apostrophe that counts as a letter become spaces, because they separate
+ * words.
  */
 const characterReplacements: Record<string, string> = {
   ...{ ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ı: 'i', ς: 'σ' },
@@ -122,7 +123,8 @@ export function parseQuery(query: string) {
   for (const [, minus, quotedText, word] of query.matchAll(/(?<![^\s])(-?)(?:"([^"]*)"|([^\s]+))/g)) {
     const targetPhrases = minus ? phrases.excluded : phrases.required;
     if (quotedText !== undefined) targetPhrases.push(formatPhrase(quotedText, true) ?? '');
-    // Exclude a word such as `e-mail` as one phrase. Otherwise, a record with only one part of the word would be excluded.
+    // Exclude a word such as `e-mail` as one phrase. Otherwise, a record with only one part of the word would be
+    // excluded.
     else if (minus) targetPhrases.push(formatPhrase(word ?? '', false) ?? '');
     else for (const { text } of splitIntoRuns(word ?? '')) targetPhrases.push(formatPhrase(text, false) ?? '');
   }

@@ -29,7 +29,9 @@ export type LibraryOptions = {
   demo?: {
     /** Reads the demo picture with this file name. */
     readPicture: StoredPictures['readPicture'];
-    /** A source that generates the JSON of ads and advertiser pages, because the database does not contain this JSON. */
+    /**
+     * A source that generates the JSON of ads and advertiser pages, because the database does not contain this JSON.
+     */
     generatedRecords: GeneratedRecords;
     /** The time to which the dates in the database are relative, in Unix milliseconds. */
     dateOriginMs: number;

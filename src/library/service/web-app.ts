@@ -40,8 +40,8 @@ export function createWebApp(options: ServiceOptions): Hono {
 const toWebResponse = ({ status, headers, body }: ApiResponse): Response => new Response(body, { status, headers });
 
 /**
- * Handles a request for an HTML page. `htmlPagesPath` leads to the list of ads, and the paths of single ads and advertisers
- * start with `htmlPagesPath`.
+ * Handles a request for an HTML page. `htmlPagesPath` leads to the list of ads, and the paths of single ads and
+ * advertisers start with `htmlPagesPath`.
  */
 async function handleHtmlPageRequest(
   request: Request,

@@ -40,8 +40,8 @@ export const listKeysByField = (
 });
 
 /**
- * Returns keys that have no field in the API, in normalized form, by the name under which the import stores their values.
- * This name is the key in camel case, e.g. `pageLikeCount` for `page_like_count`.
+ * Returns keys that have no field in the API, in normalized form, by the name under which the import stores their
+ * values. This name is the key in camel case, e.g. `pageLikeCount` for `page_like_count`.
  */
 export const listKeysByCamelCaseName = (spaceSeparatedKeys: string): Record<string, readonly string[]> =>
   Object.fromEntries(

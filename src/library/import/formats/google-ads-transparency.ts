@@ -178,8 +178,8 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   toPage,
   combinePartialRecords(earlierAd, laterAd, reportProblem) {
     // Only results by region can be combined. For other rows, report results that contradict each other, because only
-    // the results of the newer row are stored. A row is newer if its ad was last seen later. If these dates are unknown,
-    // the later row in the source counts as newer.
+    // the results of the newer row are stored. A row is newer if its ad was last seen later. If these dates are
+    // unknown, the later row in the source counts as newer.
     const contradiction = laterAd.regionStats ? undefined : findContradictoryResult(earlierAd, laterAd);
     if (contradiction) reportProblem(contradiction);
     const [newerAd, olderAd] = isOlderVersion(laterAd, earlierAd) ? [earlierAd, laterAd] : [laterAd, earlierAd];

@@ -93,8 +93,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Remembers an alternative key, i.e. a key whose field was already read from another key. Ignores the key if its value
-   * could not be parsed, because that error is already reported.
+   * Remembers an alternative key, i.e. a key whose field was already read from another key. Ignores the key if its
+   * value could not be parsed, because that error is already reported.
    */
   addAlternativeKey(key: string, isStored: boolean): void {
     if (!this.valueErrors.some(({ message }) => message.startsWith(`${key}: `)))
@@ -138,8 +138,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses a range, e.g. `100–199`, `10–15K` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes both
-   * bounds. `>1M` has only a lower bound, and `<100` has only an upper bound.
+   * Parses a range, e.g. `100–199`, `10–15K` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes
+   * both bounds. `>1M` has only a lower bound, and `<100` has only an upper bound.
    */
   parseRange(columnName: string, sourceValue: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissingValue(sourceValue)) return undefined;

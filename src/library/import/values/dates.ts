@@ -218,7 +218,9 @@ export class DateColumnParser {
   readonly #importTimeMs: number;
   readonly #observationsByNotation = new Map<string, NotationObservations>();
 
-  /** @param importTimeMs the time of the import in Unix milliseconds, which decides which two-digit years are plausible */
+  /**
+   * @param importTimeMs the time of the import in Unix milliseconds, which decides which two-digit years are plausible
+   */
   constructor(columnName: string, importTimeMs: number) {
     this.#columnName = columnName;
     this.#importTimeMs = importTimeMs;
