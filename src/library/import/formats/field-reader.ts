@@ -27,12 +27,12 @@ const appendSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
  * result into its `keysByField`.
  */
 export const listKeysByField = (
-  fields: readonly FieldRule[],
-  ranges: readonly RangeRule[],
+  fieldRules: readonly FieldRule[],
+  rangeRules: readonly RangeRule[],
 ): Record<string, readonly string[]> => ({
-  ...Object.fromEntries(fields.map(([field, , ...keys]) => [field, keys])),
+  ...Object.fromEntries(fieldRules.map(([field, , ...keys]) => [field, keys])),
   ...Object.fromEntries(
-    ranges.flatMap(([field, keys]) => [
+    rangeRules.flatMap(([field, keys]) => [
       [`${field}Min`, [...keys, ...appendSuffixes(keys, lowerBoundSuffixes)]],
       [`${field}Max`, appendSuffixes(keys, upperBoundSuffixes)],
     ]),
@@ -117,12 +117,12 @@ export class FieldReader {
     if (fieldValue !== undefined) this.ad[fieldName] = fieldValue;
   }
 
-  readFields(fields: readonly FieldRule[]): void {
-    for (const [field, parse, ...keys] of fields) this.setField(field, this.parseFirstValue(keys, parse, field));
+  readFields(fieldRules: readonly FieldRule[]): void {
+    for (const [field, parse, ...keys] of fieldRules) this.setField(field, this.parseFirstValue(keys, parse, field));
   }
 
-  readRanges(ranges: readonly RangeRule[]): void {
-    for (const [field, keys, isCount] of ranges) {
+  readRanges(rangeRules: readonly RangeRule[]): void {
+    for (const [field, keys, isCount] of rangeRules) {
       const parseBound = (suffixes: readonly string[], boundField: string) =>
         this.parseFirstValue(
           appendSuffixes(keys, suffixes),

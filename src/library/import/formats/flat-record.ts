@@ -33,20 +33,20 @@ function flattenRecord(
  */
 export interface FlatRecordRules {
   containerPaths: ReadonlySet<string>;
-  fields: readonly FieldRule[];
-  ranges: readonly RangeRule[];
+  fieldRules: readonly FieldRule[];
+  rangeRules: readonly RangeRule[];
 }
 
 /** Flattens a record, and reads the fields of its ad according to the rules. */
 export function readFlatRecord(
   sourceRecord: SourceRecord,
-  { containerPaths, fields, ranges }: FlatRecordRules,
+  { containerPaths, fieldRules, rangeRules }: FlatRecordRules,
   parser: ColumnValueParser,
 ): { record: SourceRecord; reader: FieldReader; ad: JsonObject } {
   const record = flattenRecord(sourceRecord, containerPaths, parser);
   const reader = new FieldReader(parser, (key) => [record, key]);
-  reader.readFields(fields);
-  reader.readRanges(ranges);
+  reader.readFields(fieldRules);
+  reader.readRanges(rangeRules);
   return { record, reader, ad: reader.ad };
 }
 

@@ -60,7 +60,7 @@ const parseImpressions: FieldParser = (value, keyName, parser) => parser.parseRa
 
 const urlKeys = ['creativepageurl', 'detailslink', 'adurl', 'creativeurl', 'transparencyurl'];
 const sharedUrlKeys = ['url', 'sourceurl', 'detailurl', 'detailsurl'];
-const fields: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ['adArchiveId', parseCreativeId, 'creativeid', 'adcreativeid', 'adid', 'id', ...urlKeys, ...sharedUrlKeys],
   ['sourcePageExternalId', parseAdvertiserId, 'advertiserid', ...urlKeys, ...sharedUrlKeys],
   ['page', parseAdvertiserName, 'advertiserdisclosedname', 'advertisername', 'advertiser', 'advertiserlegalname'],
@@ -74,7 +74,7 @@ const fields: readonly FieldRule[] = [
   ['lastSeenAt', parseDate, 'lastshown', 'lastshownat', 'lastshowndatetime', 'lastshowndate', 'daterangeend'],
   ['totalDaysShown', parseCount, 'totaldaysshown', 'numofdays'],
 ];
-const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions', 'overallimpressions'], true]];
+const rangeRules: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions', 'overallimpressions'], true]];
 
 /** Google states each amount in US dollars and in these currencies. Only the amounts in US dollars become fields. */
 const otherCurrencies = 'eur gbp inr bgn hrk czk dkk huf pln ron sek nzd ils aud twd brl ars zar clp mxn cop'.split(
@@ -107,7 +107,7 @@ const mediaKeys: MediaKeys = {
 
 const keysByCamelCaseName = listKeysByCamelCaseName(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
-  ...listKeysByField(fields, ranges),
+  ...listKeysByField(fieldRules, rangeRules),
   media: [...listMediaKeys(mediaKeys), 'imagewidth', 'imageheight'],
   countries: ['regions', 'region'],
   adsAmount: ['totalcreatives'],
@@ -232,7 +232,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, reader, ad } = readFlatRecord(source, { containerPaths, fields, ranges }, parser);
+  const { record, reader, ad } = readFlatRecord(source, { containerPaths, fieldRules, rangeRules }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id, such as CR123');
   const regionStats = readRegionStats(record, parser);
@@ -275,7 +275,7 @@ const isScriptUrl = (url: unknown): boolean => /\/content\.js(?:\?|$)/.test(Stri
 const mediaKeysOfScripts: MediaKeys = { ...mediaKeys, previewKeys: [] };
 
 const variationKeys = ['variations', 'variants'];
-const variationFields: readonly FieldRule[] = [
+const variationFieldRules: readonly FieldRule[] = [
   ['headline', parseFirstText, 'headline', 'title', 'headlines'],
   ['body', parseFirstText, 'description', 'body', 'descriptions', 'text', 'alltext'],
   ['offerLink', parseText, 'destinationurl', 'finalurl', 'landingpageurl', 'url', 'link'],
@@ -295,7 +295,7 @@ function readVariations(record: SourceRecord, parser: ColumnValueParser): { fiel
     return (Array.isArray(variationList) ? variationList : []).filter(isObject).map((item) => {
       const variation = new SourceRecord(Object.entries(item), { keyPrefix: `${record.getSourceName(key)}.` });
       const reader = new FieldReader(parser, (path) => [variation, path]);
-      reader.readFields(variationFields);
+      reader.readFields(variationFieldRules);
       return { ...reader.ad, media: collectFlatMedia(variation, mediaKeys, parser) };
     });
   });

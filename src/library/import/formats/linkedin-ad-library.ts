@@ -89,7 +89,7 @@ const advertiserUrlKeys = [
   ...addDetailsPrefix('advertiseradvertiserurl', 'advertiserurl'),
   ...['advertiserlink', 'advertiserlinkedinpage', 'companyurl'],
 ];
-const fields: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ['adArchiveId', parseAdId, ...urlKeys, 'adid', 'id'],
   ['adSnapshotUrl', parseAdUrl, ...urlKeys],
   ['sourcePageExternalId', parseAdvertiserId, ...advertiserUrlKeys, 'advertiserid'],
@@ -139,7 +139,7 @@ const fields: readonly FieldRule[] = [
   ],
   ['isRestricted', parseBoolean, 'isrestricted'],
 ];
-const ranges: readonly RangeRule[] = [
+const rangeRules: readonly RangeRule[] = [
   ['impressions', addDetailsPrefix('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
 /** Documented keys that have no corresponding field in the API. The import stores them under their own names. */
@@ -163,7 +163,7 @@ const mediaKeys: MediaKeys = {
 
 const keysByCamelCaseName = listKeysByCamelCaseName(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
-  ...listKeysByField(fields, ranges),
+  ...listKeysByField(fieldRules, rangeRules),
   media: listMediaKeys(mediaKeys),
   ...keysByCamelCaseName,
 };
@@ -244,7 +244,7 @@ const identifyingKeys = [
 ];
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, ad } = readFlatRecord(unwrapAd(source), { containerPaths, fields, ranges }, parser);
+  const { record, ad } = readFlatRecord(unwrapAd(source), { containerPaths, fieldRules, rangeRules }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
       `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,

@@ -56,7 +56,7 @@ const parseArchiveId = createNumericIdParser('Meta Ad Library');
  * The fields of an ad. Each rule has the field, its parser, and the keys that may contain the field. The first key
  * whose value can be parsed is used.
  */
-const fields: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
   ['sourcePageExternalId', parseId, 'pageid', 'snapshot.pageid'],
   ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename', 'advertisername'],
@@ -110,7 +110,7 @@ const fields: readonly FieldRule[] = [
   ['ageCountryGenderReachBreakdown', parseReachBreakdown, 'agecountrygenderreachbreakdown'],
 ];
 
-const ranges: readonly RangeRule[] = [
+const rangeRules: readonly RangeRule[] = [
   ['adSpend', ['spend'], false],
   ['impressions', ['impressions'], true],
   ['audienceSize', ['estimatedaudiencesize', 'potentialreach'], true],
@@ -165,7 +165,7 @@ const keysByCamelCaseName: Record<string, readonly string[]> = {
 };
 const keysByField: Record<string, readonly string[]> = {
   adArchiveId: idKeys,
-  ...listKeysByField(fields, ranges),
+  ...listKeysByField(fieldRules, rangeRules),
   media: [...mediaKeys.flatMap((key) => [`snapshot.${key}`, key]), ...listMediaKeys(flatMediaKeys)],
   ctaType: ['snapshot.ctatype', 'ctatype', ...ctaTextKeys],
   isActive: [...activeKeys, ...statusKeys],
@@ -229,8 +229,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const reader = new FieldReader(parser, resolvePath);
   const { ad } = reader;
   readArchiveId(record, reader, parser);
-  reader.readFields(fields);
-  reader.readRanges(ranges);
+  reader.readFields(fieldRules);
+  reader.readRanges(rangeRules);
   readTransparency(record, reader, parser);
   setCurrentPayer(ad);
   reader.setField(

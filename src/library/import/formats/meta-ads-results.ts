@@ -26,7 +26,7 @@ import type { SourceRecord } from './source-record.ts';
 const parseEndDate: FieldParser = (sourceValue, keyName, parser) =>
   /^ongoing$/i.test(String(sourceValue).trim()) ? undefined : parseDate(sourceValue, keyName, parser);
 
-const fields: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ['adId', parseId, 'adid'],
   ['adName', parseText, 'adname'],
   ['campaignId', parseId, 'campaignid'],
@@ -48,7 +48,7 @@ const fields: readonly FieldRule[] = [
   ['audienceReach', parseCount, 'reach'],
   ['currency', parseText, 'currency'],
 ];
-const ranges: readonly RangeRule[] = [
+const rangeRules: readonly RangeRule[] = [
   ['adSpend', ['amountspent'], false],
   ['impressions', ['impressions'], true],
 ];
@@ -64,7 +64,7 @@ export const metaAdsManagerFormat: ImportFormat = {
   documentation: 'https://www.facebook.com/business/help/317287178790166',
   layouts: ['json', 'table'],
   keysByField: {
-    ...listKeysByField(fields, ranges),
+    ...listKeysByField(fieldRules, rangeRules),
     ...Object.fromEntries(breakdownKeys.map((key) => [`breakdown by ${key}`, [key]])),
   },
   matches: (record) =>
@@ -84,8 +84,8 @@ export const metaAdsManagerFormat: ImportFormat = {
 
 function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const reader = new FieldReader(parser, (key) => [record, key]);
-  reader.readFields(fields);
-  reader.readRanges(ranges);
+  reader.readFields(fieldRules);
+  reader.readRanges(rangeRules);
   const { adId, accountId, pageName, ...ad } = reader.ad as Record<string, unknown> & {
     startedAt?: string;
     reportingStarts?: string;

@@ -16,14 +16,14 @@ interface DisclaimerSpend {
   adsAmount?: number;
 }
 
-const fields: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ['pageId', parseId, 'pageid'],
   ['sourcePageExternalId', parseId, 'pageid'],
   ['pageName', parseText, 'pagename'],
   ['disclaimer', parseText, 'disclaimer'],
   ['adsAmount', parseCount, 'numberofadsinlibrary', 'numberofads', 'adsinlibrary'],
 ];
-const ranges: readonly RangeRule[] = [['adSpend', ['amountspent'], true]];
+const rangeRules: readonly RangeRule[] = [['adSpend', ['amountspent'], true]];
 
 /**
  * The table of advertisers in Meta's Ad Library Report, with the spend of each page and disclaimer. Each row becomes a
@@ -38,7 +38,7 @@ export const metaAdvertiserReportFormat: ImportFormat = {
   title: 'the table of advertisers of the Ad Library Report: pages with their spend',
   documentation: 'https://www.facebook.com/ads/library/report/',
   layouts: ['json', 'table'],
-  keysByField: listKeysByField(fields, ranges),
+  keysByField: listKeysByField(fieldRules, rangeRules),
   matches: (record) =>
     record.has('pageid') && record.has('amountspent') && record.hasAny(['disclaimer', 'numberofadsinlibrary']),
   getIgnoreReason: (record) =>
@@ -54,8 +54,8 @@ export const metaAdvertiserReportFormat: ImportFormat = {
 
 function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const reader = new FieldReader(parser, (key) => [record, key]);
-  reader.readFields(fields);
-  reader.readRanges(ranges);
+  reader.readFields(fieldRules);
+  reader.readRanges(rangeRules);
   const { disclaimer = '', ...page } = reader.ad;
   const currency = /\(([A-Z]{3})\)\s*$/.exec(record.getSourceName('amountspent'))?.[1];
   const { adSpendMin, adSpendMax } = page as { adSpendMin?: number; adSpendMax?: number };

@@ -12,14 +12,14 @@ const parsePercentage: FieldParser = (value, keyName) => {
   return share;
 };
 
-const fields: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ['adArchiveId', parseId, 'id', 'adlibid', 'adarchiveid'],
   ['percentage', parsePercentage, 'percentage'],
   ['age', parseText, 'age'],
   ['gender', parseText, 'gender'],
   ['region', parseText, 'region'],
 ];
-const keysByField = listKeysByField(fields, []);
+const keysByField = listKeysByField(fieldRules, []);
 const knownKeys = new Set(Object.values(keysByField).flat());
 /**
  * Matches the names of columns with row numbers that R and pandas add to a table, e.g. `Unnamed: 0`. The names are
@@ -49,7 +49,7 @@ export const radlibrarySharesFormat: ImportFormat = {
 
 function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const reader = new FieldReader(parser, (key) => [record, key]);
-  reader.readFields(fields);
+  reader.readFields(fieldRules);
   const { adArchiveId, ...share } = reader.ad;
   if (parser.areNotationsDecided && (adArchiveId === undefined || share.percentage === undefined))
     throw new Error(`${adArchiveId === undefined ? 'id' : 'percentage'}: missing in a table of shares`);

@@ -55,7 +55,7 @@ const parseReachByCountry: FieldParser = (sourceValue, keyName, parser) => {
 const firstShownKeys = ['firstshowndate', 'firstshowndatetime', 'firstshownat', 'firstshown'];
 const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'lastshown'];
 
-const fields: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ['adArchiveId', createNumericIdParser('Ad Library of TikTok'), 'adid', 'id'],
   ['sourcePageExternalId', parseId, ...addOptionalPrefix('advertiser', 'businessid'), 'advertiserid'],
   [
@@ -77,7 +77,7 @@ const fields: readonly FieldRule[] = [
   ['targetCountries', parseCountryNames, ...targetingPrefixes.map((prefix) => `${prefix}country`)],
   ['languages', parseNames, ...targetingPrefixes.map((prefix) => `${prefix}languages`)],
 ];
-const ranges: readonly RangeRule[] = [
+const rangeRules: readonly RangeRule[] = [
   ['reach', addOptionalPrefix('ad', ...addOptionalPrefix('reach', 'uniqueusersseen')), true],
   [
     'audienceSize',
@@ -106,7 +106,7 @@ const keyNamesWithoutField = `
 `;
 const keysByCamelCaseName = listKeysByCamelCaseName(keyNamesWithoutField);
 const keysByField: Record<string, readonly string[]> = {
-  ...listKeysByField(fields, ranges),
+  ...listKeysByField(fieldRules, rangeRules),
   isActive: statusKeys,
   media: listMediaKeys(mediaKeys),
   ...keysByCamelCaseName,
@@ -199,7 +199,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, reader, ad: adFields } = readFlatRecord(source, { containerPaths, fields, ranges }, parser);
+  const { record, reader, ad: adFields } = readFlatRecord(source, { containerPaths, fieldRules, rangeRules }, parser);
   const { targetCountries, reachMin, reachMax, ...ad } = adFields as JsonObject & NumberRange;
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('id: missing; an ad of TikTok needs its id');
