@@ -76,7 +76,8 @@ const parseCountryShares: FieldParser = (sourceValue, keyName, parser) =>
 const toShare = (percentage: number | undefined): number | undefined =>
   percentage === undefined ? undefined : Number((percentage / 100).toPrecision(12));
 
-const addDetailsPrefix = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
+/** Returns each key with and without the prefix `details`, the object that contains the key in some sources. */
+const listWithAndWithoutDetailsPrefix = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
 /** Keys that contain the URL of an ad and that only records of the LinkedIn Ad Library have. */
 const adUrlKeys = ['adurl', 'addetailurl', 'adlibraryurl'];
 /**
@@ -86,7 +87,7 @@ const adUrlKeys = ['adurl', 'addetailurl', 'adlibraryurl'];
 const sharedUrlKeys = ['link', 'url', 'detailurl', 'addetaillink'];
 const urlKeys = [...adUrlKeys, ...sharedUrlKeys];
 const advertiserUrlKeys = [
-  ...addDetailsPrefix('advertiseradvertiserurl', 'advertiserurl'),
+  ...listWithAndWithoutDetailsPrefix('advertiseradvertiserurl', 'advertiserurl'),
   ...['advertiserlink', 'advertiserlinkedinpage', 'companyurl'],
 ];
 const fieldRules: readonly FieldRule[] = [
@@ -95,13 +96,17 @@ const fieldRules: readonly FieldRule[] = [
   ['sourcePageExternalId', parseAdvertiserId, ...advertiserUrlKeys, 'advertiserid'],
   ['advertiserUrl', parseText, ...advertiserUrlKeys],
   [
-    ...(['page', parsePageName, ...addDetailsPrefix('advertiseradvertisername', 'advertisername')] as const),
+    ...([
+      'page',
+      parsePageName,
+      ...listWithAndWithoutDetailsPrefix('advertiseradvertisername', 'advertisername'),
+    ] as const),
     ...['advertiser', 'poster', 'companyname'],
   ],
   [
     'payer',
     parseText,
-    ...addDetailsPrefix('advertiseradpayer', 'adpayer'),
+    ...listWithAndWithoutDetailsPrefix('advertiseradpayer', 'adpayer'),
     'paidby',
     'payer',
     'payername',
@@ -109,7 +114,7 @@ const fieldRules: readonly FieldRule[] = [
     'promotedby',
     'advertiserpromotedby',
   ],
-  ['adType', parseApiConstant, ...addDetailsPrefix('type'), 'adtype', 'adformat', 'format'],
+  ['adType', parseApiConstant, ...listWithAndWithoutDetailsPrefix('type'), 'adtype', 'adformat', 'format'],
   ['headline', parseFirstText, 'headline', 'contentheadline', 'contenttitle', 'title'],
   [
     ...(['body', parseFirstText, 'body', 'bodytext', 'primarytext', 'contenttext', 'contentbody'] as const),
@@ -121,26 +126,33 @@ const fieldRules: readonly FieldRule[] = [
   ],
   ['ctaType', parseApiConstant, 'ctatext', 'calltoaction', 'contentcalltoaction', 'cta', 'contentcta'],
   [
-    ...(['startedAt', parseDate, ...addDetailsPrefix('adstatisticsfirstimpressionat', 'firstimpressionat')] as const),
+    ...([
+      'startedAt',
+      parseDate,
+      ...listWithAndWithoutDetailsPrefix('adstatisticsfirstimpressionat', 'firstimpressionat'),
+    ] as const),
     ...['startdate', 'firstshowndate', 'firstshownat'],
   ],
   [
     ...([
       'lastSeenAt',
       parseDate,
-      ...addDetailsPrefix('adstatisticslatestimpressionat', 'latestimpressionat'),
+      ...listWithAndWithoutDetailsPrefix('adstatisticslatestimpressionat', 'latestimpressionat'),
     ] as const),
     ...['enddate', 'lastshowndate', 'lastshownat'],
   ],
   [
     ...(['regions', parseCountryShares] as const),
-    ...addDetailsPrefix('adstatisticsimpressionsdistributionbycountry', 'impressionsdistributionbycountry'),
+    ...listWithAndWithoutDetailsPrefix(
+      'adstatisticsimpressionsdistributionbycountry',
+      'impressionsdistributionbycountry',
+    ),
     'impressionsbycountry',
   ],
   ['isRestricted', parseBoolean, 'isrestricted'],
 ];
 const rangeRules: readonly RangeRule[] = [
-  ['impressions', addDetailsPrefix('adstatisticstotalimpressions', 'totalimpressions'), true],
+  ['impressions', listWithAndWithoutDetailsPrefix('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
 /** Documented keys that have no corresponding field in the API. The import stores them under their own names. */
 const keyNamesWithoutField =

@@ -22,7 +22,8 @@ import { isLinkedInAd } from './linkedin-ad-library.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** Returns each key with and without a prefix. Nested responses of the API have the prefix, and flat records do not. */
-const addOptionalPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
+/** Returns each key with the prefix and without the prefix, because sources of ads use both forms. */
+const listWithAndWithoutPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
 const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
 
 const parseCountryNames: FieldParser = (sourceValue, keyName, parser) => {
@@ -57,42 +58,49 @@ const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'las
 
 const fieldRules: readonly FieldRule[] = [
   ['adArchiveId', createNumericIdParser('Ad Library of TikTok'), 'adid', 'id'],
-  ['sourcePageExternalId', parseId, ...addOptionalPrefix('advertiser', 'businessid'), 'advertiserid'],
+  ['sourcePageExternalId', parseId, ...listWithAndWithoutPrefix('advertiser', 'businessid'), 'advertiserid'],
   [
-    ...(['page', parsePageName, ...addOptionalPrefix('advertiser', 'businessname')] as const),
+    ...(['page', parsePageName, ...listWithAndWithoutPrefix('advertiser', 'businessname')] as const),
     ...['advertisername', 'advertiseradvname', 'advertiser', 'creatorusername', 'name'],
   ],
-  ['payer', parseText, ...addOptionalPrefix('advertiser', 'paidforby', 'paidby', 'sponsor')],
-  ['headline', parseFirstText, ...addOptionalPrefix('ad', 'title')],
-  ['offerLink', parseText, ...addOptionalPrefix('ad', 'externalurl', 'landingpageurl')],
-  ['ctaType', parseApiConstant, ...addOptionalPrefix('ad', 'calltoaction')],
+  ['payer', parseText, ...listWithAndWithoutPrefix('advertiser', 'paidforby', 'paidby', 'sponsor')],
+  ['headline', parseFirstText, ...listWithAndWithoutPrefix('ad', 'title')],
+  ['offerLink', parseText, ...listWithAndWithoutPrefix('ad', 'externalurl', 'landingpageurl')],
+  ['ctaType', parseApiConstant, ...listWithAndWithoutPrefix('ad', 'calltoaction')],
   ['body', parseFirstText, 'adtext', 'caption'],
-  ['startedAt', parseDate, ...addOptionalPrefix('ad', ...firstShownKeys), 'createdate', 'createtimestamp'],
-  ['lastSeenAt', parseDate, ...addOptionalPrefix('ad', ...lastShownKeys)],
+  ['startedAt', parseDate, ...listWithAndWithoutPrefix('ad', ...firstShownKeys), 'createdate', 'createtimestamp'],
+  ['lastSeenAt', parseDate, ...listWithAndWithoutPrefix('ad', ...lastShownKeys)],
   [
     'reachByCountry',
     parseReachByCountry,
-    ...addOptionalPrefix('ad', ...addOptionalPrefix('reach', 'uniqueusersseenbycountry')),
+    ...listWithAndWithoutPrefix('ad', ...listWithAndWithoutPrefix('reach', 'uniqueusersseenbycountry')),
   ],
   ['targetCountries', parseCountryNames, ...targetingPrefixes.map((prefix) => `${prefix}country`)],
   ['languages', parseNames, ...targetingPrefixes.map((prefix) => `${prefix}languages`)],
 ];
 const rangeRules: readonly RangeRule[] = [
-  ['reach', addOptionalPrefix('ad', ...addOptionalPrefix('reach', 'uniqueusersseen')), true],
+  ['reach', listWithAndWithoutPrefix('ad', ...listWithAndWithoutPrefix('reach', 'uniqueusersseen')), true],
   [
     'audienceSize',
     [
       ...targetingPrefixes.map((prefix) => `${prefix}numberofuserstargeted`),
-      ...addOptionalPrefix('ad', 'estimatedaudience'),
+      ...listWithAndWithoutPrefix('ad', 'estimatedaudience'),
       'audienceestimate',
     ],
     true,
   ],
 ];
-const statusKeys = addOptionalPrefix('ad', 'status');
+const statusKeys = listWithAndWithoutPrefix('ad', 'status');
 const mediaKeys: MediaKeys = {
-  videoKeys: [...addOptionalPrefix('ad', 'videos'), 'videourls', 'videourl', 'videolink', 'video'],
-  pictureKeys: [...addOptionalPrefix('ad', 'imageurls'), 'imageurl', 'imagelinks', 'imagelink', 'images', 'image'],
+  videoKeys: [...listWithAndWithoutPrefix('ad', 'videos'), 'videourls', 'videourl', 'videolink', 'video'],
+  pictureKeys: [
+    ...listWithAndWithoutPrefix('ad', 'imageurls'),
+    'imageurl',
+    'imagelinks',
+    'imagelink',
+    'images',
+    'image',
+  ],
   previewKeys: ['coverurl', 'coverimageurl', 'coverimage', 'coverimagelink', 'thumbnail', 'thumbnailurl'],
   profilePictureKeys: ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'],
 };
@@ -147,18 +155,18 @@ export const tikTokAdLibraryFormat: ImportFormat = {
     if (isLinkedInAd(record)) return false;
     const ad = record.get('ad');
     if (isObject(ad))
-      return nestedAdKeys.some((key) => key in ad) || ('id' in ad && isTikTokAdvertiser(record.get('advertiser')));
+      return nestedAdKeys.some((key) => key in ad) || ('id' in ad && isAdvertiserObject(record.get('advertiser')));
     if (record.has('adid') && record.hasAny(['advertiserbusinessid', 'advertiserbusinessname'])) return true;
     if (record.hasAny(['brandnames']) && record.hasAny(['createdate', 'createtimestamp'])) return record.has('creator');
     if (record.hasAny(['adfirstshowndate', 'adlastshowndate'])) return true;
-    if (urlKeys.some((key) => adUrlPattern.test(String(record.get(key))))) return true;
+    if (adUrlKeys.some((key) => adUrlPattern.test(String(record.get(key))))) return true;
     if (record.hasAny(['creativeid', 'adcreativeid'])) return false;
     if (record.hasAny([...firstShownKeys, ...lastShownKeys]))
       return (
         record.hasAny(['id', 'adid']) &&
         (record.hasAny(identifyingKeys) || (record.hasAny(dateKeys) && record.has('advertisername')))
       );
-    return isAdvertiser(record);
+    return isAdvertiserRecord(record);
   },
   toAd,
   toPage,
@@ -167,7 +175,7 @@ export const tikTokAdLibraryFormat: ImportFormat = {
 /**
  * Keys in which scrapers write the URL of an ad. They identify a TikTok record only if they really contain such a URL.
  */
-const urlKeys = ['adurl', 'detailurl', 'adlibraryurl', 'url', 'link'];
+const adUrlKeys = ['adurl', 'detailurl', 'adlibraryurl', 'url', 'link'];
 const adUrlPattern = /^https?:\/\/library\.tiktok\.com\/ads\/detail\/?\?/;
 
 /**
@@ -179,14 +187,14 @@ const nestedAdKeys = [
   'reach',
 ];
 
-const isTikTokAdvertiser = (value: unknown): boolean =>
+const isAdvertiserObject = (value: unknown): boolean =>
   isObject(value) && ('business_id' in value || 'business_name' in value);
 
-const isAdvertiser = (record: SourceRecord): boolean =>
+const isAdvertiserRecord = (record: SourceRecord): boolean =>
   record.has('businessid') && record.has('businessname') && !record.hasAny(['id', 'ad', 'adid']);
 
 function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | undefined {
-  if (!isAdvertiser(record)) return undefined;
+  if (!isAdvertiserRecord(record)) return undefined;
   const id = parseId(record.get('businessid'), record.getSourceName('businessid'), parser);
   const country = parser.parseText(record.get('countrycode'))?.toUpperCase();
   return {
