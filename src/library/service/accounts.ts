@@ -233,10 +233,10 @@ type CollectionRow = { [Key in keyof Collection as Exclude<Key, ComputedField>]:
   userId: string;
 };
 
-const itemCountSql = (itemType: ItemType) =>
+const buildItemCountSql = (itemType: ItemType) =>
   `(SELECT count(*) FROM collection_items WHERE collection = collections.number AND itemType = '${itemType}')`;
 const collectionSql = `
-  SELECT number, id, userId, name, type, defaultType, ${itemCountSql('ads')} AS adCount, ${itemCountSql('pages')} AS pageCount
+  SELECT number, id, userId, name, type, defaultType, ${buildItemCountSql('ads')} AS adCount, ${buildItemCountSql('pages')} AS pageCount
   FROM collections WHERE billingUserId = ?`;
 
 function toCollection({ number: _, userId, ...row }: CollectionRow, caller: Caller): Collection {
@@ -331,7 +331,7 @@ export function createCreditMeter(database: Database, now: () => number) {
     const hourlyCredits = sumSpendingSince(billingUserId, toHourNumber(currentTimeMs));
     const dailyCredits = sumSpendingSince(billingUserId, toHourNumber(currentTimeMs - (currentTimeMs % dayMs)));
     const usage = { hourlyCredits, hourlyLimit, dailyCredits, dailyLimit };
-    const limitType = (!unmetered && findExceededUsageWindow(usage, 0)?.name) || 'none';
+    const limitType = (!unmetered && findExceededUsageLimit(usage, 0)?.name) || 'none';
     const usageLimit = { isLimitReached: limitType !== 'none', limitType, ...usage };
     if (subscriptionStatus === null) {
       const emptyPeriod = { periodStart: null, periodEnd: null, credits: null, creditsMax: null };
@@ -371,10 +371,10 @@ export function createCreditMeter(database: Database, now: () => number) {
         const details = { price, credits: balance, periodEnd };
         throw new ApiError(402, 'credits_exhausted', `${reason} until the period ends.`, details);
       }
-      const exceededWindow = findExceededUsageWindow(usageLimit, price);
-      if (exceededWindow) {
-        const { name, lengthMs, usedCredits, creditLimit } = exceededWindow;
-        const resetsAtMs = now() - (now() % lengthMs) + lengthMs;
+      const exceededLimit = findExceededUsageLimit(usageLimit, price);
+      if (exceededLimit) {
+        const { name, windowMs, usedCredits, creditLimit } = exceededLimit;
+        const resetsAtMs = now() - (now() % windowMs) + windowMs;
         const message = `This answer costs ${price} credits; ${usedCredits} of the ${name} limit of ${creditLimit} are used. The window ends at ${new Date(resetsAtMs).toISOString()}.`;
         const details = { price, usageLimit, resetsAt: resetsAtMs / 1000 };
         throw new ApiError(429, 'usage_limit_exceeded', message, details);
@@ -397,12 +397,12 @@ type Usage = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' |
  * Returns the usage limit (hourly or daily) that the price would exceed, or undefined. If the price would exceed both
  * limits, returns the daily limit.
  */
-function findExceededUsageWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
-  const usageWindows = [
-    { name: 'daily', lengthMs: dayMs, usedCredits: dailyCredits, creditLimit: dailyLimit },
-    { name: 'hourly', lengthMs: hourMs, usedCredits: hourlyCredits, creditLimit: hourlyLimit },
+function findExceededUsageLimit({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
+  const usageLimits = [
+    { name: 'daily', windowMs: dayMs, usedCredits: dailyCredits, creditLimit: dailyLimit },
+    { name: 'hourly', windowMs: hourMs, usedCredits: hourlyCredits, creditLimit: hourlyLimit },
   ];
-  return usageWindows.find(
+  return usageLimits.find(
     ({ usedCredits, creditLimit }) => usedCredits >= creditLimit || usedCredits + price > creditLimit,
   );
 }
