@@ -257,7 +257,7 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
     startedAt: toIsoDate(run.startedAtMs),
     lastSeenAt: toIsoDate(run.endedAtMs ?? todayStartMs),
     endDate: run.endedAtMs === null ? null : toIsoDate(run.endedAtMs),
-    ...estimateFigures(market, advertiser, run),
+    ...estimateAdResults(market, advertiser, run),
     isStorePlatformBestSeller: run.performance > 0.8,
     ctaType: creative.callToAction,
     displayFormat: creative.format,
@@ -285,7 +285,7 @@ const roundEstimate = (estimate: number) => Number(estimate.toPrecision(2));
 /** Rounds an estimated amount of money to whole units and at most two significant digits. The minimum is 1. */
 const roundAmount = (amount: number) => Math.max(1, Math.round(roundEstimate(amount)));
 
-function estimateFigures(
+function estimateAdResults(
   { random, todayStartMs }: MarketContext,
   { countries }: Advertiser,
   { durationDays, performance, startedAtMs }: AdRun,

@@ -31,19 +31,19 @@ export const importFormats: readonly ImportFormat[] = [
 /** Detects the format of imported records and tables, unless the user has named a format. */
 export class FormatDetector {
   readonly #formats: readonly ImportFormat[];
-  readonly #namedFormat: ImportFormat | undefined;
+  readonly #requestedFormat: ImportFormat | undefined;
 
   /**
    * @param formatName the format of all records; if omitted, the format of each record is detected
    * @throws Error that lists all formats if no format has this name
    */
   constructor(formatName?: string) {
-    this.#namedFormat = importFormats.find(({ name }) => name === formatName);
-    if (formatName !== undefined && !this.#namedFormat)
+    this.#requestedFormat = importFormats.find(({ name }) => name === formatName);
+    if (formatName !== undefined && !this.#requestedFormat)
       throw new Error(
         `${quoteValue(formatName)} is not a format; the formats are ${importFormats.map(({ name }) => name).join(', ')}`,
       );
-    this.#formats = this.#namedFormat ? [this.#namedFormat] : importFormats;
+    this.#formats = this.#requestedFormat ? [this.#requestedFormat] : importFormats;
   }
 
   /**
@@ -51,7 +51,7 @@ export class FormatDetector {
    * no format matches.
    */
   detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
-    return this.#namedFormat ?? this.#findMatchingFormat(record);
+    return this.#requestedFormat ?? this.#findMatchingFormat(record);
   }
 
   #findMatchingFormat(record: SourceRecord): ImportFormat | undefined {
@@ -75,7 +75,7 @@ export class FormatDetector {
   detectTableFormat(columnNames: readonly string[]): TableFormat | undefined {
     const headerRecord = new SourceRecord(columnNames.map((name) => [name, undefined]));
     const format =
-      this.#namedFormat ??
+      this.#requestedFormat ??
       this.#formats.find((candidate) => candidate.layouts.includes('table') && candidate.matches(headerRecord));
     return format && { format, fields: mapColumnsToFields(format, columnNames) };
   }

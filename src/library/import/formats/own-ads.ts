@@ -13,7 +13,7 @@ import type { SourceRecord } from './source-record.ts';
  * The column names that the import accepts for each field of an ad, normalized and separated by spaces. People use
  * these names in their own tables, and advertising programs use them in exports.
  */
-const columnNames: Record<string, string> = {
+const columnNamesByField: Record<string, string> = {
   id: 'id adid',
   pageId: 'pageid advertiserid',
   pageName: 'advertiser advertisername page pagename brand brandname company companyname account',
@@ -49,7 +49,7 @@ const columnNames: Record<string, string> = {
  * headline`.
  */
 const keysByField = Object.fromEntries(
-  Object.entries(columnNames).map(([field, spaceSeparatedNames]) => [
+  Object.entries(columnNamesByField).map(([field, spaceSeparatedNames]) => [
     field,
     spaceSeparatedNames.split(' ').flatMap((columnName) => [columnName, `ad${columnName}`, `creative${columnName}`]),
   ]),

@@ -79,14 +79,14 @@ interface RecordSearchState {
  * The position of a value in its document: the number of lists and objects around the value, and the result page (API
  * response) that contains it.
  */
-interface ValueSurroundings {
+interface ValueContext {
   depth: number;
   resultPage: ResultPage | undefined;
 }
 
 function collectRecords(
   { path, value }: LocatedValue,
-  { depth, resultPage: enclosingPage }: ValueSurroundings,
+  { depth, resultPage: enclosingPage }: ValueContext,
   searchState: RecordSearchState,
 ): LocatedValue[] {
   if (searchState.formatDetector.isUnambiguousRecord(value)) {
