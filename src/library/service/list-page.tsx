@@ -73,16 +73,16 @@ const listPageFilters: Record<string, readonly [title: string, formatValue: (val
 export function renderListPage(searchParams: URLSearchParams, context: HtmlPageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
   const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(listPageFilters) : ['query'])];
-  const queryParameters = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
-  const query = Object.fromEntries([['type', itemType], ...queryParameters.filter(([, value]) => value !== '')]);
-  const { type: _, active, sort = '', ...textFilters } = query;
+  const paramEntries = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
+  const queryParams = Object.fromEntries([['type', itemType], ...paramEntries.filter(([, value]) => value !== '')]);
+  const { type: _, active, sort = '', ...textFilters } = queryParams;
   const { query: searchWords = '' } = textFilters;
   const filters = {
     ...textFilters,
     ...(active && { active: active === 'true' }),
     ...(Object.hasOwn(sortOrders[itemType], sort) && { sort }),
   };
-  const listProps = { query, context };
+  const listProps = { queryParams, context };
   return renderDocument(
     searchWords || 'Ad library',
     <>
@@ -111,23 +111,23 @@ interface ListProps {
    * The query parameters of the current page without the cursor, e.g. its filters. Links to other result pages repeat
    * them.
    */
-  query: Record<string, string>;
+  queryParams: Record<string, string>;
   context: HtmlPageContext;
 }
 
 /** Builds a relative link to the same page with other query parameters. Leaves out empty parameters. */
-const buildRelativeLink = (query: Record<string, string>): string =>
-  `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
+const buildRelativeLink = (queryParams: Record<string, string>): string =>
+  `?${new URLSearchParams(Object.entries(queryParams).filter(([, value]) => value !== ''))}`;
 
 /**
  * A form for the search words, the sort order and less common filters. When the user submits the form, the page keeps
  * the state and format that the user selected in `FilterLinks`.
  */
-function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
+function SearchForm({ itemType, queryParams, context }: ListProps & { itemType: ItemType }) {
   const InputField = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
     <label>
       {listPageFilters[name]?.[0]}{' '}
-      <input type={type} name={name} maxLength={300} value={sanitizeLine(query[name] ?? '')} />
+      <input type={type} name={name} maxLength={300} value={sanitizeLine(queryParams[name] ?? '')} />
     </label>
   );
   const SelectField = ({ name, choices }: { name: string; choices: readonly (readonly [string, string])[] }) => (
@@ -135,7 +135,7 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
       {listPageFilters[name]?.[0] ?? 'Order'}{' '}
       <select name={name}>
         {choices.map(([value, text]) => (
-          <option value={value} selected={value === query[name]}>
+          <option value={value} selected={value === queryParams[name]}>
             {text}
           </option>
         ))}
@@ -148,7 +148,7 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
   return (
     <Form to={`${context.htmlPagesPath}/`}>
       {['type', ...(itemType === 'ads' ? ['active', 'displayFormat'] : [])].map((name) => (
-        <input type="hidden" name={name} value={query[name] ?? ''} />
+        <input type="hidden" name={name} value={queryParams[name] ?? ''} />
       ))}
       <InputField name="query" type="search" />
       <SelectField name="sort" choices={Object.entries(sortOrders[itemType])} />
@@ -176,12 +176,12 @@ const listFilterChoices = (filterKey: string, context: HtmlPageContext): (readon
     .sort(([, leftText], [, rightText]) => leftText.localeCompare(rightText, 'en'));
 
 /** Links that filter the ads by state or format, and links that remove the other active filters. */
-function FilterLinks({ query, context }: ListProps) {
+function FilterLinks({ queryParams, context }: ListProps) {
   const choicesByFilter = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
     displayFormat: listFilterChoices('displayFormat', context),
   };
-  const otherKeys = Object.keys(query).filter(
+  const otherKeys = Object.keys(queryParams).filter(
     (key) => key in listPageFilters && !(key in choicesByFilter) && key !== 'query',
   );
   return (
@@ -190,7 +190,10 @@ function FilterLinks({ query, context }: ListProps) {
         <nav class="chips" aria-label={listPageFilters[key]?.[0]}>
           <span>{listPageFilters[key]?.[0]}</span>
           {[['', 'All'] as const, ...values].map(([value, text]) => (
-            <Link to={buildRelativeLink({ ...query, [key]: value })} isCurrent={value === (query[key] ?? '')}>
+            <Link
+              to={buildRelativeLink({ ...queryParams, [key]: value })}
+              isCurrent={value === (queryParams[key] ?? '')}
+            >
               {text}
             </Link>
           ))}
@@ -199,8 +202,8 @@ function FilterLinks({ query, context }: ListProps) {
       {otherKeys.length > 0 && (
         <nav class="chips" aria-label="Filters to remove">
           {otherKeys.map((key) => (
-            <Link to={buildRelativeLink({ ...query, [key]: '' })} isCurrent>
-              {listPageFilters[key]?.[0]}: <bdi>{listPageFilters[key]?.[1](query[key] ?? '')}</bdi> ✕
+            <Link to={buildRelativeLink({ ...queryParams, [key]: '' })} isCurrent>
+              {listPageFilters[key]?.[0]}: <bdi>{listPageFilters[key]?.[1](queryParams[key] ?? '')}</bdi> ✕
             </Link>
           ))}
         </nav>
@@ -218,7 +221,7 @@ interface SearchResultsProps extends ListProps {
 /**
  * One page of search results, with a link to the next page. If the search is invalid, shows an error message instead.
  */
-export function SearchResults({ itemType, filters, cursor, query, context }: SearchResultsProps) {
+export function SearchResults({ itemType, filters, cursor, queryParams, context }: SearchResultsProps) {
   try {
     const requestBody = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
     const searchResult = runSearch(parseSearchRequest(itemType, requestBody, context), context);
@@ -231,7 +234,7 @@ export function SearchResults({ itemType, filters, cursor, query, context }: Sea
         {itemType === 'pages' && <ul class="cards">{items.map((page) => renderAdvertiserCard(page, context))}</ul>}
         {searchResult.cursor && (
           <p class="more">
-            <Link to={buildRelativeLink({ ...query, cursor: searchResult.cursor })}>Next page</Link>
+            <Link to={buildRelativeLink({ ...queryParams, cursor: searchResult.cursor })}>Next page</Link>
           </p>
         )}
       </section>

@@ -130,7 +130,7 @@ export async function renderAdvertiserPage(
         <p class="soft">{formatAdvertiserFacts(page)}</p>
       </header>
       {ads.length > 0 && <AdvertiserSummary ads={ads} hasMore={hasMore} now={context.now()} />}
-      <SearchResults itemType="ads" filters={filters} cursor={cursor} query={{}} context={context} />
+      <SearchResults itemType="ads" filters={filters} cursor={cursor} queryParams={{}} context={context} />
       <RecordFacts record={page} fields={pageFields} id={page.pageId} />
     </>,
   );

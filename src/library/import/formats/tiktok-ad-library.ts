@@ -22,7 +22,6 @@ import { isLinkedInAd } from './linkedin-ad-library.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** Returns each key with and without a prefix. Nested responses of the API have the prefix, and flat records do not. */
-/** Returns each key with the prefix and without the prefix, because sources of ads use both forms. */
 const listWithAndWithoutPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
 const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
 
