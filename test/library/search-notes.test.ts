@@ -45,6 +45,14 @@ test.for<[body: object, ...notes: string[]]>([
   [{ ctaType: ['shop now', 'BUY_NOW'] }, unknownValueNote('ctaType', 'shop now', 'SHOP_NOW', 'BUY_NOW', 'Learn_More')],
   [{ advertiserExact: 'tea hause' }, unknownValueNote('advertiserExact', 'tea hause', 'Tea House', 'Kaffee "Süd"')],
   [{ pageId: 'p1' }, 'No ad in this library has a value for pageId.'],
+  [
+    { startedAtFrom: '2026-03-01', startedAtTo: '2026-01-01' },
+    'Nothing can match, because the bounds startedAtFrom and startedAtTo are reversed.',
+    leftOutNote('startedAt', 2),
+  ],
+  [{ startedAtFrom: '2026-01-05T12:00:00Z', startedAtTo: '2026-01-05' }, leftOutNote('startedAt', 2)],
+  // A range such as 50 to 1,000 contains both bounds.
+  [{ adSpendFrom: 500, adSpendTo: 100 }, leftOutNote('adSpend', 3)],
   // These searches need no note, because their result counts are clear.
   [{ ctaType: ['SHOP_NOW', 'buy_now'] }],
   [{ query: 'coffee' }],
@@ -69,6 +77,16 @@ test.for<[body: object, ...notes: string[]]>([
     expect(await readNotes({ ...body })).toEqual(notes.length > 0 ? notes : undefined);
   },
 );
+
+test('the search note on the name of a country suggests its code', async ({ libraryServer, readNotes }) => {
+  await libraryServer.importRecords(createAd(4, { countries: ['DE'] }));
+  const suggestion = 'This filter takes country codes; use "US".';
+  for (const country of ['Vereinigte Staaten', 'United States', 'usa'])
+    expect((await readNotes({ countries: country }))?.[0]).toBe(
+      `No ad in this library has countries "${country}". ${suggestion}`,
+    );
+  expect((await readNotes({ countries: 'US' }))?.[0]).not.toContain(suggestion);
+});
 
 test('the search note on ads without impressions does not count ads whose impressions have only one bound', async ({
   libraryServer,

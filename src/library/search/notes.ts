@@ -1,6 +1,7 @@
 import { sortBySimilarity } from '../../api/nearest.ts';
 import type { Database } from '../database/database.ts';
-import { buildSearchSql, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
+import { findCountryCode } from '../import/values/countries.ts';
+import { buildSearchSql, countHits, type FilterValue, type FilterValues, parseBound, type Search } from './search.ts';
 import type { RecordType, TagFilter } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
@@ -15,10 +16,24 @@ const maxNotes = 5;
  * the reader may expect, e.g. because a filter value is misspelled.
  */
 export const createSearchNotes = (search: Search, database: Database): string[] =>
-  [...new Set([...createUnknownValueNotes(search, database), ...createMissingValueNotes(search, database)])].slice(
-    0,
-    maxNotes,
-  );
+  [
+    ...new Set([
+      ...createReversedBoundsNotes(search),
+      ...createUnknownValueNotes(search, database),
+      ...createMissingValueNotes(search, database),
+    ]),
+  ].slice(0, maxNotes);
+
+/**
+ * Creates a note for each number or date whose lower bound is above its upper bound, so that no record can match. Omits
+ * measures that a record may state as a range, because a wide range can contain both bounds.
+ */
+const createReversedBoundsNotes = ({ recordType, filters }: Search): string[] =>
+  recordType.measures.flatMap(({ key, getLowerBound }) => {
+    const [from, to] = [parseBound(filters, key, 'From'), parseBound(filters, key, 'To')];
+    if (getLowerBound || from === undefined || to === undefined || from <= to) return [];
+    return `Nothing can match, because the bounds ${key}From and ${key}To are reversed.`;
+  });
 
 const listFilterValues = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
@@ -35,6 +50,8 @@ function createUnknownValueNotes({ recordType, filters }: Search, database: Data
     const { nearestSpellings, valueCount } = tagValues.findNearestSpellings(tagFilter, value);
     if (valueCount === 0) return `${messageStart} a value for ${tagFilter.key}.`;
     const note = `${messageStart} ${tagFilter.key} "${shortenValue(value)}".`;
+    const countryCode = tagFilter.key === 'countries' && value.length > 2 ? findCountryCode(value) : undefined;
+    if (countryCode !== undefined) return `${note} This filter takes country codes; use "${countryCode}".`;
     if (tagFilter.key === 'pageId' && itemType === 'ads')
       return `${note} The filter advertiserExact finds an advertiser by name.`;
     if (tagFilter.isId) return note;

@@ -201,18 +201,27 @@ function buildTagConditions(
 const getMeasureSql = ({ itemType }: RecordType, { key, getValueSql }: Measure, searchTimeMs: number): string =>
   getValueSql?.(searchTimeMs) ?? `${itemType}."${key}"`;
 
+/**
+ * Returns the value of a filter for the lower or upper bound of a measure, e.g. of `startedAtTo`. Dates are returned in
+ * milliseconds since the Unix epoch. Returns undefined if the filter is not set.
+ */
+export function parseBound(filters: FilterValues, key: string, boundSuffix: 'From' | 'To'): number | undefined {
+  const value = filters[key + boundSuffix];
+  if (typeof value !== 'string') return value === undefined ? undefined : Number(value);
+  // An upper bound that is a date without a time includes the whole day.
+  const restOfDayMs = boundSuffix === 'To' && !/t/i.test(value) ? dayMs - 1 : 0;
+  return Date.parse(value) + restOfDayMs;
+}
+
 function buildBoundConditions(
   measure: Measure,
   { recordType, filters, searchTimeMs, dateOriginMs }: RelativeSearch,
 ): SqlCondition[] {
-  const { key, getLowerBound } = measure;
+  const { key, getLowerBound, isDate } = measure;
   const buildCondition = (boundSuffix: 'From' | 'To', sql: string): SqlCondition[] => {
-    const value = filters[key + boundSuffix];
-    if (value === undefined) return [];
-    // An upper bound that is a date without a time includes the whole day.
-    const restOfDayMs = boundSuffix === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
-    const boundValue = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOriginMs : Number(value);
-    return [{ sql, parameters: [boundValue] }];
+    const bound = parseBound(filters, key, boundSuffix);
+    if (bound === undefined) return [];
+    return [{ sql, parameters: [isDate ? bound - dateOriginMs : bound] }];
   };
   const upperBoundSql = getMeasureSql(recordType, measure, searchTimeMs);
   const lowerBoundSql = getLowerBound ? `${recordType.itemType}."${key}Low"` : upperBoundSql;
