@@ -236,13 +236,14 @@ async function suggestFirstPage(
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
   const pageSize = determineMaxPageSize(adQuery, context.adFilters);
   const unreadAds = Math.max(1, (unfinishedPart?.total?.matchingCount ?? 0) - (unfinishedPart?.listedCount ?? 0));
-  const firstPage = {
+  const budget = await context.createCallBudget(0);
+  const firstPagePrice = await budget.estimateCost({
     operation: getListOperationName(adQuery),
     totalItems: Math.min(pageSize, unreadAds),
     pageSize,
     isTotalKnown: unfinishedPart?.isTotalKnown ?? true,
-  };
-  const atMost = (await (await context.createCallBudget(0)).estimateCost(firstPage))?.atMost;
+  });
+  const atMost = firstPagePrice?.atMost;
   if (atMost === undefined)
     return 'Call again with the same question and, as maxCredits, what the user accepts. The call reads as many ads as surely fit, and states the price of the rest.';
   const nextCall = `call again with maxCredits: ${Math.ceil(atMost)}.`;
