@@ -1,7 +1,7 @@
 import { formatPrice } from '../credits/credit-text.ts';
 import { groupBy } from '../views/group-by.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
-import { joinNames, quote } from '../views/safe-text.ts';
+import { joinNames, quote, quoteUnlessCurrency } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
 import type { ListingOrder } from './listing-order.ts';
 import type { OneDayAdvertiser } from './one-day.ts';
@@ -315,6 +315,24 @@ const runningTimeColumns = new Set([
   'activeWhenLastRead',
 ]);
 
+/** The maximum number of currencies that a note names. */
+const maxNamedCurrencies = 5;
+
+/**
+ * Warns that a statement reads amounts in several currencies without reading their currency, so that a sum or a
+ * comparison of these amounts is meaningless. Returns undefined if there are not several currencies.
+ */
+export function formatMixedCurrenciesNote({ mixedCurrencies }: StatementFields): string | undefined {
+  if (mixedCurrencies.length < 2) return undefined;
+  const namedCurrencies = mixedCurrencies.slice(0, maxNamedCurrencies);
+  const unnamedCount = mixedCurrencies.length - namedCurrencies.length;
+  const currencyList = joinNames([
+    ...namedCurrencies.map(quoteUnlessCurrency),
+    ...(unnamedCount > 0 ? [`${formatNumber(unnamedCount)} more`] : []),
+  ]);
+  return `The ads have amounts in several currencies: ${currencyList}. Group or filter by the column currency before you add up or compare amounts.`;
+}
+
 /** Returns true if an SQL statement reads a column that says when ads started or how long they ran. */
 export const hasRunningTimeColumn = ({ fields }: StatementFields): boolean =>
   fields.some(({ name }) => runningTimeColumns.has(name));
@@ -337,10 +355,11 @@ export function mergeStatementFields(fieldsByStatement: readonly (StatementField
       const fields = new Map(
         statementFieldsOfSameAds.flatMap((read) => read.fields.map((field) => [field.name, field])),
       );
+      const mixedCurrencies = [...new Set(statementFieldsOfSameAds.flatMap((read) => read.mixedCurrencies))].sort();
       for (const name of listedFieldNames) fields.delete(name);
       for (const name of fields.keys()) listedFieldNames.add(name);
       return statementFieldsOfSameAds
         .slice(0, 1)
-        .map((read) => ({ ...read, fields: [...fields.values()], namedAdvertiserKeys }));
+        .map((read) => ({ ...read, fields: [...fields.values()], namedAdvertiserKeys, mixedCurrencies }));
     });
 }

@@ -13,6 +13,7 @@ import {
   type FieldGapAdvertisers,
   formatFieldGaps,
   formatIncompleteGathering,
+  formatMixedCurrenciesNote,
   formatOneDayAdvertisersNote,
   hasRunningTimeColumn,
   type IncompleteGathering,
@@ -159,12 +160,13 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
   const { namedAdvertisers: namedAdvertiserKeys, omittedCount } = findUncoveredAdvertisers(input, advertisers);
   const notes = [
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
-    ...(input.fieldsByStatement ?? []).map((statementFields) =>
+    ...(input.fieldsByStatement ?? []).flatMap((statementFields) => [
+      formatMixedCurrenciesNote(statementFields),
       formatFieldGaps(statementFields, {
         ...selectFieldGapAdvertisers(statementFields, advertisers),
         getAdvertiserName: advertisers.getAdvertiserName,
       }),
-    ),
+    ]),
   ].filter((note) => note !== undefined);
   return {
     ads: ads.length,
@@ -181,7 +183,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
     ...(omittedCount > 0 && { moreUncovered: omittedCount }),
     ...(unlisted > 0 && { unlisted }),
     ...(evictedCounts.ads > 0 && { removedAds: evictedCounts.ads }),
-    ...(notes.length > 0 && { notes }),
+    ...(notes.length > 0 && { notes: [...new Set(notes)] }),
   };
 }
 
@@ -255,11 +257,12 @@ export function listCaptionNotes(input: CoverageInput): string[] {
       formatIncompleteGathering({ ...describeIncompleteGathering(newestGathering, input), incompletePartTexts: [] }),
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
-    ...(input.fieldsByStatement ?? []).map((statementFields) =>
+    ...(input.fieldsByStatement ?? []).flatMap((statementFields) => [
+      formatMixedCurrenciesNote(statementFields),
       formatFieldGaps(statementFields, selectFieldGapAdvertisers(statementFields, advertisers)),
-    ),
+    ]),
   ];
-  return notes.filter((note) => typeof note === 'string');
+  return [...new Set(notes.filter((note) => typeof note === 'string'))];
 }
 
 /**
@@ -300,7 +303,13 @@ function countChartedFields(ads: readonly AdFacts[]): StatementFields {
       missingCountByAdvertiser: countByAdvertiser(adsWithoutField),
     };
   });
-  return { adCount: ads.length, adCountByAdvertiser: countByAdvertiser(ads), fields, namedAdvertiserKeys: new Set() };
+  return {
+    adCount: ads.length,
+    adCountByAdvertiser: countByAdvertiser(ads),
+    fields,
+    namedAdvertiserKeys: new Set(),
+    mixedCurrencies: [],
+  };
 }
 
 /** Determines how many ads of a search were read, and which ads are missing. */

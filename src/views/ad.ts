@@ -36,6 +36,7 @@ import {
   quoteLines,
   quoteUnlessCodes,
   quoteUnlessConstant,
+  quoteUnlessCurrency,
   quoteUnlessWord,
 } from './safe-text.ts';
 import { estimateTokens, truncationSuffixPattern } from './tokens.ts';
@@ -606,9 +607,7 @@ function formatRange(
  * Formats the currency of an ad with a leading space, e.g. ` EUR`. Only imported ads have a currency, because the API
  * document does not define this field.
  */
-const formatCurrency = ({ currency }: AdView) =>
-  currency === undefined ? '' : ` ${quoteUnlessCodes([currency], currencyPattern)}`;
-const currencyPattern = /^[A-Z]{3}$/;
+const formatCurrency = ({ currency }: AdView) => (currency === undefined ? '' : ` ${quoteUnlessCurrency(currency)}`);
 
 function formatProduct(ad: AdView): string | undefined {
   const { productTitle, productPrice } = ad;

@@ -39,6 +39,9 @@ export const quoteUnlessCodes = (codes: readonly string[], codePattern: RegExp):
     : quote(joinedCodes);
 };
 
+/** Returns the code of a currency, such as `EUR`, without quotes. Quotes any other text. */
+export const quoteUnlessCurrency = (text: string): string => quoteUnlessCodes([text], /^[A-Z]{3}$/);
+
 /**
  * Matches a word of ASCII characters without a colon and without a period at the end. Does not match non-ASCII words,
  * because some scripts write sentences without spaces.

@@ -454,3 +454,36 @@ describe('Notes on fields that some ads lack', () => {
     }
   });
 });
+
+describe('Notes on amounts in several currencies', () => {
+  const sum = 'SELECT sum(adSpendMax) FROM ads';
+  const currencyNote = /^The ads have amounts in several currencies: EUR, USD and "a sentence"\. /;
+
+  test.for<[statement: string, hasNote: boolean]>([
+    [sum, true],
+    [`${sum} WHERE pageName IN ('Acme', 'Other')`, true],
+    ["SELECT sum(json ->> '$.adSpendMax') FROM ads", true],
+    // Ads of this advertiser have one currency only.
+    [`${sum} WHERE pageName = 'Other'`, false],
+    // These statements can tell the currencies apart, or read no amount.
+    [`${sum} WHERE currency = 'EUR'`, false],
+    [`${sum} GROUP BY currency`, false],
+    ['SELECT sum(productPrice) FROM ads', false],
+    ['SELECT count(*) FROM ads', false],
+  ])(
+    'a result warns that amounts are in several currencies only if its SQL statement mixes them: %s',
+    async ([sql, hasNote], { upstream, tenant }) => {
+      const service = serveAds(upstream, 0);
+      service.ads = createAds(12, (index) => ({
+        adSpendMax: 100 + index,
+        currency: ['USD', 'EUR', 'a sentence', null][index % 4],
+        ...(index % 4 === 0 && { pageId: 'o', page: { pageName: 'Other' } }),
+      }));
+      await tenant.call('gather_ads', { filters: {}, maxCredits: 100 });
+      const { text, ...result } = await tenant.call('query_ads', { sql });
+      const notes = readNotes({ text, ...result }).filter((note) => note.includes('currencies'));
+      expect(notes).toEqual(hasNote ? [expect.stringMatching(currencyNote)] : []);
+      if (hasNote) expect(text).toContain(notes[0]);
+    },
+  );
+});

@@ -148,11 +148,16 @@ const apiColumns = new Set(
   ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
 );
 
+/** The columns of the table `ads` with amounts of money. The column `currency` names their currency. */
+const amountColumns = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax', 'productPrice'];
+
 /** The parts of an ad that are needed to count fields: its advertiser, and which columns have a value. */
 interface CountedAd {
   /** One bit for each column of the table `ads`, which is 1 if the ad has a value in this column. */
   filledColumnBits: bigint;
   advertiser: AdvertiserIdentity;
+  /** The currency of the ad's amounts. Only imported ads have one. */
+  currency: string | null;
 }
 
 /**
@@ -178,6 +183,7 @@ interface FieldCountCache {
 export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
   readonly #advertisers = new Map<string, AdvertiserIdentity>();
+  readonly #currencies = new Map<string, string>();
   /**
    * The field counts for all ads, and for the ads in the view `current_ads`. These counts stay valid, because the
    * tables do not change after they were loaded.
@@ -197,6 +203,7 @@ export class FieldCounts {
     const columns = getColumnNames(table);
     const idIndex = columns.indexOf('id');
     const [pageIdIndex, pageNameIndex] = [columns.indexOf('pageId'), columns.indexOf('pageName')];
+    const currencyIndex = columns.indexOf('currency');
     for (const row of rows) {
       const id = String(row[idIndex]);
       if (table === 'ads') {
@@ -205,6 +212,7 @@ export class FieldCounts {
         this.#adsById.set(id, {
           filledColumnBits: valueBits,
           advertiser: this.#addAdvertiser(row[pageIdIndex], row[pageNameIndex]),
+          currency: this.#addCurrency(row[currencyIndex]),
         });
       } else
         for (const [index, cell] of row.entries())
@@ -218,6 +226,14 @@ export class FieldCounts {
     const advertiser = this.#advertisers.get(key) ?? { pageId: id ?? null, pageName: name ?? null };
     this.#advertisers.set(key, advertiser);
     return advertiser;
+  }
+
+  /** Returns the currency as a text that all ads with the same currency share, which saves memory. */
+  #addCurrency(cell: Cell = null): string | null {
+    if (cell === null) return null;
+    const currency = this.#currencies.get(String(cell)) ?? String(cell);
+    this.#currencies.set(currency, currency);
+    return currency;
   }
 
   #getAdIds(table: string, column: string): Set<string> {
@@ -260,13 +276,34 @@ export class FieldCounts {
     const readsAdvertiserColumns = ['ads', currentAdsView].some((table) =>
       columnsByTable.get(table)?.some((column) => column === 'pageId' || column === 'pageName'),
     );
-    const namedAdvertiserKeys = readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : [];
-    return {
-      adCount: ads.length,
-      adCountByAdvertiser,
-      fields,
-      namedAdvertiserKeys: new Set(namedAdvertiserKeys),
-    };
+    const namedAdvertiserKeys = new Set(readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : []);
+    const mixedCurrencies = this.#listMixedCurrencies(fields, cache, namedAdvertiserKeys);
+    return { adCount: ads.length, adCountByAdvertiser, fields, namedAdvertiserKeys, mixedCurrencies };
+  }
+
+  /**
+   * Lists the currencies of the amounts that a statement reads. Returns an empty list if the statement reads no amount,
+   * or if it also reads the column `currency`.
+   * @param namedAdvertiserKeys the advertisers to which the statement limits its rows; empty for all advertisers
+   */
+  #listMixedCurrencies(
+    fields: readonly StatementField[],
+    { ads }: FieldCountCache,
+    namedAdvertiserKeys: ReadonlySet<string>,
+  ): string[] {
+    const names = new Set(fields.map(({ name }) => name));
+    const readAmountColumns = amountColumns.filter((column) => names.has(column));
+    if (names.has('currency') || readAmountColumns.length === 0 || this.#currencies.size < 2) return [];
+    const amountTests = readAmountColumns.map((column) => this.#createValueTest({ table: 'ads', column }));
+    const advertiserKeys = this.#getAdvertiserKeys();
+    const currencies = new Set<string>();
+    for (const [id, ad] of ads) {
+      const isCounted =
+        namedAdvertiserKeys.size === 0 || namedAdvertiserKeys.has(advertiserKeys.get(ad.advertiser) ?? '');
+      if (isCounted && ad.currency !== null && amountTests.some((hasAmount) => hasAmount(id, ad)))
+        currencies.add(ad.currency);
+    }
+    return [...currencies].sort();
   }
 
   #createCache(ids: ReadonlySet<string> | undefined): FieldCountCache {

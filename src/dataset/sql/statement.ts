@@ -81,6 +81,11 @@ export interface StatementFields {
    * advertiser.
    */
   namedAdvertiserKeys: ReadonlySet<string>;
+  /**
+   * The currencies of the amounts that the statement reads, e.g. of `adSpendMax`. Empty if the statement also reads the
+   * column `currency`, because it can then tell the amounts apart.
+   */
+  mixedCurrencies: readonly string[];
 }
 
 /** An ad field that an SQL statement reads, with the number of ads that have a value for this field. */
