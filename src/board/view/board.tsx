@@ -381,7 +381,7 @@ function NextPageButton({ view }: { view: BoardView }) {
       // Leave out the argument `fresh`, which bypasses the cache. With `fresh`, the service would charge again for
       // cached pages.
       const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
-      const nextContext = await view.server.searchAds({ ...searchArguments, cursor: context.cursor });
+      const nextContext = await view.serverTools.searchAds({ ...searchArguments, cursor: context.cursor });
       const { nextCredits: _, ...contextWithoutPrice } = context;
       view.updateState({ context: { ...contextWithoutPrice, ...nextContext } });
       await view.loadAds(nextContext.ids ?? []);

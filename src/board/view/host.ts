@@ -12,7 +12,7 @@ import {
 /** A JSON object in a JSON-RPC message from the host: the parameters or the result of the message. */
 export type JsonObject = Record<string, unknown>;
 /** The connection to the host, which uses JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
-export type Host = ReturnType<typeof connectHost>;
+export type HostConnection = ReturnType<typeof connectHost>;
 
 /**
  * The requests that the board accepts from the host, by method, each with the response that the board sends. The board
@@ -68,10 +68,10 @@ export class ToolError extends Error {
 }
 
 /** The functions with which the board calls tools of the MCP server. */
-export type Server = ReturnType<typeof connectServer>;
+export type ServerTools = ReturnType<typeof createServerTools>;
 
 /** Returns functions that call the server's tools through the host. */
-export function connectServer(host: Host) {
+export function createServerTools(host: HostConnection) {
   /**
    * A token in the HTML of this page. Models never see this token, so the server knows that a call with the token comes
    * from the board.
@@ -244,7 +244,7 @@ const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
  * forbids full screen
  * @returns a function that must be called with each new context from the host
  */
-export function observeDisplay(host: Host, onDisplayChange: (display: DisplayState) => void) {
+export function observeDisplay(host: HostConnection, onDisplayChange: (display: DisplayState) => void) {
   let hostMaxHeightPx = Number.POSITIVE_INFINITY;
   let display: DisplayState = { canShowFullScreen: false, hasLittleSpace: false };
   let reportedSize = '';

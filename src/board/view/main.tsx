@@ -7,7 +7,7 @@ import { formatEmptyResult, hasTimeFilter } from './heading.ts';
 import {
   applyTheme,
   connectHost,
-  connectServer,
+  createServerTools,
   getErrorExplanation,
   isDemoResult,
   type JsonObject,
@@ -40,7 +40,7 @@ const host = connectHost({
   'ui/notifications/tool-cancelled': () => view.updateState({ statusText: 'The call was cancelled.' }),
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
 });
-const server = connectServer(host);
+const serverTools = createServerTools(host);
 /**
  * The number of each variant (a group of ads with nearly the same text), and the ids of its ads in the order in which
  * the board first showed them. For example, the second ad of variant 3 is labeled `3.2`.
@@ -69,9 +69,9 @@ const view: BoardView = {
   loadAds: (ids) => readWithStatus(() => loadAds(ids)),
   applyHostContext,
   fullAds: new Map(),
-  server,
+  serverTools,
   host,
-  pictureLoader: createPictureLoader(server),
+  pictureLoader: createPictureLoader(serverTools),
 };
 
 function applyHostContext(context: JsonObject): void {
@@ -95,7 +95,7 @@ async function showResult(toolResult: JsonObject): Promise<void> {
   );
   const { collectionId } = state.toolArguments;
   if (collectionId === undefined || !state.offeredTools.includes('list_collections')) return;
-  const collections = await server.listCollections().catch(() => []);
+  const collections = await serverTools.listCollections().catch(() => []);
   view.updateState({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
@@ -132,7 +132,7 @@ async function loadListedAds(toolResult: JsonObject, ids: readonly string[]): Pr
 }
 
 async function loadGathering(id: string): Promise<void> {
-  const response = await server.readAds({ gathering: id });
+  const response = await serverTools.readAds({ gathering: id });
   view.updateState({ gathering: response.gathering, sortName: 'days' });
   showResponses([response], response.left);
   await loadAds(response.left);
@@ -147,7 +147,7 @@ async function loadAds(ids: readonly string[]): Promise<void> {
   let remainingIds = [...ids];
   try {
     while (remainingIds.length > 0) {
-      const response = await server.readAds({ ids: remainingIds.slice(0, maxIdsPerCall) });
+      const response = await serverTools.readAds({ ids: remainingIds.slice(0, maxIdsPerCall) });
       if (response.ads.length === 0 && response.left.length > 0)
         throw new Error('The server returned none of these ads.');
       remainingIds = [...response.left, ...remainingIds.slice(maxIdsPerCall)];

@@ -58,7 +58,7 @@ export function FullAdLoader({ view, ids }: { view: BoardView; ids: readonly str
     if (idsToLoad.length === 0) return;
     setProblem(undefined);
     try {
-      const { ads } = await view.server.readFullAds(idsToLoad);
+      const { ads } = await view.serverTools.readFullAds(idsToLoad);
       for (const ad of ads) view.fullAds.set(ad.id, ad);
       view.updateState({});
     } catch (error) {

@@ -171,7 +171,7 @@ export async function updateModelContext(view: BoardView): Promise<boolean> {
  */
 const undoPeriodMs = 5000;
 
-type CollectionChoice = Awaited<ReturnType<BoardView['server']['listCollections']>>[number];
+type CollectionChoice = Awaited<ReturnType<BoardView['serverTools']['listCollections']>>[number];
 
 /**
  * The dialog that saves ads to a collection. If the user closes the dialog, ads that the board has not sent yet are not
@@ -189,7 +189,7 @@ export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly strin
 
   const readCollections = async () => {
     try {
-      const collections = await view.server.listCollections();
+      const collections = await view.serverTools.listCollections();
       setCollections(collections);
       setMessage(collections.length === 0 ? 'You have no collection for ads yet.' : '');
     } catch (error) {
@@ -223,7 +223,7 @@ export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly strin
       for (const adId of ids) {
         if (isClosed.current) break;
         setMessage(`Saving ${formatNumber(doneCount + 1)} of ${formatNumber(ids.length)} …`);
-        if (await view.server.saveAd(id, adId)) addedCount++;
+        if (await view.serverTools.saveAd(id, adId)) addedCount++;
         doneCount++;
       }
     } catch (error) {

@@ -5,7 +5,7 @@ import { groupBy } from '../../views/group-by.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { getAdvertiserId, listAdvertisers } from './advertisers.ts';
 import { type Finding, getVariantId } from './finding.ts';
-import { type DisplayState, type Host, type JsonObject, type Server, ToolError } from './host.ts';
+import { type DisplayState, type HostConnection, type JsonObject, type ServerTools, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 
 /** The complete state of the ad board. It is never modified; each change creates a new object. */
@@ -101,8 +101,8 @@ export interface BoardView {
    * it needs them.
    */
   fullAds: Map<string, FullAd>;
-  server: Server;
-  host: Host;
+  serverTools: ServerTools;
+  host: HostConnection;
   pictureLoader: PictureLoader;
 }
 
