@@ -127,7 +127,7 @@ export interface BoardPicture {
  * The board's data in the result of a tool for models, e.g. `search_ads`. Some clients pass this data to their model,
  * so it contains only ids, numbers and names that the user has chosen, and no ad texts.
  */
-export interface BoardContext {
+export interface BoardData {
   tool?: string;
   ids?: string[];
   gathering?: string;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BoardAdsResult, BoardContext, BoardPicturesResult } from '../../src/board/payload.ts';
+import type { BoardAdsResult, BoardData, BoardPicturesResult } from '../../src/board/payload.ts';
 import {
   type BoardService,
   createAdId,
@@ -40,18 +40,18 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
   test('a tool result contains the ads, the total and the price that the ad board needs', async () => {
     const server = servers[output];
     const searchResult = await server.call('search_ads', { limit: 7 });
-    expect(meta<BoardContext>(searchResult)).toMatchObject({
+    expect(meta<BoardData>(searchResult)).toMatchObject({
       tool: 'search_ads',
       totalHits: 30,
       nextCredits: { atLeast: 1, atMost: 1 },
     });
-    const { ids = [], cursor } = meta<BoardContext>(searchResult);
+    const { ids = [], cursor } = meta<BoardData>(searchResult);
     expect(ids).toHaveLength(7);
     expect(cursor).toEqual(expect.any(String));
     const gathered = await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
-    expect(meta<BoardContext>(gathered).gathering).toMatch(/^g/);
+    expect(meta<BoardData>(gathered).gathering).toMatch(/^g/);
     const viewed = await server.call('view_ads', { adIds: ids.slice(0, 2) });
-    expect(meta<BoardContext>(viewed).ids).toEqual(ids.slice(0, 2));
+    expect(meta<BoardData>(viewed).ids).toEqual(ids.slice(0, 2));
 
     const boardResult = await server.call('board_ads', { ids, page });
     expect(meta<BoardAdsResult>(boardResult).ads.map(({ id }) => id)).toEqual(ids);
@@ -63,8 +63,8 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
 
   test('the tools for the ad board return no data to a caller that does not have the token of the board page', async () => {
     const server = servers[output];
-    const { ids } = meta<BoardContext>(await server.call('search_ads', { limit: 5 }));
-    const { gathering } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
+    const { ids } = meta<BoardData>(await server.call('search_ads', { limit: 5 }));
+    const { gathering } = meta<BoardData>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
     const before = service.requests.length + service.pictures.length;
     for (const word of [{}, { page: '' }, { page: 'x' }, { page: page.slice(1) }])
       for (const [name, args] of [
@@ -83,8 +83,8 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
 
   test('the data that other tools send to the ad board contains no text written by advertisers', async () => {
     const server = servers[output];
-    const { ids = [] } = meta<BoardContext>(await server.call('search_ads', { limit: 30, detail: 'full' }));
-    const collectionId = meta<BoardContext>(await server.call('list_collections')).collections?.[0]?.id;
+    const { ids = [] } = meta<BoardData>(await server.call('search_ads', { limit: 30, detail: 'full' }));
+    const collectionId = meta<BoardData>(await server.call('list_collections')).collections?.[0]?.id;
     await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ids[0] });
     for (const [name, args] of [
       ['search_ads', { limit: 30, detail: 'full' }],
@@ -110,7 +110,7 @@ test('the tool board_ads marks the ads that the latest check of a watch (a saved
   const server = await service.start({ cacheSeconds: 0 });
   await server.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
   const first = await server.call('check_watches', { maxCredits: 30 });
-  expect(meta<BoardContext>(first)).toMatchObject({ tool: 'check_watches', gathering: expect.stringMatching(/^g/) });
+  expect(meta<BoardData>(first)).toMatchObject({ tool: 'check_watches', gathering: expect.stringMatching(/^g/) });
   const listMarkedIds = async () => {
     const { gathering = '' } = (await server.call('gather_ads', { maxCredits: 30 })).data as { gathering?: string };
     const { ads } = await callBoardTool<BoardAdsResult>(
@@ -123,7 +123,7 @@ test('the tool board_ads marks the ads that the latest check of a watch (a saved
   expect(await listMarkedIds()).toEqual([]);
   await service.add(createAds(32)(`${service.baseUrl}/pictures`).slice(30));
   const second = await server.call('check_watches', { maxCredits: 30 });
-  expect(meta<BoardContext>(second).ids?.sort()).toEqual([createAdId(30), createAdId(31)]);
+  expect(meta<BoardData>(second).ids?.sort()).toEqual([createAdId(30), createAdId(31)]);
   expect((await listMarkedIds()).sort()).toEqual([createAdId(30), createAdId(31)]);
   await service.close();
 });
@@ -175,7 +175,7 @@ test('the tool board_ads says how many ads are missing from a gather_ads result 
   try {
     const client = await ownService.start({ output: 'both' });
     const token = await readTestPageToken(client);
-    const { gathering: id } = meta<BoardContext>(await client.call('gather_ads', { maxAds: 15, maxCredits: 30 }));
+    const { gathering: id } = meta<BoardData>(await client.call('gather_ads', { maxAds: 15, maxCredits: 30 }));
     const { gathering } = await callBoardTool<BoardAdsResult>('board_ads', { gathering: id, page: token }, client);
     expect(gathering?.notes[0]).toMatch(/^Read 15 of 30 ads.* Reading the rest costs /);
     await client.call('gather_ads', { maxCredits: 30 });
@@ -189,7 +189,7 @@ test('the tool board_ads says how many ads are missing from a gather_ads result 
 });
 
 test('the tool board_ads returns the ads of a gather_ads result and rejects an unknown result id', async () => {
-  const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
+  const { gathering: id } = meta<BoardData>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   const { gathering, ads } = await callBoardTool<BoardAdsResult>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
   expect(ads).toHaveLength(30);
@@ -202,7 +202,7 @@ test('the tool board_ads returns the time at which the ads were read', async () 
   let time = now;
   const { baseUrl, apiKey } = service;
   const server = await startServer({ config: { baseUrl, apiKey }, now: () => time });
-  const { gathering } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
+  const { gathering } = meta<BoardData>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   time += 70 * 86_400_000;
   for (const args of [{ gathering }, { ids: [createAdId(3), createAdId(2)] }]) {
     const { asOf, readAt } = await callBoardTool<BoardAdsResult>('board_ads', args, server);
@@ -216,7 +216,7 @@ test('the tool board_ads returns a large gather_ads result in several calls with
   const ownService = await startBoardService(createAds(2100));
   const large = await ownService.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
-  const { gathering } = meta<BoardContext>(gathered);
+  const { gathering } = meta<BoardData>(gathered);
   const readIds: string[] = [];
   let request: object = { gathering };
   let { left } = { left: [''] };

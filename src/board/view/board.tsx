@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { CommonValuesChart, DaysRunningChart, LaunchesChart } from '../../ui/bars.tsx';
-import type { BoardContext } from '../payload.ts';
+import type { BoardData } from '../payload.ts';
 import { CompareDialog, maxComparedAds } from './compare.tsx';
 import { Drawer } from './drawer.tsx';
 import { Filters } from './filters.tsx';
@@ -79,7 +79,7 @@ function Heading({ state, estimate }: { state: BoardState; estimate: string | un
     <div id="heading">
       <h1>
         <bdi id="title">{estimate ?? heading.title}</bdi>{' '}
-        {state.context.isDemo && estimate === undefined && <span id="notice">Demo data</span>}
+        {state.boardData.isDemo && estimate === undefined && <span id="notice">Demo data</span>}
       </h1>
       {estimate === undefined && (
         <p id="subtitle">
@@ -365,44 +365,48 @@ function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
  * second click.
  */
 function NextPageButton({ view }: { view: BoardView }) {
-  const { context, offeredTools, formats } = view.state;
+  const { boardData, offeredTools, formats } = view.state;
   /**
    * The search result whose next page the user has chosen to load but not yet confirmed. If another result arrives
    * before the second click, the user must confirm again.
    */
-  const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
+  const [boardDataToConfirm, setBoardDataToConfirm] = useState<BoardData>();
   const [isBusy, setBusy] = useState(false);
-  if (!context.cursor || context.tool !== 'search_ads' || !offeredTools.includes('search_ads')) return null;
+  if (!boardData.cursor || boardData.tool !== 'search_ads' || !offeredTools.includes('search_ads')) return null;
   const loadNextPage = async () => {
-    setContextToConfirm(undefined);
+    setBoardDataToConfirm(undefined);
     setBusy(true);
     view.updateState({ statusText: 'Searching …', problem: undefined });
     try {
       // Leave out the argument `fresh`, which bypasses the cache. With `fresh`, the service would charge again for
       // cached pages.
       const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
-      const nextContext = await view.serverTools.searchAds({ ...searchArguments, cursor: context.cursor });
-      const { nextCredits: _, ...contextWithoutPrice } = context;
-      view.updateState({ context: { ...contextWithoutPrice, ...nextContext } });
-      await view.loadAds(nextContext.ids ?? []);
-      view.updateState({ statusText: formatReceipt(nextContext.receipt, formats) });
+      const nextBoardData = await view.serverTools.searchAds({ ...searchArguments, cursor: boardData.cursor });
+      const { nextCredits: _, ...boardDataWithoutPrice } = boardData;
+      view.updateState({ boardData: { ...boardDataWithoutPrice, ...nextBoardData } });
+      await view.loadAds(nextBoardData.ids ?? []);
+      view.updateState({ statusText: formatReceipt(nextBoardData.receipt, formats) });
     } catch (error) {
       view.updateState({
         statusText: '',
-        problem: createProblem(error, () => setContextToConfirm(view.state.context)),
+        problem: createProblem(error, () => setBoardDataToConfirm(view.state.boardData)),
       });
     }
     setBusy(false);
   };
   // Even if the cache contains the next page, the button may show a price of "at most …", because the page may leave
   // the cache before the second click.
-  const { nextCredits } = context;
+  const { nextCredits } = boardData;
   const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
-  const isConfirming = contextToConfirm === context;
+  const isConfirming = boardDataToConfirm === boardData;
   return (
     <div id="more">
       {/* The focused button becomes "Cancel", so that neither a key held down nor a double click confirms the price. */}
-      <button type="button" disabled={isBusy} onClick={() => setContextToConfirm(isConfirming ? undefined : context)}>
+      <button
+        type="button"
+        disabled={isBusy}
+        onClick={() => setBoardDataToConfirm(isConfirming ? undefined : boardData)}
+      >
         {isBusy ? 'Searching …' : isConfirming ? 'Cancel' : `More ads${priceText} …`}
       </button>
       {isConfirming && (

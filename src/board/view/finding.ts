@@ -35,7 +35,7 @@ export const getVariantId = ({ id, variant = id }: BriefAd): string => variant;
  */
 export const minAdsForOverview = 8;
 
-interface FindingContext {
+interface FindingOptions {
   /** The time at which the ads were read, in ISO format. Undefined if unknown. */
   readAt: string | undefined;
   /**
@@ -55,13 +55,13 @@ interface AdvertiserAds {
   ads: readonly BriefAd[];
 }
 
-type FindingRule = (advertisers: readonly AdvertiserAds[], context: FindingContext) => Finding | undefined;
+type FindingRule = (advertisers: readonly AdvertiserAds[], options: FindingOptions) => Finding | undefined;
 
 /**
  * Tries the rules for notable facts in order. Returns the finding of the first rule that applies, or undefined if none
  * applies.
  */
-export function selectFinding(ads: readonly BriefAd[], context: FindingContext): Finding | undefined {
+export function selectFinding(ads: readonly BriefAd[], options: FindingOptions): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
   const adsById = groupBy(ads, getAdvertiserId);
   const advertisers = [...listAdvertisers(ads)].map(([id, advertiser]) => ({
@@ -70,7 +70,7 @@ export function selectFinding(ads: readonly BriefAd[], context: FindingContext):
     ads: adsById.get(id) ?? [],
   }));
   for (const rule of findingRules) {
-    const finding = rule(advertisers, context);
+    const finding = rule(advertisers, options);
     if (finding !== undefined) return finding;
   }
   return undefined;
@@ -90,7 +90,7 @@ const formatAdsOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): st
  * Finds the ad text that one advertiser uses in the most ads. At least four ads, and at least 10% of the advertiser's
  * ads, must contain the text.
  */
-function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }: FindingContext): Finding | undefined {
+function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }: FindingOptions): Finding | undefined {
   const { formatCount, formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const [variant, variantAds] = findLargestGroup(groupBy(ads, getVariantId)) ?? [];
@@ -111,7 +111,7 @@ function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }:
  * Finds the ad that has run the longest, except for ads that have ended. The ad must have run for at least 30 days, and
  * for more than twice as long as the median ad of its advertiser.
  */
-function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: FindingContext): Finding | undefined {
+function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: FindingOptions): Finding | undefined {
   const { formatCount } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const adsWithDaysRunning = ads.filter(({ daysRunning }) => daysRunning !== undefined);
@@ -148,7 +148,7 @@ function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: Find
  */
 function findLaunchChange(
   advertisers: readonly AdvertiserAds[],
-  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: FindingContext,
+  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: FindingOptions,
 ): Finding | undefined {
   if (!hasAllLaunches || readAt === undefined) return undefined;
   const changes = advertisers.flatMap(({ id, name, ads }) => {
@@ -221,7 +221,7 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
  */
 function findSharedLandingPage(
   advertisers: readonly AdvertiserAds[],
-  { formats }: FindingContext,
+  { formats }: FindingOptions,
 ): Finding | undefined {
   const { formatNumber } = formats;
   const candidates = advertisers.flatMap(({ id, name, ads }) =>

@@ -7,7 +7,7 @@ import {
   joinWithOr,
 } from '../../ui/formats.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
-import type { BoardContext, PriceBounds } from '../payload.ts';
+import type { BoardData, PriceBounds } from '../payload.ts';
 import { formatAdvertiser, listAdvertisers } from './advertisers.ts';
 import { minAdsForOverview } from './finding.ts';
 import { type BoardState, countAllMatches, countVariants } from './state.ts';
@@ -34,8 +34,8 @@ export function formatVisibleCounts(state: BoardState): string {
  * Formats the estimated cost of a `gather_ads` or `check_watches` call, e.g. `146 ads in 2 pages, 15 credits`. Returns
  * undefined if the call also read ads, because the board then shows these ads.
  */
-export function formatEstimate({ context, formats }: BoardState): string | undefined {
-  const { isDemo, estimate, gathering } = context;
+export function formatEstimate({ boardData, formats }: BoardState): string | undefined {
+  const { isDemo, estimate, gathering } = boardData;
   const { formatCount, formatNumber } = formats;
   if (!estimate || gathering) return undefined;
   const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
@@ -84,7 +84,7 @@ export function formatHeadingDetails(state: BoardState, searchConditions: readon
  * Describes the check of each watch in a sentence, e.g. `“Shoes”: 2 new, 1 changed since 13 Nov 2026; 30 ads read.`
  * `isShown` is true if the board shows ads of the watch. If it is false, the sentence says so.
  */
-export function describeChecks({ context: { checks = [], gathering: shownGathering }, formats }: BoardState) {
+export function describeChecks({ boardData: { checks = [], gathering: shownGathering }, formats }: BoardState) {
   const { formatCount, formatDay, formatNumber } = formats;
   return checks.map(({ name, newAds, changedAds, goneAds, omittedAds, found, read, complete, since, gathering }) => {
     const subject = `“${cleanLine(name)}”`;
@@ -128,8 +128,8 @@ export function formatChartScopeWarning(state: BoardState): string {
 
 /** Formats the status of a board without ads, e.g. `Nothing was found: “free shipping” in Germany, running.` */
 export function formatEmptyResult(state: BoardState): string {
-  if (state.context.checks?.length === 0) return 'There are no watches to check.';
-  if (state.context.checks) return 'There are no ads to show.';
+  if (state.boardData.checks?.length === 0) return 'There are no watches to check.';
+  if (state.boardData.checks) return 'There are no ads to show.';
   if (state.missingIds.length > 0)
     return 'The server no longer stores these ads. Ask your assistant to read them again.';
   if (state.toolArguments.collectionId !== undefined) return 'The collection contains no ads.';
@@ -139,7 +139,7 @@ export function formatEmptyResult(state: BoardState): string {
 }
 
 /** Formats the cost of a call: how many credits the service charged for the call, and how many credits remain. */
-export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, formatNumber }: Formats): string {
+export function formatReceipt(receipt: BoardData['receipt'], { formatCount, formatNumber }: Formats): string {
   const { charged = null, remaining = null } = receipt ?? {};
   const chargeText =
     charged === null ? 'The service did not say what it charged' : `${formatCount(charged, 'credit')} charged`;
@@ -164,7 +164,7 @@ const titlesByTool: Record<string, string> = {
  * Formats the title of the board for a result of `check_watches`, e.g. `New and changed ads of your watches`. If the
  * board shows all ads of one watch, because none are new or changed, the title contains the name of the watch.
  */
-function formatChecksTitle(checks: NonNullable<BoardContext['checks']>, shownGathering: string | undefined): string {
+function formatChecksTitle(checks: NonNullable<BoardData['checks']>, shownGathering: string | undefined): string {
   const shownCheck = checks.find(({ gathering }) => gathering !== undefined && gathering === shownGathering);
   if (shownCheck !== undefined) return `Ads of the watch “${cleanLine(shownCheck.name)}”`;
   const hasNewAds = checks.some(({ newAds }) => newAds > 0);
@@ -178,8 +178,8 @@ function formatChecksTitle(checks: NonNullable<BoardContext['checks']>, shownGat
  * Texts are sanitized, because a model may have copied the search words from an ad.
  */
 export function buildHeading(state: BoardState): { title: string; conditions: string[] } {
-  const { toolArguments, ads, context, collectionName, formats } = state;
-  if (context.checks) return { title: formatChecksTitle(context.checks, context.gathering), conditions: [] };
+  const { toolArguments, ads, boardData, collectionName, formats } = state;
+  if (boardData.checks) return { title: formatChecksTitle(boardData.checks, boardData.gathering), conditions: [] };
   const { formatNumber } = formats;
   const filters = collectFilters(toolArguments);
   const {
@@ -209,7 +209,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const hasNoFilter = Object.keys(filters).length === 0;
   // A call with a cursor may leave out the filters, because the server remembers them.
   const isUnfiltered = hasNoFilter && !toolArguments.cursor;
-  const fallbackTitle = titlesByTool[context.tool ?? ''] || (isUnfiltered ? 'All ads' : stateTitle);
+  const fallbackTitle = titlesByTool[boardData.tool ?? ''] || (isUnfiltered ? 'All ads' : stateTitle);
   const title = cleanLine(subject || collectionName || fallbackTitle);
   return {
     title: countriesText === '' ? title : `${title} in ${cleanLine(countriesText)}`,

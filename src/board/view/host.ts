@@ -1,7 +1,7 @@
 import { buildChecksBoardData, type ChecksResult } from '../../watches/board-data.ts';
 import {
   type BoardAdsResult,
-  type BoardContext,
+  type BoardData,
   type BoardEstimate,
   type BoardPicturesResult,
   type BriefAd,
@@ -77,10 +77,7 @@ export function createServerTools(host: HostConnection) {
    * from the board.
    */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
-  const callTool = async <Response extends object = BoardContext>(
-    toolName: string,
-    args: object,
-  ): Promise<Response> => {
+  const callTool = async <Response extends object = BoardData>(toolName: string, args: object): Promise<Response> => {
     const responseTimeout = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error('The host has not answered for two minutes.')), responseTimeoutMs);
     });
@@ -89,7 +86,7 @@ export function createServerTools(host: HostConnection) {
       responseTimeout,
     ]);
     if (result.isError === true) throw new ToolError(result);
-    return getBoardContext(result) as Response;
+    return getBoardData(result) as Response;
   };
   const readAds = async <Ad extends BriefAd>(args: object): Promise<BoardAdsResult<Ad>> => {
     const response = await callTool<BoardAdsResult<Ad>>('board_ads', { ...args, page: pageToken });
@@ -116,8 +113,8 @@ export function createServerTools(host: HostConnection) {
 const responseTimeoutMs = 120_000;
 
 /** Reads the board's data from the `_meta` field of a result. Returns an empty object if the host removed the data. */
-const getBoardContext = (toolResult: JsonObject): BoardContext =>
-  ((toolResult._meta as JsonObject | undefined)?.[boardMetaKey] as BoardContext | undefined) ?? {};
+const getBoardData = (toolResult: JsonObject): BoardData =>
+  ((toolResult._meta as JsonObject | undefined)?.[boardMetaKey] as BoardData | undefined) ?? {};
 
 const demoLinePattern = /^DEMO DATA:[^\n]*(?:\n|$)/;
 
@@ -140,7 +137,7 @@ const maxExplanationLength = 5000;
 
 /** Returns true if a result contains demo data. The board then shows a notice that the ads are fictional. */
 export const isDemoResult = (toolResult: JsonObject): boolean =>
-  getBoardContext(toolResult).isDemo === true || demoLinePattern.test(getResultText(toolResult));
+  getBoardData(toolResult).isDemo === true || demoLinePattern.test(getResultText(toolResult));
 
 function getResultText({ content }: JsonObject): string {
   const [block] = Array.isArray(content) ? content : [];
@@ -151,9 +148,9 @@ function getResultText({ content }: JsonObject): string {
  * Returns the board's data from a tool result. Some hosts, such as ChatGPT on the web, remove this data from `_meta`.
  * The function then derives the data from the structured content of the result.
  */
-export function readBoardContext(toolResult: JsonObject): BoardContext {
-  const context = getBoardContext(toolResult);
-  if (context.tool !== undefined) return context;
+export function readBoardData(toolResult: JsonObject): BoardData {
+  const boardData = getBoardData(toolResult);
+  if (boardData.tool !== undefined) return boardData;
   const structuredContent = getStructuredContent(toolResult);
   const { gathering, itemType, estimate, read, totalHits, watches } = structuredContent;
   if (Array.isArray(watches)) return buildChecksBoardData(structuredContent as unknown as ChecksResult);
@@ -242,7 +239,7 @@ const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
  * Reports the size of the board to the host whenever the size changes.
  * @param onDisplayChange called when the display mode or the available space changes, or when the host allows or
  * forbids full screen
- * @returns a function that must be called with each new context from the host
+ * @returns a function that must be called with each new host context
  */
 export function observeDisplay(host: HostConnection, onDisplayChange: (display: DisplayState) => void) {
   let hostMaxHeightPx = Number.POSITIVE_INFINITY;

@@ -13,7 +13,7 @@ import {
   type JsonObject,
   observeDisplay,
   readAdsInResult,
-  readBoardContext,
+  readBoardData,
   readRetryable,
 } from './host.ts';
 import { createPictureLoader } from './pictures.tsx';
@@ -81,17 +81,17 @@ function applyHostContext(context: JsonObject): void {
 
 /** Shows the result of the tool call for which the host opened the board. */
 async function showResult(toolResult: JsonObject): Promise<void> {
-  const context = { ...readBoardContext(toolResult), isDemo: isDemoResult(toolResult) };
-  view.updateState({ context, problem: undefined });
+  const boardData = { ...readBoardData(toolResult), isDemo: isDemoResult(toolResult) };
+  view.updateState({ boardData, problem: undefined });
   if (toolResult.isError === true) {
     const canAskToRetry = view.hasCapability('message') && readRetryable(toolResult) !== false;
     const retry = canAskToRetry ? () => void askToRetry(view) : undefined;
     return view.updateState({ statusText: '', problem: { text: getErrorExplanation(toolResult), retry } });
   }
-  if (context.isPages) return view.updateState({ statusText: 'This list holds pages. The board shows ads.' });
-  if (context.estimate && !context.gathering) return view.updateState({ statusText: '' });
+  if (boardData.isPages) return view.updateState({ statusText: 'This list holds pages. The board shows ads.' });
+  if (boardData.estimate && !boardData.gathering) return view.updateState({ statusText: '' });
   await readWithStatus(() =>
-    context.gathering ? loadGathering(context.gathering) : loadListedAds(toolResult, context.ids ?? []),
+    boardData.gathering ? loadGathering(boardData.gathering) : loadListedAds(toolResult, boardData.ids ?? []),
   );
   const { collectionId } = state.toolArguments;
   if (collectionId === undefined || !state.offeredTools.includes('list_collections')) return;
@@ -183,12 +183,12 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   if (newAds.length > 0 && state.pendingIds.length > 0) numberedVariants.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
-  const { gathering, context, toolArguments } = nextState;
+  const { gathering, boardData, toolArguments } = nextState;
   // Ads that somebody picked, e.g. for `view_ads` or in a collection, are not all ads of an advertiser, so they do not
   // show how many ads it launched. The same applies to the ads of a watch: the board does not know its filters, which
   // can limit the dates of the ads.
-  const isSearch = gathering !== undefined || context.tool === 'search_ads' || context.totalHits !== undefined;
-  const isWholeSearch = isSearch && toolArguments.collectionId === undefined && context.checks === undefined;
+  const isSearch = gathering !== undefined || boardData.tool === 'search_ads' || boardData.totalHits !== undefined;
+  const isWholeSearch = isSearch && toolArguments.collectionId === undefined && boardData.checks === undefined;
   const hasAllLaunches = isWholeSearch && countAllMatches(nextState) === undefined && !hasTimeFilter(toolArguments);
   const isComplete = nextState.pendingIds.length === 0;
   view.updateState({

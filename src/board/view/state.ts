@@ -2,7 +2,7 @@ import { countValues } from '../../ui/bars.tsx';
 import { englishFormats, type Formats, formatAdLibrary, formatConstant, formatCountry } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import { groupBy } from '../../views/group-by.ts';
-import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
+import type { BoardData, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { getAdvertiserId, listAdvertisers } from './advertisers.ts';
 import { type Finding, getVariantId } from './finding.ts';
 import { type DisplayState, type HostConnection, type JsonObject, type ServerTools, ToolError } from './host.ts';
@@ -64,7 +64,7 @@ export interface BoardState {
   /** The arguments of the tool call that opened the board. */
   toolArguments: Readonly<Record<string, unknown>>;
   /** The board's data in the result of the tool call that opened the board. */
-  context: BoardContext;
+  boardData: BoardData;
   collectionName?: string | undefined;
   display: DisplayState;
   /** The text of the status line below the ads, e.g. `Reading the ads …`. */
@@ -121,7 +121,7 @@ export const emptyState: BoardState = {
   idsAskedAbout: [],
   offeredTools: [],
   toolArguments: {},
-  context: {},
+  boardData: {},
   display: { hasLittleSpace: false, canShowFullScreen: false },
   statusText: 'Waiting for ads …',
 };
@@ -145,13 +145,13 @@ export const createProblem = (error: unknown, retry: () => unknown): BoardProble
 export function countAllMatches({
   ads,
   toolArguments,
-  context,
+  boardData,
   gathering,
   pendingIds,
   missingIds,
 }: BoardState): number | undefined {
   const listedCount = ads.length + pendingIds.length + missingIds.length;
-  const { totalHits = 0, cursor, checks = [] } = context;
+  const { totalHits = 0, cursor, checks = [] } = boardData;
   const matchCount = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
   if (matchCount > ads.length || listedCount > ads.length) return Math.max(matchCount, listedCount);
   const hasMore = gathering
