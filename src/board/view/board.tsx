@@ -19,9 +19,9 @@ import { AdList } from './list.tsx';
 import { Actions, SaveDialog } from './selection.tsx';
 import {
   areVariantsGrouped,
+  type BoardController,
   type BoardProblem,
   type BoardState,
-  type BoardView,
   type ChosenValues,
   countActiveFilters,
   countVariants,
@@ -39,8 +39,8 @@ import {
  * The whole ad board: the heading, the panel with charts and filters, the ads, the footer and the dialogs. If there is
  * little space, the panel is closed until the user opens it.
  */
-export function Board({ view }: { view: BoardView }) {
-  const { state } = view;
+export function Board({ board }: { board: BoardController }) {
+  const { state } = board;
   const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.hasLittleSpace } = state;
   // If filters are active, always show the panel, because the user clears the filters there.
   const hasPanel = selectFilterableAds(state).length >= minAdsForOverview || countActiveFilters(state.chosenValues) > 0;
@@ -51,24 +51,24 @@ export function Board({ view }: { view: BoardView }) {
       <main class={[display.hasLittleSpace && 'tight', estimate && 'estimate'].filter(Boolean).join(' ')}>
         <header>
           <Heading state={state} estimate={estimate} />
-          {ads.length > 0 && <Controls view={view} isPanelOpen={hasPanel ? isPanelOpen : undefined} />}
+          {ads.length > 0 && <Controls board={board} isPanelOpen={hasPanel ? isPanelOpen : undefined} />}
         </header>
-        {state.finding && <FindingButton view={view} finding={state.finding} />}
+        {state.finding && <FindingButton board={board} finding={state.finding} />}
         {hasPanel && isPanelOpen && (
           <section id="panel" aria-label="Charts and filters">
-            <Filters view={view}>
-              <GroupingChoice view={view} />
+            <Filters board={board}>
+              <GroupingChoice board={board} />
             </Filters>
             <p id="part">{formatChartScopeWarning(state)}</p>
-            <Charts view={view} />
+            <Charts board={board} />
           </section>
         )}
-        <AdList view={view} />
-        <Footer view={view} />
+        <AdList board={board} />
+        <Footer board={board} />
       </main>
-      {openAd && <Drawer view={view} ad={openAd} />}
-      {comparedIds && <CompareDialog view={view} ids={comparedIds} />}
-      {idsToSave && <SaveDialog view={view} ids={idsToSave} />}
+      {openAd && <Drawer board={board} ad={openAd} />}
+      {comparedIds && <CompareDialog board={board} ids={comparedIds} />}
+      {idsToSave && <SaveDialog board={board} ids={idsToSave} />}
     </>
   );
 }
@@ -121,25 +121,25 @@ function CheckNotes({ state }: { state: BoardState }) {
  * The controls next to the board's heading, such as the sort menu and the buttons for filters and full screen.
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
-function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean | undefined }) {
-  const { openVariantId, mode, sortName, chosenValues, display, formats } = view.state;
+function Controls({ board, isPanelOpen }: { board: BoardController; isPanelOpen: boolean | undefined }) {
+  const { openVariantId, mode, sortName, chosenValues, display, formats } = board.state;
   const activeFilterCount = countActiveFilters(chosenValues);
   return (
     <div id="tools">
-      {openVariantId !== undefined && <BackButton view={view} />}
+      {openVariantId !== undefined && <BackButton board={board} />}
       <TwoOptionChoice
         label="View"
         symbols={['▦', '☰']}
         names={['Cards', 'Timeline']}
         isFirstChosen={mode === 'cards'}
-        onChoose={(isFirst) => view.updateState({ mode: isFirst ? 'cards' : 'timeline' })}
+        onChoose={(isFirst) => board.updateState({ mode: isFirst ? 'cards' : 'timeline' })}
       />
       <label class="sort">
         <span>Sort</span>{' '}
         <select
           id="sort"
           value={sortName}
-          onChange={({ currentTarget }) => view.updateState({ sortName: currentTarget.value as SortName })}
+          onChange={({ currentTarget }) => board.updateState({ sortName: currentTarget.value as SortName })}
         >
           {sortNames.map((name) => (
             <option value={name}>{getSortTitle(name)}</option>
@@ -151,21 +151,21 @@ function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean
           type="button"
           id="filters"
           aria-expanded={isPanelOpen}
-          onClick={() => view.updateState({ isPanelOpen: !isPanelOpen })}
+          onClick={() => board.updateState({ isPanelOpen: !isPanelOpen })}
         >
           Filters{activeFilterCount > 0 && ` · ${formats.formatNumber(activeFilterCount)}`}
         </button>
       )}
-      {display.canShowFullScreen && <ExpandButton view={view} />}
+      {display.canShowFullScreen && <ExpandButton board={board} />}
     </div>
   );
 }
 
 /** Charts of the visible ads. Renders nothing if there are so few ads that the user can look at each of them. */
-function Charts({ view }: { view: BoardView }) {
-  const { visibleAds, readAt, chosenValues, formats } = view.state;
+function Charts({ board }: { board: BoardController }) {
+  const { visibleAds, readAt, chosenValues, formats } = board.state;
   const createChooseHandler = (facet: 'format' | 'cta') => (value: string) =>
-    view.updateState({ chosenValues: toggleValue(chosenValues, facet, value) });
+    board.updateState({ chosenValues: toggleValue(chosenValues, facet, value) });
   return useMemo(
     () =>
       visibleAds.length < minAdsForOverview ? null : (
@@ -194,13 +194,13 @@ function Charts({ view }: { view: BoardView }) {
  * Two buttons with which the user chooses whether ads with nearly the same text (a variant) share one card. Renders
  * nothing if this choice would make no difference.
  */
-const GroupingChoice = ({ view }: { view: BoardView }) =>
-  view.state.openVariantId !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
+const GroupingChoice = ({ board }: { board: BoardController }) =>
+  board.state.openVariantId !== undefined || countVariants(board.state.ads) === board.state.ads.length ? null : (
     <TwoOptionChoice
       label="One card for each"
       names={['Messages', 'Ads']}
-      isFirstChosen={areVariantsGrouped(view.state)}
-      onChoose={(isFirst) => view.updateState({ isGroupingChosen: isFirst })}
+      isFirstChosen={areVariantsGrouped(board.state)}
+      onChoose={(isFirst) => board.updateState({ isGroupingChosen: isFirst })}
     />
   );
 
@@ -232,27 +232,27 @@ const TwoOptionChoice = ({ label, symbols, names, isFirstChosen, onChoose }: Two
 );
 
 /** The button that returns to all ads from the ads of one variant (a group of ads with nearly the same text). */
-function BackButton({ view }: { view: BoardView }) {
+function BackButton({ board }: { board: BoardController }) {
   const showAllAds = () => {
-    const { openVariantId } = view.state;
-    view.updateState({ openVariantId: undefined });
-    const cardIndex = view.state.adsByCard.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariantId);
+    const { openVariantId } = board.state;
+    board.updateState({ openVariantId: undefined });
+    const cardIndex = board.state.adsByCard.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariantId);
     document.querySelectorAll<HTMLElement>('#list .open')[cardIndex]?.focus();
   };
   return (
     <button type="button" id="back" class="primary" onClick={showAllAds}>
-      ‹ All {view.state.formats.formatNumber(countVariants(view.state.ads))} messages
+      ‹ All {board.state.formats.formatNumber(countVariants(board.state.ads))} messages
     </button>
   );
 }
 
 /** The button that switches between full screen and the display within the conversation. */
-function ExpandButton({ view }: { view: BoardView }) {
-  const isFullScreen = view.state.display.mode === 'fullscreen';
+function ExpandButton({ board }: { board: BoardController }) {
+  const isFullScreen = board.state.display.mode === 'fullscreen';
   const toggleFullScreen = () =>
-    view.host
+    board.host
       .request('ui/request-display-mode', { mode: isFullScreen ? 'inline' : 'fullscreen' })
-      .then(view.applyHostContext, () => view.applyHostContext({ availableDisplayModes: [] }));
+      .then(board.applyHostContext, () => board.applyHostContext({ availableDisplayModes: [] }));
   const name = isFullScreen ? 'Close' : 'Expand';
   return (
     <button type="button" id="expand" aria-label={name} onClick={() => void toggleFullScreen()}>
@@ -266,15 +266,21 @@ function ExpandButton({ view }: { view: BoardView }) {
  * A button with a sentence about a notable fact, e.g. which ad has run the longest. A click on the button opens the ads
  * that the sentence mentions.
  */
-function FindingButton({ view, finding: { sentenceParts, clickTarget } }: { view: BoardView; finding: Finding }) {
-  const { chosenValues } = view.state;
+function FindingButton({
+  board,
+  finding: { sentenceParts, clickTarget },
+}: {
+  board: BoardController;
+  finding: Finding;
+}) {
+  const { chosenValues } = board.state;
   const openTarget = () => {
-    if ('ad' in clickTarget) return view.updateState({ openAdId: clickTarget.ad });
-    if ('variant' in clickTarget) return view.updateState({ openVariantId: clickTarget.variant, chosenValues: {} });
+    if ('ad' in clickTarget) return board.updateState({ openAdId: clickTarget.ad });
+    if ('variant' in clickTarget) return board.updateState({ openVariantId: clickTarget.variant, chosenValues: {} });
     const values = Object.entries(clickTarget.values) as [FacetName, string][];
     const isChosen = values.every(([facet, value]) => chosenValues[facet]?.has(value));
     const valuesToChoose: ChosenValues = Object.fromEntries(values.map(([facet, value]) => [facet, new Set([value])]));
-    view.updateState({ openVariantId: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
+    board.updateState({ openVariantId: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
   };
   return (
     <button type="button" id="finding" onClick={openTarget}>
@@ -287,15 +293,15 @@ function FindingButton({ view, finding: { sentenceParts, clickTarget } }: { view
  * The footer of the board: the button that loads the next page, the actions for selected ads, the status line and the
  * current error.
  */
-function Footer({ view }: { view: BoardView }) {
-  const { selectedIds, visibleAds, statusText, problem, formats } = view.state;
+function Footer({ board }: { board: BoardController }) {
+  const { selectedIds, visibleAds, statusText, problem, formats } = board.state;
   const { formatNumber } = formats;
   const hiddenCount = selectedIds.size - visibleAds.filter(({ id }) => selectedIds.has(id)).length;
   const selectionText = `${formatNumber(selectedIds.size)} selected${hiddenCount > 0 ? `, ${formatNumber(hiddenCount)} filtered out` : ''}`;
   const canCompare = selectedIds.size >= 2 && selectedIds.size <= maxComparedAds;
   return (
     <>
-      <NextPageButton view={view} />
+      <NextPageButton board={board} />
       <footer id="footer" class={selectedIds.size > 0 || statusText !== '' || problem ? 'busy' : ''}>
         {selectedIds.size > 0 && (
           <div id="selection">
@@ -303,7 +309,7 @@ function Footer({ view }: { view: BoardView }) {
               type="button"
               class="quiet"
               aria-label={`Clear the selection: ${selectionText}`}
-              onClick={() => view.updateState({ selectedIds: new Set() })}
+              onClick={() => board.updateState({ selectedIds: new Set() })}
             >
               <span class="count">
                 <b>{formatNumber(selectedIds.size)}</b>
@@ -312,11 +318,11 @@ function Footer({ view }: { view: BoardView }) {
               ×
             </button>
             {canCompare && (
-              <button type="button" onClick={() => view.updateState({ comparedIds: [...selectedIds] })}>
+              <button type="button" onClick={() => board.updateState({ comparedIds: [...selectedIds] })}>
                 Compare
               </button>
             )}
-            <Actions view={view} ids={[...selectedIds]} />
+            <Actions board={board} ids={[...selectedIds]} />
           </div>
         )}
         <p id="status" role="status">
@@ -364,8 +370,8 @@ function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
  * The button that loads the next page of a search. Because a page costs credits, the user must confirm its price with a
  * second click.
  */
-function NextPageButton({ view }: { view: BoardView }) {
-  const { boardData, offeredTools, formats } = view.state;
+function NextPageButton({ board }: { board: BoardController }) {
+  const { boardData, offeredTools, formats } = board.state;
   /**
    * The search result whose next page the user has chosen to load but not yet confirmed. If another result arrives
    * before the second click, the user must confirm again.
@@ -376,20 +382,20 @@ function NextPageButton({ view }: { view: BoardView }) {
   const loadNextPage = async () => {
     setBoardDataToConfirm(undefined);
     setBusy(true);
-    view.updateState({ statusText: 'Searching …', problem: undefined });
+    board.updateState({ statusText: 'Searching …', problem: undefined });
     try {
       // Leave out the argument `fresh`, which bypasses the cache. With `fresh`, the service would charge again for
       // cached pages.
-      const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
-      const nextBoardData = await view.serverTools.searchAds({ ...searchArguments, cursor: boardData.cursor });
+      const { fresh: _fresh, ...searchArguments } = board.state.toolArguments;
+      const nextBoardData = await board.serverTools.searchAds({ ...searchArguments, cursor: boardData.cursor });
       const { nextCredits: _, ...boardDataWithoutPrice } = boardData;
-      view.updateState({ boardData: { ...boardDataWithoutPrice, ...nextBoardData } });
-      await view.loadAds(nextBoardData.ids ?? []);
-      view.updateState({ statusText: formatReceipt(nextBoardData.receipt, formats) });
+      board.updateState({ boardData: { ...boardDataWithoutPrice, ...nextBoardData } });
+      await board.loadAds(nextBoardData.ids ?? []);
+      board.updateState({ statusText: formatReceipt(nextBoardData.receipt, formats) });
     } catch (error) {
-      view.updateState({
+      board.updateState({
         statusText: '',
-        problem: createProblem(error, () => setBoardDataToConfirm(view.state.boardData)),
+        problem: createProblem(error, () => setBoardDataToConfirm(board.state.boardData)),
       });
     }
     setBusy(false);

@@ -3,7 +3,7 @@ import { listFacts } from './ad-facts.ts';
 import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
 import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
-import type { BoardView } from './state.ts';
+import type { BoardController } from './state.ts';
 import { markDifferences, type TextPart } from './text-differences.ts';
 
 /** The maximum number of ads that can be compared side by side. */
@@ -12,10 +12,10 @@ export const maxComparedAds = 4;
 /**
  * A dialog that shows ads side by side, with one row per fact. Highlights the words that differ between the ad texts.
  */
-export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly string[] }) {
-  const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []);
-  const fullAds = ads.map(({ id }) => view.fullAds.get(id));
-  const areAllLoaded = ids.every((id) => view.fullAds.has(id));
+export function CompareDialog({ board, ids }: { board: BoardController; ids: readonly string[] }) {
+  const ads = ids.flatMap((id) => board.state.ads.find((ad) => ad.id === id) ?? []);
+  const fullAds = ads.map(({ id }) => board.fullAds.get(id));
+  const areAllLoaded = ids.every((id) => board.fullAds.has(id));
   const texts = useMemo(
     () =>
       [
@@ -26,16 +26,16 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
     [ids, areAllLoaded],
   );
   const rows = useMemo(() => texts.map(([name, fieldTexts]) => [name, markDifferences(fieldTexts)] as const), [texts]);
-  const facts = ads.map((ad, index) => listFacts(ad, fullAds[index], view.state.formats));
+  const facts = ads.map((ad, index) => listFacts(ad, fullAds[index], board.state.formats));
   return (
-    <Modal id="compare" onClose={() => view.updateState({ comparedIds: undefined })}>
+    <Modal id="compare" onClose={() => board.updateState({ comparedIds: undefined })}>
       <nav>
         <h2 id="compare-title">
           {ads.length} ads side by side <span class="number">In similar texts, the words that differ are marked.</span>
         </h2>
         <CloseButton />
       </nav>
-      <FullAdLoader view={view} ids={ids} />
+      <FullAdLoader board={board} ids={ids} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll the table */}
       <section class="compared" aria-label="Ads side by side" tabIndex={0}>
         <table style={{ '--columns': ads.length }}>
@@ -44,8 +44,8 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
               <th scope="row">Ad</th>
               {ads.map((ad) => (
                 <th scope="col" key={ad.id}>
-                  <LazyPicture ad={ad} view={view} />
-                  <span class="number">{view.getAdNumber(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
+                  <LazyPicture ad={ad} board={board} />
+                  <span class="number">{board.getAdNumber(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
                 </th>
               ))}
             </tr>
@@ -67,7 +67,7 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
           </tbody>
         </table>
       </section>
-      <Actions view={view} ids={ids} defaultRequest="Compare" />
+      <Actions board={board} ids={ids} defaultRequest="Compare" />
     </Modal>
   );
 }

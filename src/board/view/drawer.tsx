@@ -9,11 +9,11 @@ import { RunBar } from './list.tsx';
 import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
 import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
-import { type BoardView, getErrorText, sortAds } from './state.ts';
+import { type BoardController, getErrorText, sortAds } from './state.ts';
 
 /** A drawer (a panel next to the board) that shows all details of one ad. */
-export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
-  const { adsByCard, timeAxis, ads, sortName, formats } = view.state;
+export function Drawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
+  const { adsByCard, timeAxis, ads, sortName, formats } = board.state;
   const { formatNumber } = formats;
   // A card may represent several ads with nearly the same text, so look for the card that contains this ad.
   const cardIndex = adsByCard.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
@@ -21,12 +21,12 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const [previousAd, nextAd] = [getNeighborAd(-1), getNeighborAd(1)];
   const openAd = (adToOpen: BriefAd | undefined) => {
     if (adToOpen === undefined) return;
-    view.updateState({ openAdId: adToOpen.id });
+    board.updateState({ openAdId: adToOpen.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
   // Also load the next and the previous ad, so that the drawer can show them without delay.
   const idsToLoad = [ad, nextAd, previousAd].flatMap((adToLoad) => adToLoad?.id ?? []);
-  const fullAd = view.fullAds.get(ad.id);
+  const fullAd = board.fullAds.get(ad.id);
   const card = buildCardAd(fullAd ?? ad);
   const variantAds = sortAds(
     ads.filter((candidate) => getVariantId(candidate) === getVariantId(ad)),
@@ -35,7 +35,7 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   return (
     <Modal
       id="drawer"
-      onClose={() => view.updateState({ openAdId: undefined })}
+      onClose={() => board.updateState({ openAdId: undefined })}
       onKeyDown={(key) => openAd(key === 'ArrowLeft' ? previousAd : key === 'ArrowRight' ? nextAd : undefined)}
     >
       <nav>
@@ -52,24 +52,24 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
           ›
         </button>
         <span class="number">
-          Ad {view.getAdNumber(ad)}
+          Ad {board.getAdNumber(ad)}
           {cardIndex !== -1 && ` · ${formatNumber(cardIndex + 1)} of ${formatNumber(adsByCard.length)}`}
         </span>
         <CloseButton />
       </nav>
-      <LazyPicture key={ad.id} ad={ad} view={view} />
-      <VariantStrip view={view} variantAds={variantAds} currentAd={ad} onOpen={openAd} />
+      <LazyPicture key={ad.id} ad={ad} board={board} />
+      <VariantStrip board={board} variantAds={variantAds} currentAd={ad} onOpen={openAd} />
       <p class="page" dir="auto">
         {ad.pageName ?? 'Advertiser unknown'}
       </p>
       <h2 id="drawer-title" dir="auto">
         {pickTitle(card)}
       </h2>
-      <Actions key={`actions ${ad.id}`} view={view} ids={[ad.id]} />
-      {fullAd && <LandingLink view={view} ad={fullAd} />}
-      <FullAdLoader view={view} ids={idsToLoad} />
-      {fullAd && <AdText view={view} ad={fullAd} />}
-      {fullAd && <CardList view={view} ad={fullAd} />}
+      <Actions key={`actions ${ad.id}`} board={board} ids={[ad.id]} />
+      {fullAd && <LandingLink board={board} ad={fullAd} />}
+      <FullAdLoader board={board} ids={idsToLoad} />
+      {fullAd && <AdText board={board} ad={fullAd} />}
+      {fullAd && <CardList board={board} ad={fullAd} />}
       <RunBar ad={ad} axis={timeAxis} />
       <Labels labels={card.labels ?? []} />
       {fullAd && <ChangeList ad={fullAd} formats={formats} />}
@@ -79,7 +79,7 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
 }
 
 interface VariantStripProps {
-  view: BoardView;
+  board: BoardController;
   variantAds: readonly BriefAd[];
   currentAd: BriefAd;
   onOpen(ad: BriefAd): void;
@@ -89,9 +89,9 @@ interface VariantStripProps {
  * A row of small pictures, one for each ad with nearly the same text as the open ad. Renders nothing if there is only
  * one such ad.
  */
-const VariantStrip = ({ view, variantAds, currentAd, onOpen }: VariantStripProps) =>
+const VariantStrip = ({ board, variantAds, currentAd, onOpen }: VariantStripProps) =>
   variantAds.length < 2 ? null : (
-    <ul class="strip" aria-label={`${view.state.formats.formatNumber(variantAds.length)} variants`}>
+    <ul class="strip" aria-label={`${board.state.formats.formatNumber(variantAds.length)} variants`}>
       {variantAds.slice(0, 60).map((ad) => (
         <li key={ad.id}>
           <button
@@ -100,8 +100,8 @@ const VariantStrip = ({ view, variantAds, currentAd, onOpen }: VariantStripProps
             title={pickTitle(buildCardAd(ad))}
             onClick={() => onOpen(ad)}
           >
-            <LazyPicture ad={ad} view={view} />
-            <span class="number">{view.getAdNumber(ad)}</span>
+            <LazyPicture ad={ad} board={board} />
+            <span class="number">{board.getAdNumber(ad)}</span>
           </button>
         </li>
       ))}
@@ -109,7 +109,7 @@ const VariantStrip = ({ view, variantAds, currentAd, onOpen }: VariantStripProps
   );
 
 /** The texts of an ad, and a button that copies them to the clipboard. */
-function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
+function AdText({ board, ad }: { board: BoardController; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
   const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
   const adTexts = textFields.filter((text) => text !== undefined);
@@ -119,7 +119,7 @@ function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
     const isTitleInBody = ad.headline !== title && ad.body?.includes(title) === true;
     const copiedTexts = isTitleInBody ? adTexts : [title, ...adTexts];
     const isCopied = copyToClipboard(copiedTexts.join('\n\n'));
-    view.updateState({ statusText: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
+    board.updateState({ statusText: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
   };
   return (
     <>
@@ -154,12 +154,12 @@ function copyToClipboard(text: string): boolean {
 }
 
 /** The cards of a carousel ad. Renders nothing if the ad has no cards. */
-const CardList = ({ view, ad }: { view: BoardView; ad: FullAd }) =>
+const CardList = ({ board, ad }: { board: BoardController; ad: FullAd }) =>
   !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
       {ad.cards.map(({ title, body }, index) => (
         <li key={`${ad.id} ${index}`}>
-          <LazyPicture ad={{ ...ad, headline: title ?? `Card ${index + 1}` }} view={view} cardNumber={index + 1} />
+          <LazyPicture ad={{ ...ad, headline: title ?? `Card ${index + 1}` }} board={board} cardNumber={index + 1} />
           <div>
             <b dir="auto">{title ?? `Card ${index + 1}`}</b>
             {body !== undefined && body !== ad.body && (
@@ -174,13 +174,13 @@ const CardList = ({ view, ad }: { view: BoardView; ad: FullAd }) =>
   );
 
 /** A button that opens the landing page. Renders nothing if the URL is unknown or the host cannot open links. */
-function LandingLink({ view, ad: { landingUrl } }: { view: BoardView; ad: FullAd }) {
-  if (landingUrl === undefined || !view.hasCapability('openLinks')) return null;
+function LandingLink({ board, ad: { landingUrl } }: { board: BoardController; ad: FullAd }) {
+  if (landingUrl === undefined || !board.hasCapability('openLinks')) return null;
   const { hostname } = new URL(landingUrl);
   const openLandingPage = () =>
-    view.host
+    board.host
       .request('ui/open-link', { url: landingUrl })
-      .catch((error) => view.updateState({ statusText: `${hostname} was not opened: ${getErrorText(error)}` }));
+      .catch((error) => board.updateState({ statusText: `${hostname} was not opened: ${getErrorText(error)}` }));
   return (
     <button type="button" class="link" onClick={() => void openLandingPage()}>
       Open {hostname} ↗

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Formats } from '../../ui/formats.ts';
 import {
-  type BoardView,
+  type BoardController,
   countActiveFilters,
   type FacetName,
   type FacetValue,
@@ -19,11 +19,11 @@ const collapsedValueCount = 2;
  * The filters of the board: one row per facet (a property of ads, such as *Country*), with the values that the user can
  * choose.
  */
-export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
-  const { chosenValues, ads, openVariantId, formats } = view.state;
+export function Filters({ board, children }: { board: BoardController; children: ComponentChildren }) {
+  const { chosenValues, ads, openVariantId, formats } = board.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();
   const facetGroups = useMemo(
-    () => listFacetValues(selectFilterableAds(view.state), chosenValues, formats),
+    () => listFacetValues(selectFilterableAds(board.state), chosenValues, formats),
     [ads, openVariantId, chosenValues, formats],
   );
   return (
@@ -39,12 +39,12 @@ export function Filters({ view, children }: { view: BoardView; children: Compone
             formats={formats}
             isOpen={isOpen}
             onToggle={() => setOpenFacet(isOpen ? undefined : facet)}
-            onChoose={(value) => view.updateState({ chosenValues: toggleValue(chosenValues, facet, value) })}
+            onChoose={(value) => board.updateState({ chosenValues: toggleValue(chosenValues, facet, value) })}
           />
         );
       })}
       {countActiveFilters(chosenValues) > 0 && (
-        <button type="button" class="chip quiet" onClick={() => view.updateState({ chosenValues: {} })}>
+        <button type="button" class="chip quiet" onClick={() => board.updateState({ chosenValues: {} })}>
           Clear
         </button>
       )}

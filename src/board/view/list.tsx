@@ -5,7 +5,7 @@ import type { Formats } from '../../ui/formats.ts';
 import type { BriefAd } from '../payload.ts';
 import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
-import { areVariantsGrouped, type BoardView, listAxisMonths, locateRunBar, type TimeAxis } from './state.ts';
+import { areVariantsGrouped, type BoardController, listAxisMonths, locateRunBar, type TimeAxis } from './state.ts';
 
 /**
  * The number of ads that the list renders at first, and the number that it adds each time the user scrolls toward its
@@ -19,8 +19,8 @@ const adsPerBatch = 30;
 const maxRenderedAdsAfterChange = 4 * adsPerBatch;
 
 /** The list of ads, shown as cards or as rows of a timeline. */
-export function AdList({ view }: { view: BoardView }) {
-  const { adsByCard, mode, selectedIds, ads } = view.state;
+export function AdList({ board }: { board: BoardController }) {
+  const { adsByCard, mode, selectedIds, ads } = board.state;
   const [batchState, setBatchState] = useState({ cards: adsByCard, count: adsPerBatch });
   const endMarker = useRef<HTMLDivElement>(null);
   const renderedCount = Math.min(
@@ -40,8 +40,8 @@ export function AdList({ view }: { view: BoardView }) {
   const ItemComponent = mode === 'cards' ? CardItem : RowItem;
   return (
     <>
-      {mode === 'timeline' && adsByCard.length > 0 && view.state.timeAxis && (
-        <TimelineAxis axis={view.state.timeAxis} formats={view.state.formats} />
+      {mode === 'timeline' && adsByCard.length > 0 && board.state.timeAxis && (
+        <TimelineAxis axis={board.state.timeAxis} formats={board.state.formats} />
       )}
       {adsByCard.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
@@ -50,11 +50,11 @@ export function AdList({ view }: { view: BoardView }) {
             return (
               <ItemComponent
                 key={ad.id}
-                view={view}
+                board={board}
                 ad={ad}
-                axis={view.state.timeAxis}
+                axis={board.state.timeAxis}
                 adCount={cardAds.length}
-                adNumber={view.getAdNumber(ad)}
+                adNumber={board.getAdNumber(ad)}
                 isSelected={cardAds.some(({ id }) => selectedIds.has(id))}
               />
             );
@@ -64,7 +64,7 @@ export function AdList({ view }: { view: BoardView }) {
       {adsByCard.length === 0 && ads.length > 0 && (
         <div class="nothing">
           <p>No ad has all of these filters.</p>
-          <button type="button" class="primary" onClick={() => view.updateState({ chosenValues: {} })}>
+          <button type="button" class="primary" onClick={() => board.updateState({ chosenValues: {} })}>
             Clear filters
           </button>
         </div>
@@ -75,7 +75,7 @@ export function AdList({ view }: { view: BoardView }) {
 }
 
 interface ItemProps {
-  view: BoardView;
+  board: BoardController;
   ad: BriefAd;
   axis: TimeAxis | undefined;
   /** The number of ads that share the card, because their texts are nearly the same. */
@@ -96,13 +96,13 @@ abstract class AdItem extends Component<ItemProps> {
 
 /** An ad as a card. Clicking the card opens the ad; clicking the checkbox selects it. */
 class CardItem extends AdItem {
-  override render({ view, ad, axis, adCount, isSelected }: ItemProps) {
+  override render({ board, ad, axis, adCount, isSelected }: ItemProps) {
     return (
       <AdCard
         ad={buildCardAd(ad)}
-        formats={view.state.formats}
+        formats={board.state.formats}
         class={[isSelected && 'selected', adCount > 1 && 'many', ad.isNew && 'new'].filter(Boolean).join(' ')}
-        pictureFrame={<LazyPicture ad={ad} view={view} />}
+        pictureFrame={<LazyPicture ad={ad} board={board} />}
         runBar={<RunBar ad={ad} axis={axis} />}
         heading={<OpenButton {...this.props} />}
         cornerContent={<SelectionCheckbox {...this.props} />}
@@ -115,11 +115,11 @@ class CardItem extends AdItem {
 
 /** An ad as a row of the timeline, with a bar from its first to its last day. */
 class RowItem extends AdItem {
-  override render({ view, ad, axis, isSelected }: ItemProps) {
+  override render({ board, ad, axis, isSelected }: ItemProps) {
     return (
       <li class={`row ${isSelected ? 'selected' : ''}`}>
         <SelectionCheckbox {...this.props} />
-        <LazyPicture ad={ad} view={view} />
+        <LazyPicture ad={ad} board={board} />
         <div class="names">
           <p class="page" dir="auto">
             {ad.isNew && <b>New </b>}
@@ -129,28 +129,28 @@ class RowItem extends AdItem {
         </div>
         <VariantsButton {...this.props} />
         <RunBar ad={ad} axis={axis} />
-        <RunText ad={buildCardAd(ad)} formats={view.state.formats} />
+        <RunText ad={buildCardAd(ad)} formats={board.state.formats} />
       </li>
     );
   }
 }
 
-const OpenButton = ({ ad, view }: ItemProps) => (
-  <button type="button" class="open" dir="auto" onClick={() => view.updateState({ openAdId: ad.id })}>
+const OpenButton = ({ ad, board }: ItemProps) => (
+  <button type="button" class="open" dir="auto" onClick={() => board.updateState({ openAdId: ad.id })}>
     {pickTitle(buildCardAd(ad))}
   </button>
 );
 
 /** A button that opens all ads with nearly the same text as this ad. Renders nothing if no other ad has such a text. */
-function VariantsButton({ ad, adCount, view }: ItemProps) {
+function VariantsButton({ ad, adCount, board }: ItemProps) {
   if (adCount < 2) return null;
   const openVariantAds = () => {
-    view.updateState({ openVariantId: getVariantId(ad), chosenValues: view.state.chosenValues });
+    board.updateState({ openVariantId: getVariantId(ad), chosenValues: board.state.chosenValues });
     document.querySelector<HTMLElement>('#back')?.focus();
   };
   return (
     <button type="button" class="variants" onClick={openVariantAds}>
-      <b>×{view.state.formats.formatNumber(adCount)}</b> variants
+      <b>×{board.state.formats.formatNumber(adCount)}</b> variants
     </button>
   );
 }
@@ -159,16 +159,16 @@ function VariantsButton({ ad, adCount, view }: ItemProps) {
  * The checkbox that selects an ad. A card may represent several ads with nearly the same text. Checking the box then
  * selects only the ad on the card, and clearing the box deselects all of its ads.
  */
-function SelectionCheckbox({ ad, view, adNumber, isSelected }: ItemProps) {
+function SelectionCheckbox({ ad, board, adNumber, isSelected }: ItemProps) {
   const toggleSelection = () => {
-    const { state } = view;
+    const { state } = board;
     const selectedIds = new Set(state.selectedIds);
     if (!isSelected) selectedIds.add(ad.id);
     else if (areVariantsGrouped(state)) {
       for (const visibleAd of state.visibleAds)
         if (getVariantId(visibleAd) === getVariantId(ad)) selectedIds.delete(visibleAd.id);
     } else selectedIds.delete(ad.id);
-    view.updateState({ selectedIds });
+    board.updateState({ selectedIds });
   };
   return (
     <label class="pick">

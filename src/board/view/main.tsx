@@ -20,8 +20,8 @@ import { createPictureLoader } from './pictures.tsx';
 import { askToRetry, updateModelContext } from './selection.tsx';
 import {
   applyChange,
+  type BoardController,
   type BoardState,
-  type BoardView,
   countAllMatches,
   createProblem,
   createTimeAxis,
@@ -35,9 +35,9 @@ let state: BoardState = emptyState;
 let capabilities: JsonObject = {};
 const host = connectHost({
   'ui/notifications/tool-input': (params) =>
-    view.updateState({ toolArguments: (params.arguments as BoardState['toolArguments']) ?? {} }),
+    board.updateState({ toolArguments: (params.arguments as BoardState['toolArguments']) ?? {} }),
   'ui/notifications/tool-result': (result) => void showResult(result),
-  'ui/notifications/tool-cancelled': () => view.updateState({ statusText: 'The call was cancelled.' }),
+  'ui/notifications/tool-cancelled': () => board.updateState({ statusText: 'The call was cancelled.' }),
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
 });
 const serverTools = createServerTools(host);
@@ -47,15 +47,15 @@ const serverTools = createServerTools(host);
  */
 const numberedVariants = new Map<string, { number: number; ids: string[] }>();
 
-const view: BoardView = {
+const board: BoardController = {
   get state() {
     return state;
   },
   updateState: (change) => {
     const { selectedIds } = state;
     state = applyChange(state, change);
-    render(<Board view={view} />, document.body);
-    if (state.selectedIds !== selectedIds) void updateModelContext(view);
+    render(<Board board={board} />, document.body);
+    if (state.selectedIds !== selectedIds) void updateModelContext(board);
   },
   getAdNumber: (ad) => {
     const variant = getVariantId(ad);
@@ -82,21 +82,21 @@ function applyHostContext(context: JsonObject): void {
 /** Shows the result of the tool call for which the host opened the board. */
 async function showResult(toolResult: JsonObject): Promise<void> {
   const boardData = { ...readBoardData(toolResult), isDemo: isDemoResult(toolResult) };
-  view.updateState({ boardData, problem: undefined });
+  board.updateState({ boardData, problem: undefined });
   if (toolResult.isError === true) {
-    const canAskToRetry = view.hasCapability('message') && readRetryable(toolResult) !== false;
-    const retry = canAskToRetry ? () => void askToRetry(view) : undefined;
-    return view.updateState({ statusText: '', problem: { text: getErrorExplanation(toolResult), retry } });
+    const canAskToRetry = board.hasCapability('message') && readRetryable(toolResult) !== false;
+    const retry = canAskToRetry ? () => void askToRetry(board) : undefined;
+    return board.updateState({ statusText: '', problem: { text: getErrorExplanation(toolResult), retry } });
   }
-  if (boardData.isPages) return view.updateState({ statusText: 'This list holds pages. The board shows ads.' });
-  if (boardData.estimate && !boardData.gathering) return view.updateState({ statusText: '' });
+  if (boardData.isPages) return board.updateState({ statusText: 'This list holds pages. The board shows ads.' });
+  if (boardData.estimate && !boardData.gathering) return board.updateState({ statusText: '' });
   await readWithStatus(() =>
     boardData.gathering ? loadGathering(boardData.gathering) : loadListedAds(toolResult, boardData.ids ?? []),
   );
   const { collectionId } = state.toolArguments;
   if (collectionId === undefined || !state.offeredTools.includes('list_collections')) return;
   const collections = await serverTools.listCollections().catch(() => []);
-  view.updateState({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
+  board.updateState({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
 /**
@@ -104,15 +104,15 @@ async function showResult(toolResult: JsonObject): Promise<void> {
  * board.
  */
 async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
-  view.updateState({ statusText: 'Reading the ads …', problem: undefined });
+  board.updateState({ statusText: 'Reading the ads …', problem: undefined });
   try {
     await readAds();
-    view.updateState({ statusText: state.ads.length === 0 ? formatEmptyResult(state) : '' });
+    board.updateState({ statusText: state.ads.length === 0 ? formatEmptyResult(state) : '' });
   } catch (error) {
     const { text, retry } = createProblem(error, () =>
       readWithStatus(state.pendingIds.length > 0 ? () => loadAds(state.pendingIds) : readAds),
     );
-    view.updateState({ statusText: '', problem: { text: `The ads could not be read. ${text}`, retry } });
+    board.updateState({ statusText: '', problem: { text: `The ads could not be read. ${text}`, retry } });
   }
 }
 
@@ -126,14 +126,14 @@ async function loadListedAds(toolResult: JsonObject, ids: readonly string[]): Pr
   const resultOnlyAds = readAdsInResult(toolResult).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
   if (resultOnlyAds.length === 0 && loadError !== undefined) throw loadError;
   const resultOnlyIds = new Set(resultOnlyAds.map(({ id }) => id.toLowerCase()));
-  for (const ad of resultOnlyAds) view.fullAds.set(ad.id, ad);
+  for (const ad of resultOnlyAds) board.fullAds.set(ad.id, ad);
   if (resultOnlyAds.length > 0)
     addAds(resultOnlyAds, { pendingIds: [], missingIds: state.missingIds.filter((id) => !resultOnlyIds.has(id)) });
 }
 
 async function loadGathering(id: string): Promise<void> {
   const response = await serverTools.readAds({ gathering: id });
-  view.updateState({ gathering: response.gathering, sortName: 'days' });
+  board.updateState({ gathering: response.gathering, sortName: 'days' });
   showResponses([response], response.left);
   await loadAds(response.left);
 }
@@ -152,7 +152,7 @@ async function loadAds(ids: readonly string[]): Promise<void> {
         throw new Error('The server returned none of these ads.');
       remainingIds = [...response.left, ...remainingIds.slice(maxIdsPerCall)];
       responses.push(response);
-      if (state.ads.length > 0 && remainingIds.length > 0) view.updateState({ pendingIds: remainingIds });
+      if (state.ads.length > 0 && remainingIds.length > 0) board.updateState({ pendingIds: remainingIds });
       else if (state.ads.length === 0) {
         showResponses(responses, remainingIds);
         responses = [];
@@ -191,7 +191,7 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   const isWholeSearch = isSearch && toolArguments.collectionId === undefined && boardData.checks === undefined;
   const hasAllLaunches = isWholeSearch && countAllMatches(nextState) === undefined && !hasTimeFilter(toolArguments);
   const isComplete = nextState.pendingIds.length === 0;
-  view.updateState({
+  board.updateState({
     ...stateChange,
     ...(newAds.length > 0 && { ads: allAds, timeAxis: createTimeAxis(allAds, nextState.asOf) }),
     finding: isComplete
@@ -212,6 +212,6 @@ host.notify('ui/notifications/initialized', {});
 const applyDisplayContext = observeDisplay(host, (display) => {
   // Make an inline board transparent, so that the background of the conversation is visible.
   document.documentElement.classList.toggle('inline', display.mode === 'inline');
-  view.updateState({ display });
+  board.updateState({ display });
 });
 applyHostContext(initialContext);

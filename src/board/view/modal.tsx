@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { type BoardView, getErrorText } from './state.ts';
+import { type BoardController, getErrorText } from './state.ts';
 
 interface ModalProps {
   id: string;
@@ -48,19 +48,19 @@ export const CloseButton = () => (
 );
 
 /**
- * Loads the full data of ads into `view.fullAds`. Renders nothing unless loading fails. After a failure, renders the
+ * Loads the full data of ads into `board.fullAds`. Renders nothing unless loading fails. After a failure, renders the
  * error and a retry button.
  */
-export function FullAdLoader({ view, ids }: { view: BoardView; ids: readonly string[] }) {
+export function FullAdLoader({ board, ids }: { board: BoardController; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();
-  const idsToLoad = ids.filter((id) => !view.fullAds.has(id));
+  const idsToLoad = ids.filter((id) => !board.fullAds.has(id));
   const readFullAds = async () => {
     if (idsToLoad.length === 0) return;
     setProblem(undefined);
     try {
-      const { ads } = await view.serverTools.readFullAds(idsToLoad);
-      for (const ad of ads) view.fullAds.set(ad.id, ad);
-      view.updateState({});
+      const { ads } = await board.serverTools.readFullAds(idsToLoad);
+      for (const ad of ads) board.fullAds.set(ad.id, ad);
+      board.updateState({});
     } catch (error) {
       setProblem(`The other details could not be read. ${getErrorText(error)}`);
     }

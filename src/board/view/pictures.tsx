@@ -116,13 +116,13 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
 
 interface LazyPictureProps {
   ad: BriefAd;
-  view: { pictureLoader: PictureLoader; state: { formats: Formats } };
+  board: { pictureLoader: PictureLoader; state: { formats: Formats } };
   /** The number of the carousel card whose picture is shown. If undefined, the picture of the ad itself is shown. */
   cardNumber?: number;
 }
 
 /** The picture of an ad or of one of its carousel cards. The picture is loaded when it becomes visible. */
-export function LazyPicture({ ad, view: { pictureLoader, state }, cardNumber }: LazyPictureProps) {
+export function LazyPicture({ ad, board: { pictureLoader, state }, cardNumber }: LazyPictureProps) {
   const pictureId = cardNumber === undefined ? ad.id : `${ad.id}#${cardNumber}`;
   const frameRef = useRef<HTMLDivElement>(null);
   const [picture, setPicture] = useState(pictureLoader.getPicture(pictureId));

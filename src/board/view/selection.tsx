@@ -3,10 +3,10 @@ import { joinWithAnd } from '../../ui/formats.ts';
 import { isWord } from '../../views/safe-text.ts';
 import { getVariantId } from './finding.ts';
 import { Modal } from './modal.tsx';
-import { areVariantsGrouped, type BoardView, getErrorText } from './state.ts';
+import { areVariantsGrouped, type BoardController, getErrorText } from './state.ts';
 
 interface ActionsProps {
-  view: BoardView;
+  board: BoardController;
   ids: readonly string[];
   /**
    * The first words of the message to the conversation if the user enters no question. The default is `Tell me about`.
@@ -18,7 +18,7 @@ interface ActionsProps {
  * The actions for a set of ads: *Ask*, if the host accepts messages from the board, and *Save*, if the server offers
  * the required tools.
  */
-export function Actions({ view, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
+export function Actions({ board, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
   const questionInput = useRef<HTMLInputElement>(null);
   const [isBusy, setBusy] = useState(false);
   const isSending = useRef(false);
@@ -27,7 +27,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
     isSending.current = true;
     setBusy(true);
     const question = questionInput.current?.value.trim() ?? '';
-    if ((await sendQuestion(view, ids, { question, defaultRequest })) && questionInput.current)
+    if ((await sendQuestion(board, ids, { question, defaultRequest })) && questionInput.current)
       questionInput.current.value = '';
     isSending.current = false;
     setBusy(false);
@@ -37,10 +37,10 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
     event.stopPropagation();
     if (event.key === 'Enter' && !event.isComposing) void askQuestion();
   };
-  const canSave = ['list_collections', 'add_collection_item'].every((tool) => view.state.offeredTools.includes(tool));
+  const canSave = ['list_collections', 'add_collection_item'].every((tool) => board.state.offeredTools.includes(tool));
   return (
     <div class="actions">
-      {view.hasCapability('message') && (
+      {board.hasCapability('message') && (
         <>
           <input
             class="question"
@@ -56,7 +56,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
         </>
       )}
       {canSave && (
-        <button type="button" onClick={() => view.updateState({ idsToSave: ids })}>
+        <button type="button" onClick={() => board.updateState({ idsToSave: ids })}>
           Save …
         </button>
       )}
@@ -70,25 +70,28 @@ const buildTextContent = (text: string) => [{ type: 'text', text }];
  * Sends a message to the conversation as if the user had typed it. The status line of the board then shows whether the
  * host accepted the message.
  */
-async function sendMessage(view: BoardView, messageText: string, successStatus: string): Promise<boolean> {
+async function sendMessage(board: BoardController, messageText: string, successStatus: string): Promise<boolean> {
   try {
-    const { isError } = await view.host.request('ui/message', { role: 'user', content: buildTextContent(messageText) });
+    const { isError } = await board.host.request('ui/message', {
+      role: 'user',
+      content: buildTextContent(messageText),
+    });
     if (isError === true) throw new Error('The host refused.');
-    view.updateState({ statusText: successStatus });
+    board.updateState({ statusText: successStatus });
     return true;
   } catch (error) {
-    view.updateState({ statusText: `The conversation did not take the message: ${getErrorText(error)}` });
+    board.updateState({ statusText: `The conversation did not take the message: ${getErrorText(error)}` });
     return false;
   }
 }
 
 const numberCollator = new Intl.Collator('en', { numeric: true });
 
-const findAd = (view: BoardView, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
+const findAd = (board: BoardController, id: string) => board.state.ads.find((ad) => ad.id === id) ?? { id };
 
 /** Formats the numbers by which the board identifies ads, e.g. `ads 1, 2 and 4`. */
-const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
-  const numbers = ids.map((id) => view.getAdNumber(findAd(view, id))).sort(numberCollator.compare);
+const formatAdNumbers = (board: BoardController, ids: readonly string[]): string => {
+  const numbers = ids.map((id) => board.getAdNumber(findAd(board, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
@@ -96,12 +99,12 @@ const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
  * Describes an ad for the model by its number on the board and its id. The description contains no text from
  * advertisers, because such text could manipulate the model.
  */
-function describeAdById(view: BoardView, id: string): string {
-  const ad = findAd(view, id);
+function describeAdById(board: BoardController, id: string): string {
+  const ad = findAd(board, id);
   const variantId = getVariantId(ad);
-  const variantAdCount = view.state.ads.filter((ad) => getVariantId(ad) === variantId).length;
-  const isSingleAd = !areVariantsGrouped(view.state) || variantAdCount < 2 || !isWord(variantId);
-  return `ad ${view.getAdNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variantId}`}`;
+  const variantAdCount = board.state.ads.filter((ad) => getVariantId(ad) === variantId).length;
+  const isSingleAd = !areVariantsGrouped(board.state) || variantAdCount < 2 || !isWord(variantId);
+  return `ad ${board.getAdNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variantId}`}`;
 }
 
 /**
@@ -109,35 +112,35 @@ function describeAdById(view: BoardView, id: string): string {
  * let the board add them to the model's context.
  */
 async function sendQuestion(
-  view: BoardView,
+  board: BoardController,
   allIds: readonly string[],
   { question, defaultRequest }: { question: string; defaultRequest: string },
 ): Promise<boolean> {
-  const { formatCount, formatNumber } = view.state.formats;
+  const { formatCount, formatNumber } = board.state.formats;
   const ids = allIds.filter(isWord);
   if (ids.length === 0) {
-    view.updateState({ statusText: 'The conversation does not take the ids of these ads.' });
+    board.updateState({ statusText: 'The conversation does not take the ids of these ads.' });
     return false;
   }
-  const subject = `${formatAdNumbers(view, ids)} of the board.`;
-  view.updateState({ idsAskedAbout: [...new Set([...view.state.idsAskedAbout, ...ids])] });
-  const isContextUpdated = await updateModelContext(view);
+  const subject = `${formatAdNumbers(board, ids)} of the board.`;
+  board.updateState({ idsAskedAbout: [...new Set([...board.state.idsAskedAbout, ...ids])] });
+  const isContextUpdated = await updateModelContext(board);
   const request = question === '' ? `${defaultRequest} ${subject}` : `${question}\n\nThis is about ${subject}`;
-  const text = isContextUpdated ? request : `${request} Ids: ${ids.map((id) => describeAdById(view, id)).join('; ')}.`;
+  const text = isContextUpdated ? request : `${request} Ids: ${ids.map((id) => describeAdById(board, id)).join('; ')}.`;
   const omittedText =
     ids.length === allIds.length
       ? ''
       : `, without ${formatNumber(allIds.length - ids.length)} whose ids it does not take`;
-  return sendMessage(view, text, `${formatCount(ids.length, 'ad')} handed to the conversation${omittedText}.`);
+  return sendMessage(board, text, `${formatCount(ids.length, 'ad')} handed to the conversation${omittedText}.`);
 }
 
 /**
  * Asks the model to repeat the failed call. The board does not repeat the call itself, so that the model sees the
  * result and the user can approve the price in the conversation.
  */
-export const askToRetry = (view: BoardView): Promise<boolean> =>
+export const askToRetry = (board: BoardController): Promise<boolean> =>
   sendMessage(
-    view,
+    board,
     'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.',
     'The conversation was asked to try again.',
   );
@@ -147,18 +150,18 @@ export const askToRetry = (view: BoardView): Promise<boolean> =>
  * messages.
  * @returns false if the host does not support such an update, refuses it, or does not respond within three seconds
  */
-export async function updateModelContext(view: BoardView): Promise<boolean> {
-  if (!view.hasCapability('updateModelContext')) return false;
-  const selectedIds = [...view.state.selectedIds].filter(isWord);
-  const descriptions = [...new Set([...view.state.idsAskedAbout, ...selectedIds])].map((id) =>
-    describeAdById(view, id),
+export async function updateModelContext(board: BoardController): Promise<boolean> {
+  if (!board.hasCapability('updateModelContext')) return false;
+  const selectedIds = [...board.state.selectedIds].filter(isWord);
+  const descriptions = [...new Set([...board.state.idsAskedAbout, ...selectedIds])].map((id) =>
+    describeAdById(board, id),
   );
   const selectionText =
-    selectedIds.length === 0 ? 'No ad is selected on the board.' : `Selected: ${formatAdNumbers(view, selectedIds)}.`;
+    selectedIds.length === 0 ? 'No ad is selected on the board.' : `Selected: ${formatAdNumbers(board, selectedIds)}.`;
   const text = descriptions.length === 0 ? selectionText : `On the board, ${descriptions.join('; ')}. ${selectionText}`;
   const timeout = new Promise<{ isError: true }>((resolve) => setTimeout(resolve, 3000, { isError: true }));
   try {
-    const response = view.host.request('ui/update-model-context', { content: buildTextContent(text) });
+    const response = board.host.request('ui/update-model-context', { content: buildTextContent(text) });
     return (await Promise.race([response, timeout])).isError !== true;
   } catch {
     return false;
@@ -171,14 +174,14 @@ export async function updateModelContext(view: BoardView): Promise<boolean> {
  */
 const undoPeriodMs = 5000;
 
-type CollectionChoice = Awaited<ReturnType<BoardView['serverTools']['listCollections']>>[number];
+type CollectionChoice = Awaited<ReturnType<BoardController['serverTools']['listCollections']>>[number];
 
 /**
  * The dialog that saves ads to a collection. If the user closes the dialog, ads that the board has not sent yet are not
  * saved.
  */
-export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly string[] }) {
-  const { formatCount, formatNumber } = view.state.formats;
+export function SaveDialog({ board, ids }: { board: BoardController; ids: readonly string[] }) {
+  const { formatCount, formatNumber } = board.state.formats;
   const adsText = formatCount(ids.length, 'ad');
   const [collections, setCollections] = useState<CollectionChoice[]>([]);
   const [message, setMessage] = useState('Reading your collections …');
@@ -189,7 +192,7 @@ export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly strin
 
   const readCollections = async () => {
     try {
-      const collections = await view.serverTools.listCollections();
+      const collections = await board.serverTools.listCollections();
       setCollections(collections);
       setMessage(collections.length === 0 ? 'You have no collection for ads yet.' : '');
     } catch (error) {
@@ -223,7 +226,7 @@ export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly strin
       for (const adId of ids) {
         if (isClosed.current) break;
         setMessage(`Saving ${formatNumber(doneCount + 1)} of ${formatNumber(ids.length)} …`);
-        if (await view.serverTools.saveAd(id, adId)) addedCount++;
+        if (await board.serverTools.saveAd(id, adId)) addedCount++;
         doneCount++;
       }
     } catch (error) {
@@ -238,13 +241,13 @@ export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly strin
     const savedText =
       doneCount === 0 ? 'Nothing was saved.' : `${countText}${adsText} saved to ${name}${alreadySavedText}.`;
     const outcome = `${savedText} ${problem}`.trim();
-    view.updateState({ statusText: outcome });
+    board.updateState({ statusText: outcome });
     setMessage(outcome);
     setCloseLabel('Close');
     if (problem === '' && !isClosed.current) closeButton.current?.closest('dialog')?.close();
   };
   return (
-    <Modal id="save" onClose={() => view.updateState({ idsToSave: undefined })}>
+    <Modal id="save" onClose={() => board.updateState({ idsToSave: undefined })}>
       <h2 id="save-title">Save {adsText} to a collection</h2>
       <p role="status">{message}</p>
       {closeLabel === 'Cancel' && (

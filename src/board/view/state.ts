@@ -80,7 +80,7 @@ export interface BoardProblem {
 }
 
 /** The state of the board, and the functions that its components use. */
-export interface BoardView {
+export interface BoardController {
   readonly state: Readonly<BoardState>;
   /** Applies a change to the state and re-renders the board. */
   updateState(change: Partial<Omit<BoardState, 'visibleAds' | 'adsByCard'>>): void;
