@@ -122,7 +122,7 @@ function CheckNotes({ state }: { state: BoardState }) {
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
 function Controls({ board, isPanelOpen }: { board: BoardController; isPanelOpen: boolean | undefined }) {
-  const { openVariantId, mode, sortName, chosenValues, display, formats } = board.state;
+  const { openVariantId, listLayout, sortName, chosenValues, display, formats } = board.state;
   const activeFilterCount = countActiveFilters(chosenValues);
   return (
     <div id="tools">
@@ -131,8 +131,8 @@ function Controls({ board, isPanelOpen }: { board: BoardController; isPanelOpen:
         label="View"
         symbols={['▦', '☰']}
         names={['Cards', 'Timeline']}
-        isFirstChosen={mode === 'cards'}
-        onChoose={(isFirst) => board.updateState({ mode: isFirst ? 'cards' : 'timeline' })}
+        isFirstChosen={listLayout === 'cards'}
+        onChoose={(isFirst) => board.updateState({ listLayout: isFirst ? 'cards' : 'timeline' })}
       />
       <label class="sort">
         <span>Sort</span>{' '}
@@ -200,7 +200,7 @@ const GroupingChoice = ({ board }: { board: BoardController }) =>
       label="One card for each"
       names={['Messages', 'Ads']}
       isFirstChosen={areVariantsGrouped(board.state)}
-      onChoose={(isFirst) => board.updateState({ isGroupingChosen: isFirst })}
+      onChoose={(isFirst) => board.updateState({ shouldGroupVariants: isFirst })}
     />
   );
 
@@ -236,8 +236,8 @@ function BackButton({ board }: { board: BoardController }) {
   const showAllAds = () => {
     const { openVariantId } = board.state;
     board.updateState({ openVariantId: undefined });
-    const cardIndex = board.state.adsByCard.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariantId);
-    document.querySelectorAll<HTMLElement>('#list .open')[cardIndex]?.focus();
+    const groupIndex = board.state.adGroups.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariantId);
+    document.querySelectorAll<HTMLElement>('#list .open')[groupIndex]?.focus();
   };
   return (
     <button type="button" id="back" class="primary" onClick={showAllAds}>

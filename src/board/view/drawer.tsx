@@ -13,11 +13,11 @@ import { type BoardController, getErrorText, sortAds } from './state.ts';
 
 /** A drawer (a panel next to the board) that shows all details of one ad. */
 export function Drawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
-  const { adsByCard, timeAxis, ads, sortName, formats } = board.state;
+  const { adGroups, timeAxis, ads, sortName, formats } = board.state;
   const { formatNumber } = formats;
-  // A card may represent several ads with nearly the same text, so look for the card that contains this ad.
-  const cardIndex = adsByCard.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
-  const getNeighborAd = (offset: number) => (cardIndex === -1 ? undefined : adsByCard[cardIndex + offset]?.[0]);
+  // A card may represent several ads with nearly the same text, so look for the group that contains this ad.
+  const groupIndex = adGroups.findIndex((adGroup) => adGroup.some(({ id }) => id === ad.id));
+  const getNeighborAd = (offset: number) => (groupIndex === -1 ? undefined : adGroups[groupIndex + offset]?.[0]);
   const [previousAd, nextAd] = [getNeighborAd(-1), getNeighborAd(1)];
   const openAd = (adToOpen: BriefAd | undefined) => {
     if (adToOpen === undefined) return;
@@ -53,7 +53,7 @@ export function Drawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
         </button>
         <span class="number">
           Ad {board.getAdNumber(ad)}
-          {cardIndex !== -1 && ` · ${formatNumber(cardIndex + 1)} of ${formatNumber(adsByCard.length)}`}
+          {groupIndex !== -1 && ` · ${formatNumber(groupIndex + 1)} of ${formatNumber(adGroups.length)}`}
         </span>
         <CloseButton />
       </nav>

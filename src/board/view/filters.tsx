@@ -30,7 +30,7 @@ export function Filters({ board, children }: { board: BoardController; children:
     <section id="chips" aria-label="Filters">
       {children}
       {facetGroups.map((values) => {
-        const facet = values[0]?.facet ?? 'state';
+        const facet = values[0]?.facet ?? 'runState';
         const isOpen = openFacet === facet;
         return (
           <FacetGroup
@@ -61,7 +61,7 @@ interface FacetGroupProps {
 }
 
 function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
-  const { title } = getFacet(values[0]?.facet ?? 'state');
+  const { title } = getFacet(values[0]?.facet ?? 'runState');
   // The `rank` of a value is its position among all values of the facet. The rank does not depend on the chosen values,
   // so the visible values stay in place while the user chooses some of them.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);

@@ -8,60 +8,62 @@ import { LazyPicture } from './pictures.tsx';
 import { areVariantsGrouped, type BoardController, listAxisMonths, locateRunBar, type TimeAxis } from './state.ts';
 
 /**
- * The number of ads that the list renders at first, and the number that it adds each time the user scrolls toward its
- * end.
+ * The number of list items (cards or rows of the timeline) that the list renders at first, and the number that it adds
+ * each time the user scrolls toward its end.
  */
-const adsPerBatch = 30;
+const itemsPerBatch = 30;
 /**
- * The maximum number of ads that remain rendered when the user changes the filters or the sort order. With more ads,
- * the change would be slow.
+ * The maximum number of list items that remain rendered when the user changes the filters or the sort order. With more
+ * items, the change would be slow.
  */
-const maxRenderedAdsAfterChange = 4 * adsPerBatch;
+const maxRenderedItemsAfterChange = 4 * itemsPerBatch;
 
 /** The list of ads, shown as cards or as rows of a timeline. */
 export function AdList({ board }: { board: BoardController }) {
-  const { adsByCard, mode, selectedIds, ads } = board.state;
-  const [batchState, setBatchState] = useState({ cards: adsByCard, count: adsPerBatch });
-  const endMarker = useRef<HTMLDivElement>(null);
-  const renderedCount = Math.min(
-    adsByCard.length,
-    batchState.cards === adsByCard ? batchState.count : Math.min(batchState.count, maxRenderedAdsAfterChange),
+  const { adGroups, listLayout, selectedIds, ads } = board.state;
+  const [renderLimit, setRenderLimit] = useState({ adGroups, itemCount: itemsPerBatch });
+  const endMarkerRef = useRef<HTMLDivElement>(null);
+  const renderedItemCount = Math.min(
+    adGroups.length,
+    renderLimit.adGroups === adGroups
+      ? renderLimit.itemCount
+      : Math.min(renderLimit.itemCount, maxRenderedItemsAfterChange),
   );
   useEffect(() => {
     const endObserver = new IntersectionObserver(
-      ([entry]) => entry?.isIntersecting && setBatchState({ cards: adsByCard, count: renderedCount + adsPerBatch }),
+      ([entry]) => entry?.isIntersecting && setRenderLimit({ adGroups, itemCount: renderedItemCount + itemsPerBatch }),
       // Use this document as the root, so that `rootMargin` has an effect. The default root is the window of the host,
       // for which browsers ignore `rootMargin`.
       { root: document, rootMargin: '1200px' },
     );
-    if (endMarker.current) endObserver.observe(endMarker.current);
+    if (endMarkerRef.current) endObserver.observe(endMarkerRef.current);
     return () => endObserver.disconnect();
-  }, [adsByCard, renderedCount]);
-  const ItemComponent = mode === 'cards' ? CardItem : RowItem;
+  }, [adGroups, renderedItemCount]);
+  const ItemComponent = listLayout === 'cards' ? AdCardItem : TimelineRowItem;
   return (
     <>
-      {mode === 'timeline' && adsByCard.length > 0 && board.state.timeAxis && (
+      {listLayout === 'timeline' && adGroups.length > 0 && board.state.timeAxis && (
         <TimelineAxis axis={board.state.timeAxis} formats={board.state.formats} />
       )}
-      {adsByCard.length > 0 && (
-        <ul id="list" class={mode} aria-label="Ads">
-          {adsByCard.slice(0, renderedCount).map((cardAds) => {
-            const ad = cardAds[0] as BriefAd;
+      {adGroups.length > 0 && (
+        <ul id="list" class={listLayout} aria-label="Ads">
+          {adGroups.slice(0, renderedItemCount).map((adGroup) => {
+            const ad = adGroup[0] as BriefAd;
             return (
               <ItemComponent
                 key={ad.id}
                 board={board}
                 ad={ad}
                 axis={board.state.timeAxis}
-                adCount={cardAds.length}
+                adCount={adGroup.length}
                 adNumber={board.getAdNumber(ad)}
-                isSelected={cardAds.some(({ id }) => selectedIds.has(id))}
+                isSelected={adGroup.some(({ id }) => selectedIds.has(id))}
               />
             );
           })}
         </ul>
       )}
-      {adsByCard.length === 0 && ads.length > 0 && (
+      {adGroups.length === 0 && ads.length > 0 && (
         <div class="nothing">
           <p>No ad has all of these filters.</p>
           <button type="button" class="primary" onClick={() => board.updateState({ chosenValues: {} })}>
@@ -69,16 +71,16 @@ export function AdList({ board }: { board: BoardController }) {
           </button>
         </div>
       )}
-      {renderedCount < adsByCard.length && <div id="end" ref={endMarker} />}
+      {renderedItemCount < adGroups.length && <div id="end" ref={endMarkerRef} />}
     </>
   );
 }
 
-interface ItemProps {
+interface AdItemProps {
   board: BoardController;
   ad: BriefAd;
   axis: TimeAxis | undefined;
-  /** The number of ads that share the card, because their texts are nearly the same. */
+  /** The number of ads that the item represents. If there are several, their texts are nearly the same. */
   adCount: number;
   adNumber: string;
   isSelected: boolean;
@@ -88,15 +90,15 @@ interface ItemProps {
  * The base class for an ad in the list. It re-renders only if one of its props changes, because a list can contain
  * thousands of ads and rendering all of them again would be slow.
  */
-abstract class AdItem extends Component<ItemProps> {
-  override shouldComponentUpdate(nextProps: ItemProps): boolean {
-    return (Object.keys(nextProps) as (keyof ItemProps)[]).some((name) => nextProps[name] !== this.props[name]);
+abstract class AdItem extends Component<AdItemProps> {
+  override shouldComponentUpdate(nextProps: AdItemProps): boolean {
+    return (Object.keys(nextProps) as (keyof AdItemProps)[]).some((name) => nextProps[name] !== this.props[name]);
   }
 }
 
 /** An ad as a card. Clicking the card opens the ad; clicking the checkbox selects it. */
-class CardItem extends AdItem {
-  override render({ board, ad, axis, adCount, isSelected }: ItemProps) {
+class AdCardItem extends AdItem {
+  override render({ board, ad, axis, adCount, isSelected }: AdItemProps) {
     return (
       <AdCard
         ad={buildCardAd(ad)}
@@ -104,7 +106,7 @@ class CardItem extends AdItem {
         class={[isSelected && 'selected', adCount > 1 && 'many', ad.isNew && 'new'].filter(Boolean).join(' ')}
         pictureFrame={<LazyPicture ad={ad} board={board} />}
         runBar={<RunBar ad={ad} axis={axis} />}
-        heading={<OpenButton {...this.props} />}
+        heading={<OpenAdButton {...this.props} />}
         cornerContent={<SelectionCheckbox {...this.props} />}
       >
         <VariantsButton {...this.props} />
@@ -114,8 +116,8 @@ class CardItem extends AdItem {
 }
 
 /** An ad as a row of the timeline, with a bar from its first to its last day. */
-class RowItem extends AdItem {
-  override render({ board, ad, axis, isSelected }: ItemProps) {
+class TimelineRowItem extends AdItem {
+  override render({ board, ad, axis, isSelected }: AdItemProps) {
     return (
       <li class={`row ${isSelected ? 'selected' : ''}`}>
         <SelectionCheckbox {...this.props} />
@@ -125,7 +127,7 @@ class RowItem extends AdItem {
             {ad.isNew && <b>New </b>}
             {ad.pageName ?? 'Advertiser unknown'}
           </p>
-          <OpenButton {...this.props} />
+          <OpenAdButton {...this.props} />
         </div>
         <VariantsButton {...this.props} />
         <RunBar ad={ad} axis={axis} />
@@ -135,14 +137,14 @@ class RowItem extends AdItem {
   }
 }
 
-const OpenButton = ({ ad, board }: ItemProps) => (
+const OpenAdButton = ({ ad, board }: AdItemProps) => (
   <button type="button" class="open" dir="auto" onClick={() => board.updateState({ openAdId: ad.id })}>
     {pickTitle(buildCardAd(ad))}
   </button>
 );
 
 /** A button that opens all ads with nearly the same text as this ad. Renders nothing if no other ad has such a text. */
-function VariantsButton({ ad, adCount, board }: ItemProps) {
+function VariantsButton({ ad, adCount, board }: AdItemProps) {
   if (adCount < 2) return null;
   const openVariantAds = () => {
     board.updateState({ openVariantId: getVariantId(ad), chosenValues: board.state.chosenValues });
@@ -159,7 +161,7 @@ function VariantsButton({ ad, adCount, board }: ItemProps) {
  * The checkbox that selects an ad. A card may represent several ads with nearly the same text. Checking the box then
  * selects only the ad on the card, and clearing the box deselects all of its ads.
  */
-function SelectionCheckbox({ ad, board, adNumber, isSelected }: ItemProps) {
+function SelectionCheckbox({ ad, board, adNumber, isSelected }: AdItemProps) {
   const toggleSelection = () => {
     const { state } = board;
     const selectedIds = new Set(state.selectedIds);
@@ -202,21 +204,25 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
   );
 }
 
+/** The width that one month label needs on the axis of the timeline, in pixels. */
+const monthLabelWidthPx = 84;
+
 /**
  * The month labels above the timeline. The component also sets the CSS variable that draws the vertical lines behind
  * the bars.
  */
 function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   const labelsRef = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
+  const [axisWidthPx, setAxisWidthPx] = useState(0);
   useLayoutEffect(() => {
-    const observer = new ResizeObserver(() => setWidth(labelsRef.current?.clientWidth ?? 0));
+    const observer = new ResizeObserver(() => setAxisWidthPx(labelsRef.current?.clientWidth ?? 0));
     if (labelsRef.current) observer.observe(labelsRef.current);
     return () => observer.disconnect();
   }, []);
-  const months = width === 0 ? [] : listAxisMonths(axis, Math.floor(width / 84));
+  const months = axisWidthPx === 0 ? [] : listAxisMonths(axis, Math.floor(axisWidthPx / monthLabelWidthPx));
   const gridLines = months.map(
-    ({ position }) => `linear-gradient(var(--line), var(--line)) ${100 * position}% 0 / 1px 100% no-repeat`,
+    ({ positionFraction }) =>
+      `linear-gradient(var(--line), var(--line)) ${100 * positionFraction}% 0 / 1px 100% no-repeat`,
   );
   useLayoutEffect(() => {
     document.documentElement.style.setProperty('--grid', gridLines.join() || 'none');
@@ -224,11 +230,14 @@ function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   return (
     <div id="axis" aria-hidden="true">
       <div ref={labelsRef}>
-        {months.map(({ position, name }) => (
+        {months.map(({ positionFraction, isoMonth }) => (
           // Shift each label to the left in proportion to its position, from 0% to 100% of its width. The first and the
           // last label then stay within the axis.
-          <span key={name} style={{ insetInlineStart: `${100 * position}%`, translate: `${-100 * position}%` }}>
-            {formats.formatMonth(name)}
+          <span
+            key={isoMonth}
+            style={{ insetInlineStart: `${100 * positionFraction}%`, translate: `${-100 * positionFraction}%` }}
+          >
+            {formats.formatMonth(isoMonth)}
           </span>
         ))}
       </div>

@@ -25,13 +25,13 @@ import {
   countAllMatches,
   createProblem,
   createTimeAxis,
-  emptyState,
+  initialState,
 } from './state.ts';
 
 /** The maximum number of ad ids in one call. The server returns as many of these ads as fit into one result. */
 const maxIdsPerCall = 1000;
 
-let state: BoardState = emptyState;
+let state: BoardState = initialState;
 let capabilities: JsonObject = {};
 const host = connectHost({
   'ui/notifications/tool-input': (params) =>

@@ -16,10 +16,10 @@ export interface BoardState {
   /** The ads that match `chosenValues`, the filter values that the user has chosen on the board. */
   visibleAds: readonly BriefAd[];
   /**
-   * The ads of each card, in the order of the cards. A card represents a single ad, or all visible ads with nearly the
-   * same text (a variant).
+   * The visible ads, grouped and sorted as the list shows them. Each group has one card, or one row of the timeline. A
+   * group contains a single ad, or all visible ads with nearly the same text (a variant).
    */
-  adsByCard: readonly (readonly BriefAd[])[];
+  adGroups: readonly (readonly BriefAd[])[];
   /** The time axis on which the board shows when each ad ran. Undefined if no ad has a date. */
   timeAxis?: TimeAxis | undefined;
   finding?: Finding | undefined;
@@ -34,12 +34,12 @@ export interface BoardState {
    */
   openVariantId?: string | undefined;
   /**
-   * True if the user chose to group ads with nearly the same text on one card, false for one card per ad. Undefined
-   * until the user chooses.
+   * True if the user chose to show ads with nearly the same text (a variant) on one card, false if the user chose one
+   * card per ad. Undefined until the user chooses.
    */
-  isGroupingChosen?: boolean | undefined;
+  shouldGroupVariants?: boolean | undefined;
   sortName: SortName;
-  mode: 'cards' | 'timeline';
+  listLayout: 'cards' | 'timeline';
   /**
    * True if the user has opened the panel with charts and filters, false if the user has closed it. Undefined until the
    * user does either; the panel is then open if there is enough space.
@@ -83,7 +83,7 @@ export interface BoardProblem {
 export interface BoardController {
   readonly state: Readonly<BoardState>;
   /** Applies a change to the state and re-renders the board. */
-  updateState(change: Partial<Omit<BoardState, 'visibleAds' | 'adsByCard'>>): void;
+  updateState(change: Partial<Omit<BoardState, 'visibleAds' | 'adGroups'>>): void;
   /**
    * Returns the number by which the user and the model refer to an ad, e.g. `3.2` for the second ad of variant 3 (a
    * group of ads with nearly the same text). Ads are numbered in the order in which the board first shows them, and
@@ -107,16 +107,16 @@ export interface BoardController {
 }
 
 /** The state of the board before the first tool result arrives. */
-export const emptyState: BoardState = {
+export const initialState: BoardState = {
   formats: englishFormats,
   ads: [],
   visibleAds: [],
-  adsByCard: [],
+  adGroups: [],
   pendingIds: [],
   missingIds: [],
   chosenValues: {},
   sortName: 'relevance',
-  mode: 'cards',
+  listLayout: 'cards',
   selectedIds: new Set(),
   idsAskedAbout: [],
   offeredTools: [],
@@ -152,8 +152,10 @@ export function countAllMatches({
 }: BoardState): number | undefined {
   const listedCount = ads.length + pendingIds.length + missingIds.length;
   const { totalHits = 0, cursor, checks = [] } = boardData;
-  const matchCount = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
-  if (matchCount > ads.length || listedCount > ads.length) return Math.max(matchCount, listedCount);
+  const matchingCount = gathering
+    ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0))
+    : totalHits;
+  if (matchingCount > ads.length || listedCount > ads.length) return Math.max(matchingCount, listedCount);
   const hasMore = gathering
     ? !gathering.complete
     : Boolean(cursor || toolArguments.cursor) || checks.some(({ omittedAds }) => omittedAds > 0);
@@ -176,8 +178,8 @@ export function countVariants(ads: readonly BriefAd[]): number {
  * Returns true if ads with nearly the same text (a variant) share one card. Unless the user has made a choice, they
  * share a card if this reduces the number of cards by at least a quarter.
  */
-export const areVariantsGrouped = ({ ads, openVariantId, isGroupingChosen }: BoardState): boolean =>
-  openVariantId === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
+export const areVariantsGrouped = ({ ads, openVariantId, shouldGroupVariants }: BoardState): boolean =>
+  openVariantId === undefined && (shouldGroupVariants ?? countVariants(ads) <= 0.75 * ads.length);
 
 /**
  * Returns the ads to which the filters apply. These are all ads, or only the ads of one variant (a group of ads with
@@ -196,8 +198,8 @@ export function applyChange(previousState: BoardState, change: Partial<BoardStat
     fieldNames.some((name) => state[name] !== previousState[name]);
   if (hasChanged('ads', 'openVariantId', 'chosenValues'))
     state.visibleAds = filterAds(selectFilterableAds(state), state.chosenValues);
-  if (hasChanged('visibleAds', 'sortName', 'isGroupingChosen', 'openVariantId'))
-    state.adsByCard = [
+  if (hasChanged('visibleAds', 'sortName', 'shouldGroupVariants', 'openVariantId'))
+    state.adGroups = [
       ...groupBy(
         sortAds(state.visibleAds, state.sortName),
         areVariantsGrouped(state) ? getVariantId : ({ id }) => id,
@@ -221,7 +223,7 @@ interface Facet {
   isSortedByValue?: true;
 }
 
-const listDefined = (value: string | undefined) => (value === undefined ? [] : [value]);
+const wrapIfDefined = (value: string | undefined) => (value === undefined ? [] : [value]);
 const returnUnchanged = (value: string) => value;
 
 /**
@@ -229,41 +231,41 @@ const returnUnchanged = (value: string) => value;
  * additional facets; see `getFacet`.
  */
 export const facets = {
-  state: {
+  runState: {
     title: 'State',
     getValues: ({ active }) => [active === undefined ? 'Unknown' : active ? 'Running' : 'Ended'],
-    formatValue: (state) => (state === 'Unknown' ? 'State unknown' : state),
+    formatValue: (runState) => (runState === 'Unknown' ? 'State unknown' : runState),
     isSortedByValue: true,
   },
   format: {
     title: 'Format',
-    getValues: ({ displayFormat }) => listDefined(displayFormat),
+    getValues: ({ displayFormat }) => wrapIfDefined(displayFormat),
     formatValue: formatConstant,
   },
   library: {
     title: 'Ad library',
-    getValues: ({ adLibrary }) => listDefined(adLibrary),
+    getValues: ({ adLibrary }) => wrapIfDefined(adLibrary),
     formatValue: formatAdLibrary,
   },
-  cta: { title: 'Call to action', getValues: ({ ctaType }) => listDefined(ctaType), formatValue: formatConstant },
+  cta: { title: 'Call to action', getValues: ({ ctaType }) => wrapIfDefined(ctaType), formatValue: formatConstant },
   advertiser: {
     title: 'Advertiser',
-    getValues: (ad) => listDefined(getAdvertiserId(ad)),
+    getValues: (ad) => wrapIfDefined(getAdvertiserId(ad)),
     formatValue: (id, _, ads) => listAdvertisers(ads).get(id)?.name ?? id,
     formatDetail: (id, ads) => listAdvertisers(ads).get(id)?.page,
   },
   country: { title: 'Country', getValues: ({ countries = [] }) => countries, formatValue: formatCountry },
-  landing: { title: 'Landing page', getValues: ({ landing }) => listDefined(landing), formatValue: returnUnchanged },
+  landing: { title: 'Landing page', getValues: ({ landing }) => wrapIfDefined(landing), formatValue: returnUnchanged },
   month: {
     title: 'Started',
-    getValues: ({ startedAt }) => listDefined(startedAt?.slice(0, 7)),
+    getValues: ({ startedAt }) => wrapIfDefined(startedAt?.slice(0, 7)),
     formatValue: (month, { formatMonth }) => formatMonth(month),
     isSortedByValue: true,
   },
 } satisfies Record<string, Facet>;
 
 /**
- * The name of a facet (a property by which the user can filter ads), e.g. `state`. For a label, the name is `#` and the
+ * The name of a facet (a property by which the user can filter ads), e.g. `country`. For a label, the name is `#` and the
  * label, e.g. `#hook`.
  */
 export type FacetName = keyof typeof facets | `#${string}`;
@@ -337,24 +339,24 @@ const maxValuesWithOneAd = 8;
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
-  const unmetFacets = ads.map((ad) => findUnmetFacets(ad, chosenFacets));
+  const unmetFacetsByAdIndex = ads.map((ad) => findUnmetFacets(ad, chosenFacets));
   return listFacetNames(ads).flatMap((facetName) => {
     const { getValues, formatValue, formatDetail, isSortedByValue } = getFacet(facetName);
     const adCountsByValue = new Map<string, { matchingAdCount: number; allAdCount: number }>();
     ads.forEach((ad, index) => {
-      const matchesOtherFacets = unmetFacets[index]?.every((name) => name === facetName) === true;
+      const matchesOtherFacets = unmetFacetsByAdIndex[index]?.every((name) => name === facetName) === true;
       for (const value of getValues(ad)) {
         const count = adCountsByValue.get(value) ?? { matchingAdCount: 0, allAdCount: 0 };
         if (count.allAdCount++ === 0) adCountsByValue.set(value, count);
         if (matchesOtherFacets) count.matchingAdCount++;
       }
     });
-    // Leave out a facet if all ads have the same value, or if it has many values that each belong to only one ad. Such
-    // a facet would not be a useful filter.
-    const isFilter = [...adCountsByValue.values()].some(
+    // A facet is not a useful filter if all ads have the same value, or if it has many values that each belong to only
+    // one ad.
+    const isUsefulFilter = [...adCountsByValue.values()].some(
       ({ allAdCount }) => allAdCount < ads.length && (allAdCount > 1 || adCountsByValue.size <= maxValuesWithOneAd),
     );
-    if (!isFilter && !chosenValues[facetName]?.size) return [];
+    if (!isUsefulFilter && !chosenValues[facetName]?.size) return [];
     // Sort by the number of all ads with a value, not only of the matching ads. The order then does not depend on the
     // chosen values, so values keep their place when the user chooses one of them.
     const sortedCounts = [...adCountsByValue].sort(
@@ -432,12 +434,12 @@ export const getSortTitle = (sortName: SortName): string => sortOrders[sortName]
  */
 export function sortAds(ads: readonly BriefAd[], sortName: SortName): BriefAd[] {
   if (sortName !== 'variants') return [...ads].sort(sortOrders[sortName][1]);
-  const adsPerVariant = countValues(ads.map(getVariantId));
-  return [...ads].sort(createDescendingComparator((ad) => adsPerVariant.get(getVariantId(ad))));
+  const adCountsByVariant = countValues(ads.map(getVariantId));
+  return [...ads].sort(createDescendingComparator((ad) => adCountsByVariant.get(getVariantId(ad))));
 }
 
 /**
- * A time axis, with both ends in milliseconds since the Unix epoch. The bars of all ads share one axis, so that users
+ * A time axis, with both ends in milliseconds since 1970. The bars of all ads share one axis, so that users
  * can compare them.
  */
 export interface TimeAxis {
@@ -445,10 +447,10 @@ export interface TimeAxis {
   endMs: number;
 }
 
-const parseDay = (isoDate: string | undefined): number => Date.parse(isoDate?.slice(0, 10) ?? '');
+const parseDayMs = (isoDate: string | undefined): number => Date.parse(isoDate?.slice(0, 10) ?? '');
 
-const getLastDay = ({ endDate, lastSeenAt, active }: BriefAd): number =>
-  parseDay(active === false ? endDate : lastSeenAt);
+const getLastKnownDayMs = ({ endDate, lastSeenAt, active }: BriefAd): number =>
+  parseDayMs(active === false ? endDate : lastSeenAt);
 
 /**
  * The maximum length of the time axis in days, i.e. ten years. Without this limit, a single wrong date would make the
@@ -457,20 +459,20 @@ const getLastDay = ({ endDate, lastSeenAt, active }: BriefAd): number =>
 const maxAxisDays = 3653;
 
 /**
- * Creates an axis from the first to the last date of all ads, but not beyond `today`. Returns undefined if no ad has a
- * date.
+ * Creates an axis from the first to the last date of all ads, but not beyond the day of `currentTime`. Returns
+ * undefined if no ad has a date.
  */
-export function createTimeAxis(ads: readonly BriefAd[], today: string | undefined): TimeAxis | undefined {
-  const todayMs = parseDay(today) || Number.POSITIVE_INFINITY;
-  const isPast = (timeMs: number) => timeMs <= todayMs;
-  const startTimes = ads.map(({ startedAt }) => parseDay(startedAt)).filter(isPast);
+export function createTimeAxis(ads: readonly BriefAd[], currentTime: string | undefined): TimeAxis | undefined {
+  const currentDayMs = parseDayMs(currentTime) || Number.POSITIVE_INFINITY;
+  const isPast = (timeMs: number) => timeMs <= currentDayMs;
+  const startTimesMs = ads.map(({ startedAt }) => parseDayMs(startedAt)).filter(isPast);
   const endMs = ads
-    .map(getLastDay)
-    .concat(startTimes)
+    .map(getLastKnownDayMs)
+    .concat(startTimesMs)
     .filter(isPast)
-    .reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
+    .reduce((latestMs, timeMs) => Math.max(latestMs, timeMs), Number.NEGATIVE_INFINITY);
   if (endMs === Number.NEGATIVE_INFINITY) return undefined;
-  const startMs = startTimes.reduce((earliest, time) => Math.min(earliest, time), endMs - 7 * dayMs);
+  const startMs = startTimesMs.reduce((earliestMs, timeMs) => Math.min(earliestMs, timeMs), endMs - 7 * dayMs);
   return { startMs: Math.max(startMs, endMs - maxAxisDays * dayMs), endMs };
 }
 
@@ -481,8 +483,8 @@ export function createTimeAxis(ads: readonly BriefAd[], today: string | undefine
 export function locateRunBar(ad: BriefAd, axis: TimeAxis | undefined) {
   if (axis === undefined) return undefined;
   const { startMs, endMs } = axis;
-  const runStartMs = parseDay(ad.startedAt);
-  const runEndMs = Math.max(runStartMs, getLastDay(ad) || runStartMs);
+  const runStartMs = parseDayMs(ad.startedAt);
+  const runEndMs = Math.max(runStartMs, getLastKnownDayMs(ad) || runStartMs);
   if (Number.isNaN(runStartMs) || runStartMs > endMs) return undefined;
   const toFraction = (timeMs: number) => Math.min(1, Math.max(0, (timeMs - startMs) / (endMs - startMs)));
   return { startFraction: toFraction(runStartMs), lengthFraction: toFraction(runEndMs) - toFraction(runStartMs) };
@@ -494,11 +496,14 @@ export function locateRunBar(ad: BriefAd, axis: TimeAxis | undefined) {
  */
 export function listAxisMonths({ startMs, endMs }: TimeAxis, maxMonths: number) {
   const startDate = new Date(startMs);
-  const months: { position: number; name: string }[] = [];
+  const months: { positionFraction: number; isoMonth: string }[] = [];
   for (let month = startDate.getUTCMonth() + 1; months.length < 600; month++) {
     const timeMs = Date.UTC(startDate.getUTCFullYear(), month);
     if (timeMs > endMs) break;
-    months.push({ position: (timeMs - startMs) / (endMs - startMs), name: new Date(timeMs).toISOString().slice(0, 7) });
+    months.push({
+      positionFraction: (timeMs - startMs) / (endMs - startMs),
+      isoMonth: new Date(timeMs).toISOString().slice(0, 7),
+    });
   }
   const monthStep = Math.ceil(months.length / Math.max(1, maxMonths));
   return months.filter((_, index) => index % monthStep === 0);
