@@ -162,15 +162,15 @@ export function countAllMatches({
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
 }
 
-const variantCounts = new WeakMap<readonly BriefAd[], number>();
+const cachedVariantCountsByAds = new WeakMap<readonly BriefAd[], number>();
 
 /**
  * Counts the variants (groups of ads with nearly the same text) in a list of ads. The function caches the count for
  * each list, because several components need it in every render.
  */
 export function countVariants(ads: readonly BriefAd[]): number {
-  const variantCount = variantCounts.get(ads) ?? new Set(ads.map(getVariantId)).size;
-  variantCounts.set(ads, variantCount);
+  const variantCount = cachedVariantCountsByAds.get(ads) ?? new Set(ads.map(getVariantId)).size;
+  cachedVariantCountsByAds.set(ads, variantCount);
   return variantCount;
 }
 
@@ -252,7 +252,7 @@ export const facets = {
     title: 'Advertiser',
     getValues: (ad) => wrapIfDefined(getAdvertiserId(ad)),
     formatValue: (id, _, ads) => listAdvertisers(ads).get(id)?.name ?? id,
-    formatDetail: (id, ads) => listAdvertisers(ads).get(id)?.page,
+    formatDetail: (id, ads) => listAdvertisers(ads).get(id)?.pageLabel,
   },
   country: { title: 'Country', getValues: ({ countries = [] }) => countries, formatValue: formatCountry },
   landing: { title: 'Landing page', getValues: ({ landing }) => wrapIfDefined(landing), formatValue: returnUnchanged },
