@@ -11,11 +11,11 @@ import { formatAdvertiser, getAdvertiserId, listAdvertisers } from './advertiser
  * ads that it mentions.
  */
 export interface Finding {
-  /** The parts of the sentence. A `name` is text from an ad, such as the name of an advertiser or a landing page. */
+  /** The parts of the sentence. A `name` is a text from an ad, such as the name of an advertiser or a landing page. */
   sentenceParts: readonly (string | { name: string })[];
   /**
    * What a click on the sentence opens: a variant (ads with nearly the same text), a single ad, or the ads with certain
-   * filter values. `advertiser` is the id by which the board counts advertisers.
+   * filter values. `advertiser` is the result of `getAdvertiserId`.
    */
   clickTarget:
     | { variant: string }
@@ -47,7 +47,7 @@ interface FindingOptions {
 }
 
 interface AdvertiserAds {
-  /** The id by which the board counts advertisers. */
+  /** The result of `getAdvertiserId`. */
   id: string;
   /** The name of the advertiser. Contains the page id if several advertiser pages have this name. */
   name: string;
@@ -63,11 +63,11 @@ type FindingRule = (advertisers: readonly AdvertiserAds[], options: FindingOptio
  */
 export function selectFinding(ads: readonly BriefAd[], options: FindingOptions): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
-  const adsById = groupBy(ads, getAdvertiserId);
+  const adsByAdvertiserId = groupBy(ads, getAdvertiserId);
   const advertisers = [...listAdvertisers(ads)].map(([id, advertiser]) => ({
     id,
     name: formatAdvertiser(advertiser),
-    ads: adsById.get(id) ?? [],
+    ads: adsByAdvertiserId.get(id) ?? [],
   }));
   for (const rule of findingRules) {
     const finding = rule(advertisers, options);
@@ -83,7 +83,7 @@ const findingRules: readonly FindingRule[] = [
   findSharedLandingPage,
 ];
 
-const formatAdsOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
+const formatAdCountOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
   `its ${formatCount(ads.length, 'ad')} here`;
 
 /**
@@ -101,9 +101,9 @@ function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }:
   const largest = findMaxBy(candidates, ({ variantAds }) => variantAds.length);
   if (largest === undefined) return undefined;
   const { name, ads, variant, variantAds } = largest;
-  const longestDays = variantAds.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
-  const runText = longestDays > 1 ? `; the longest ran ${formatCount(longestDays, 'day')}` : '';
-  const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdsOnBoard(ads, formats)}${runText}.`;
+  const longestRunDays = variantAds.reduce((longest, { daysRunning = 0 }) => Math.max(longest, daysRunning), 0);
+  const longestRunText = longestRunDays > 1 ? `; the longest ran ${formatCount(longestRunDays, 'day')}` : '';
+  const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdCountOnBoard(ads, formats)}${longestRunText}.`;
   return { sentenceParts: [{ name }, text], clickTarget: { variant } };
 }
 
@@ -116,28 +116,28 @@ function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: Find
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const adsWithDaysRunning = ads.filter(({ daysRunning }) => daysRunning !== undefined);
     if (adsWithDaysRunning.length < minAdsForOverview) return [];
-    const median = computeMedian(adsWithDaysRunning.map(({ daysRunning = 0 }) => daysRunning));
-    const ad = findMaxBy(
+    const medianDays = computeMedian(adsWithDaysRunning.map(({ daysRunning = 0 }) => daysRunning));
+    const longestRunningAd = findMaxBy(
       adsWithDaysRunning.filter(({ active }) => active !== false),
       ({ daysRunning = 0 }) => daysRunning,
     );
-    const days = ad?.daysRunning ?? 0;
-    return ad !== undefined && days >= 30 && days > 2 * median
-      ? [{ name, ads, adsWithDays: adsWithDaysRunning, median, ad, days }]
+    const longestRunDays = longestRunningAd?.daysRunning ?? 0;
+    return longestRunningAd !== undefined && longestRunDays >= 30 && longestRunDays > 2 * medianDays
+      ? [{ name, ads, adsWithDaysRunning, medianDays, longestRunningAd, longestRunDays }]
       : [];
   });
-  const longest = findMaxBy(candidates, ({ days }) => days);
+  const longest = findMaxBy(candidates, ({ longestRunDays }) => longestRunDays);
   if (longest === undefined) return undefined;
-  const { name, ads, adsWithDays, median, ad, days } = longest;
-  const stateText = ad.active === true ? ' and still runs it' : ' or more';
+  const { name, ads, adsWithDaysRunning, medianDays, longestRunningAd, longestRunDays } = longest;
+  const stateText = longestRunningAd.active === true ? ' and still runs it' : ' or more';
   const medianAdsText =
-    adsWithDays.length === ads.length
-      ? formatAdsOnBoard(ads, formats)
-      : `its ${formatCount(adsWithDays.length, 'ad')} here with known days`;
-  const medianText = `half of ${medianAdsText} ran ${formatCount(median, 'day')} or less`;
+    adsWithDaysRunning.length === ads.length
+      ? formatAdCountOnBoard(ads, formats)
+      : `its ${formatCount(adsWithDaysRunning.length, 'ad')} here with known days`;
+  const medianText = `half of ${medianAdsText} ran ${formatCount(medianDays, 'day')} or less`;
   return {
-    sentenceParts: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${stateText}; ${medianText}.`],
-    clickTarget: { ad: ad.id },
+    sentenceParts: [{ name }, ` has run one ad for ${formatCount(longestRunDays, 'day')}${stateText}; ${medianText}.`],
+    clickTarget: { ad: longestRunningAd.id },
   };
 }
 
@@ -157,9 +157,9 @@ function findLaunchChange(
       ? []
       : listLaunchChanges(ads, lastKnownDay).map((change) => ({ id, name, ...change }));
   });
-  const largest = findMaxBy(changes, ({ previousLaunches, launches }) => Math.abs(launches - previousLaunches));
-  if (largest === undefined) return undefined;
-  const { id, name, month, previousMonth, previousLaunches, launches } = largest;
+  const largestChange = findMaxBy(changes, ({ previousLaunches, launches }) => Math.abs(launches - previousLaunches));
+  if (largestChange === undefined) return undefined;
+  const { id, name, month, previousMonth, previousLaunches, launches } = largestChange;
   const changeText = `${launches > previousLaunches ? 'rose' : 'fell'} from ${formatNumber(previousLaunches)} in ${formatMonth(previousMonth)}`;
   return {
     sentenceParts: ['Launches of ', { name }, ` ${changeText} to ${formatNumber(launches)} in ${formatMonth(month)}.`],
@@ -195,10 +195,10 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 }
 
 /**
- * The share of ads (0 to 1) from which a list of ads counts as incomplete. If the service last saw at least this share
- * of the ads on the same day, the list probably lacks ads that ended before that day.
+ * The minimum share of ads (0 to 1) with the same last day from which a list counts as incomplete. If the service last
+ * saw so many of the ads on the same day, the list probably lacks ads that ended before that day.
  */
-const minShareOfIncompleteList = 0.8;
+const minSameDayShareOfIncompleteList = 0.8;
 
 /**
  * Returns the last day for which the ads are known. This is the day on which they were read, or the last day on which
@@ -212,7 +212,7 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
   if (lastDay === undefined || lastDay >= readDay) return readDay;
   const isLongAgo = Date.parse(readDay) - Date.parse(lastDay) > 2 * dayMs;
   const largestDayCount = [...adCountsByDay.values()].reduce((largest, count) => Math.max(largest, count), 0);
-  return isLongAgo && largestDayCount >= minShareOfIncompleteList * ads.length ? undefined : lastDay;
+  return isLongAgo && largestDayCount >= minSameDayShareOfIncompleteList * ads.length ? undefined : lastDay;
 }
 
 /**
@@ -225,19 +225,21 @@ function findSharedLandingPage(
 ): Finding | undefined {
   const { formatNumber } = formats;
   const candidates = advertisers.flatMap(({ id, name, ads }) =>
-    [...groupBy(ads, ({ landing }) => landing)].flatMap(([page, pageAds]) => {
-      const variantCount = new Set(pageAds.map(getVariantId)).size;
-      return page === undefined || variantCount < 5 ? [] : [{ id, name, ads, page, pageAds, variantCount }];
+    [...groupBy(ads, ({ landing }) => landing)].flatMap(([landingPage, adsOfLandingPage]) => {
+      const variantCount = new Set(adsOfLandingPage.map(getVariantId)).size;
+      return landingPage === undefined || variantCount < 5
+        ? []
+        : [{ id, name, ads, landingPage, adsOfLandingPage, variantCount }];
     }),
   );
   const largest = findMaxBy(candidates, ({ variantCount }) => variantCount);
   if (largest === undefined) return undefined;
-  const { id, name, ads, page, pageAds, variantCount } = largest;
-  const adsText = `in ${formatNumber(pageAds.length)} of ${formatAdsOnBoard(ads, formats)}`;
+  const { id, name, ads, landingPage, adsOfLandingPage, variantCount } = largest;
+  const adsText = `in ${formatNumber(adsOfLandingPage.length)} of ${formatAdCountOnBoard(ads, formats)}`;
   const text = ` leads ${formatNumber(variantCount)} different messages, ${adsText}, to `;
   return {
-    sentenceParts: [{ name }, text, { name: page }, '.'],
-    clickTarget: { values: { advertiser: id, landing: page } },
+    sentenceParts: [{ name }, text, { name: landingPage }, '.'],
+    clickTarget: { values: { advertiser: id, landing: landingPage } },
   };
 }
 
@@ -245,12 +247,12 @@ const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, It
   findMaxBy([...groups], ([, { length }]) => length);
 
 /**
- * Returns the item for which `getMeasure` returns the highest number. If several items have this number, returns the
+ * Returns the item for which `getNumber` returns the highest number. If several items have this number, returns the
  * first of them.
  */
-const findMaxBy = <Item>(items: readonly Item[], getMeasure: (item: Item) => number): Item | undefined =>
+const findMaxBy = <Item>(items: readonly Item[], getNumber: (item: Item) => number): Item | undefined =>
   items.reduce<Item | undefined>(
-    (maxItem, item) => (maxItem === undefined || getMeasure(item) > getMeasure(maxItem) ? item : maxItem),
+    (maxItem, item) => (maxItem === undefined || getNumber(item) > getNumber(maxItem) ? item : maxItem),
     undefined,
   );
 
