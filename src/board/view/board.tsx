@@ -106,7 +106,7 @@ function CheckNotes({ state }: { state: BoardState }) {
   ));
   if (checks.length <= maxVisibleCheckNotes) return <>{notes}</>;
   const { formatCount, formatNumber } = state.formats;
-  const shownCount = checks.filter(({ isShown }) => isShown).length;
+  const shownCount = checks.filter(({ areAdsShown }) => areAdsShown).length;
   return (
     <details class="note">
       <summary>
@@ -164,7 +164,7 @@ function Controls({ board, isPanelOpen }: { board: BoardController; isPanelOpen:
 /** Charts of the visible ads. Renders nothing if there are so few ads that the user can look at each of them. */
 function Charts({ board }: { board: BoardController }) {
   const { visibleAds, readAt, chosenValues, formats } = board.state;
-  const createChooseHandler = (facet: 'format' | 'cta') => (value: string) =>
+  const createToggleHandler = (facet: 'format' | 'cta') => (value: string) =>
     board.updateState({ chosenValues: toggleValue(chosenValues, facet, value) });
   return useMemo(
     () =>
@@ -175,13 +175,13 @@ function Charts({ board }: { board: BoardController }) {
           <CommonValuesChart
             title={facets.format.title}
             values={visibleAds.map(({ displayFormat }) => displayFormat)}
-            onChoose={createChooseHandler('format')}
+            onChoose={createToggleHandler('format')}
             formats={formats}
           />
           <CommonValuesChart
             title={facets.cta.title}
             values={visibleAds.map(({ ctaType }) => ctaType)}
-            onChoose={createChooseHandler('cta')}
+            onChoose={createToggleHandler('cta')}
             formats={formats}
           />
         </section>

@@ -20,14 +20,14 @@ import { type BoardState, countAllMatches, countVariants } from './state.ts';
 export function formatVisibleCounts(state: BoardState): string {
   const { ads, visibleAds, formats } = state;
   const { formatCount, formatNumber } = formats;
-  const formatShare = (shownCount: number, totalCount: number, noun: string) =>
-    `${shownCount < totalCount ? `${formatNumber(shownCount)} of ` : ''}${formatCount(totalCount, noun)}`;
-  const matchCount = countAllMatches(state) ?? ads.length;
-  const showsAllAds = visibleAds.length === ads.length && matchCount !== Number.POSITIVE_INFINITY;
-  const adsText = formatShare(visibleAds.length, showsAllAds ? matchCount : ads.length, 'ad');
+  const formatCountOfTotal = (count: number, totalCount: number, noun: string) =>
+    `${count < totalCount ? `${formatNumber(count)} of ` : ''}${formatCount(totalCount, noun)}`;
+  const matchingCount = countAllMatches(state) ?? ads.length;
+  const showsAllAds = visibleAds.length === ads.length && matchingCount !== Number.POSITIVE_INFINITY;
+  const adsText = formatCountOfTotal(visibleAds.length, showsAllAds ? matchingCount : ads.length, 'ad');
   const variantCount = countVariants(ads);
   if (variantCount === ads.length) return adsText;
-  return `${formatShare(countVariants(visibleAds), variantCount, 'message')}, ${adsText}`;
+  return `${formatCountOfTotal(countVariants(visibleAds), variantCount, 'message')}, ${adsText}`;
 }
 
 /**
@@ -41,8 +41,8 @@ export function formatEstimate({ boardData, formats }: BoardState): string | und
   const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
   const price = credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits };
   if (ads === undefined) {
-    const subject = `Check of your watches${isDemo ? ' (demo data)' : ''}`;
-    return `${subject}${pages ? ` in ${formatCount(pages, 'page')}` : ''}, ${formatPrice(price, formats)}`;
+    const subjectText = `Check of your watches${isDemo ? ' (demo data)' : ''}`;
+    return `${subjectText}${pages ? ` in ${formatCount(pages, 'page')}` : ''}, ${formatPrice(price, formats)}`;
   }
   if (ads === null) return 'The number of ads is unknown.';
   const unreadText = read > 0 && read < ads ? `${formatNumber(ads - read)} of ` : '';
@@ -82,13 +82,13 @@ export function formatHeadingDetails(state: BoardState, searchConditions: readon
 
 /**
  * Describes the check of each watch in a sentence, e.g. `“Shoes”: 2 new, 1 changed since 13 Nov 2026; 30 ads read.`
- * `isShown` is true if the board shows ads of the watch. If it is false, the sentence says so.
+ * `areAdsShown` is true if the board shows ads of the watch. If it is false, the sentence says so.
  */
 export function describeChecks({ boardData: { checks = [], gathering: shownGathering }, formats }: BoardState) {
   const { formatCount, formatDay, formatNumber } = formats;
   return checks.map(({ name, newAds, changedAds, goneAds, omittedAds, found, read, complete, since, gathering }) => {
-    const subject = `“${cleanLine(name)}”`;
-    if (gathering === undefined) return { isShown: false, sentence: `${subject} was not checked.` };
+    const subject = `“${sanitizeHeadingText(name)}”`;
+    if (gathering === undefined) return { areAdsShown: false, sentence: `${subject} was not checked.` };
     const changes = [
       newAds > 0 && `${formatNumber(newAds)} new`,
       changedAds > 0 && `${formatNumber(changedAds)} changed`,
@@ -99,13 +99,13 @@ export function describeChecks({ boardData: { checks = [], gathering: shownGathe
     const adsText =
       complete || found === null ? formatCount(read, 'ad') : `${formatNumber(read)} of ${formatCount(found, 'ad')}`;
     const readText = `${adsText} read${complete ? '' : ', not complete'}`;
-    const isShown = gathering === shownGathering || newAds + changedAds > 0;
+    const areAdsShown = gathering === shownGathering || newAds + changedAds > 0;
     const sentence = [
       `${subject}: ${changesText}; ${readText}.`,
-      !isShown && 'Its ads are not shown here.',
+      !areAdsShown && 'Its ads are not shown here.',
       omittedAds > 0 && `${formatCount(omittedAds, 'new or changed ad is', 'new or changed ads are')} not shown here.`,
     ];
-    return { isShown, sentence: sentence.filter(Boolean).join(' ') };
+    return { areAdsShown, sentence: sentence.filter(Boolean).join(' ') };
   });
 }
 
@@ -115,15 +115,15 @@ export function describeChecks({ boardData: { checks = [], gathering: shownGathe
  */
 export function formatChartScopeWarning(state: BoardState): string {
   const { formatCount, formatNumber } = state.formats;
-  const matchCount = state.ads.length < minAdsForOverview ? undefined : countAllMatches(state);
-  if (matchCount === undefined) return '';
+  const matchingCount = state.ads.length < minAdsForOverview ? undefined : countAllMatches(state);
+  if (matchingCount === undefined) return '';
   const scopeText =
     state.visibleAds.length < minAdsForOverview
       ? `Filters apply to the ${formatCount(state.ads.length, 'ad')} here`
       : `Charts of the ${formatCount(state.visibleAds.length, 'ad')} shown`;
-  return matchCount === Number.POSITIVE_INFINITY
+  return matchingCount === Number.POSITIVE_INFINITY
     ? `${scopeText}. There are more, which may look different.`
-    : `${scopeText}, out of ${formatNumber(matchCount)}. The others may look different.`;
+    : `${scopeText}, out of ${formatNumber(matchingCount)}. The others may look different.`;
 }
 
 /** Formats the status of a board without ads, e.g. `Nothing was found: “free shipping” in Germany, running.` */
@@ -166,11 +166,13 @@ const titlesByTool: Record<string, string> = {
  */
 function formatChecksTitle(checks: NonNullable<BoardData['checks']>, shownGathering: string | undefined): string {
   const shownCheck = checks.find(({ gathering }) => gathering !== undefined && gathering === shownGathering);
-  if (shownCheck !== undefined) return `Ads of the watch “${cleanLine(shownCheck.name)}”`;
+  if (shownCheck !== undefined) return `Ads of the watch “${sanitizeHeadingText(shownCheck.name)}”`;
   const hasNewAds = checks.some(({ newAds }) => newAds > 0);
   const hasChangedAds = checks.some(({ changedAds }) => changedAds > 0);
-  const kinds = [hasNewAds && 'new', hasChangedAds && 'changed'].filter((kind) => kind !== false).join(' and ');
-  return kinds === '' ? 'Your watches' : `${kinds.charAt(0).toUpperCase()}${kinds.slice(1)} ads of your watches`;
+  const newAndChanged = [hasNewAds && 'new', hasChangedAds && 'changed'].filter((word) => word !== false).join(' and ');
+  return newAndChanged === ''
+    ? 'Your watches'
+    : `${newAndChanged.charAt(0).toUpperCase()}${newAndChanged.slice(1)} ads of your watches`;
 }
 
 /**
@@ -198,42 +200,42 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const searchWords = joinWithOr(query.map((text) => `“${String(text).replaceAll('"', '')}”`));
   const advertisersText =
     advertisers.length > 3 ? `${formatNumber(advertisers.length)} advertisers` : joinWithAnd(advertisers);
-  // A split search can contain both values. It then selects running and ended ads.
-  const stateTitle = active.length !== 1 ? 'Ads' : active[0] === true ? 'Running ads' : 'Ended ads';
+  // A split search can contain both values of `active`. The search then returns running and ended ads.
+  const runStateTitle = active.length !== 1 ? 'Ads' : active[0] === true ? 'Running ads' : 'Ended ads';
   if (active.length === 1 && (searchWords || advertisersText))
     conditions.unshift(active[0] === true ? 'running' : 'ended');
   const subject = [searchWords, advertisersText].filter(Boolean).join(' by ');
-  const countryNames = countries.map((code) => formatCountry(String(code))).map(addArticle);
+  const countryNames = countries.map((code) => formatCountry(String(code))).map(addArticleToCountry);
   const countriesText =
     countryNames.length > 3 ? `${formatNumber(countryNames.length)} countries` : joinWithAnd(countryNames);
   const hasNoFilter = Object.keys(filters).length === 0;
   // A call with a cursor may leave out the filters, because the server remembers them.
   const isUnfiltered = hasNoFilter && !toolArguments.cursor;
-  const fallbackTitle = titlesByTool[boardData.tool ?? ''] || (isUnfiltered ? 'All ads' : stateTitle);
-  const title = cleanLine(subject || collectionName || fallbackTitle);
+  const fallbackTitle = titlesByTool[boardData.tool ?? ''] || (isUnfiltered ? 'All ads' : runStateTitle);
+  const title = sanitizeHeadingText(subject || collectionName || fallbackTitle);
   return {
-    title: countriesText === '' ? title : `${title} in ${cleanLine(countriesText)}`,
-    conditions: conditions.filter(Boolean).slice(0, maxConditions).map(cleanLine),
+    title: countriesText === '' ? title : `${title} in ${sanitizeHeadingText(countriesText)}`,
+    conditions: conditions.filter(Boolean).slice(0, maxConditions).map(sanitizeHeadingText),
   };
 }
 
-const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxHeadingTextLength));
+const sanitizeHeadingText = (text: string): string => sanitizeLine(text.slice(0, maxHeadingTextLength));
 
 /**
  * Collects the values of each filter key in a search. A search may be split into several filter objects, whose values
  * are merged.
  */
 function collectFilters(toolArguments: BoardState['toolArguments']): Record<string, unknown[]> {
-  const [filters, split] = [parseIfText(toolArguments.filters), parseIfText(toolArguments.split)];
+  const [filters, split] = [parseIfJsonText(toolArguments.filters), parseIfJsonText(toolArguments.split)];
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
-  for (const part of Array.isArray(split) && split.length > 0 ? split : [{}])
-    for (const [key, value] of Object.entries({ ...toObject(filters), ...toObject(part) }))
+  for (const splitPart of Array.isArray(split) && split.length > 0 ? split : [{}])
+    for (const [key, value] of Object.entries({ ...toObjectOrEmpty(filters), ...toObjectOrEmpty(splitPart) }))
       valuesByKey[key] = [...new Set([...(valuesByKey[key] ?? []), ...[value].flat()])];
   return valuesByKey;
 }
 
 /** Parses an argument that a model has passed as JSON text instead of an object. Returns other values unchanged. */
-function parseIfText(argument: unknown): unknown {
+function parseIfJsonText(argument: unknown): unknown {
   if (typeof argument !== 'string') return argument;
   try {
     return JSON.parse(argument);
@@ -242,7 +244,7 @@ function parseIfText(argument: unknown): unknown {
   }
 }
 
-const toObject = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});
+const toObjectOrEmpty = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});
 
 /** Returns true if the search has a filter that limits the time in which ads ran, e.g. `startedAt`. */
 export const hasTimeFilter = (toolArguments: BoardState['toolArguments']): boolean =>
@@ -256,9 +258,9 @@ function formatCondition(filterKey: string, values: readonly unknown[], formats:
     /currency/i.test(filterKey) ? String(value).toUpperCase() : formatFilterValue(value, formats);
   if (filterKey === 'displayFormat' || filterKey === 'ctaType') return values.map(formatValue).join(' or ');
   if (filterKey === 'language') return `in ${values.map((code) => formatLanguage(String(code))).join(' or ')}`;
-  const keyWords = filterKey.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
+  const filterName = filterKey.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
   const valueTexts = values.filter((value) => !isId(value) && value !== true).map(formatValue);
-  return [keyWords, valueTexts.join(' or ')].filter(Boolean).join(' ');
+  return [filterName, valueTexts.join(' or ')].filter(Boolean).join(' ');
 }
 
 function formatFilterValue(value: unknown, formats: Formats): string {
@@ -274,7 +276,7 @@ function formatFilterValue(value: unknown, formats: Formats): string {
   );
 }
 
-const addArticle = (name: string): string =>
+const addArticleToCountry = (name: string): string =>
   /^(?:United|Netherlands|Philippines|Czech Rep|Dominican Rep|Bahamas|Gambia|Maldives)/.test(name)
     ? `the ${name}`
     : name;
