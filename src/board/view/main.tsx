@@ -42,8 +42,8 @@ const host = connectHost({
 });
 const serverTools = createServerTools(host);
 /**
- * The number of each variant (a group of ads with nearly the same text), and the ids of its ads in the order in which
- * the board first showed them. For example, the second ad of variant 3 is labeled `3.2`.
+ * The number of each variant (a group of ads with nearly the same text) by variant id, and the ids of its ads in the
+ * order in which the board first showed them. For example, the second ad of variant 3 is labeled `3.2`.
  */
 const numberedVariants = new Map<string, { number: number; ids: string[] }>();
 
@@ -58,10 +58,10 @@ const board: BoardController = {
     if (state.selectedIds !== selectedIds) void updateModelContext(board);
   },
   getAdNumber: (ad) => {
-    const variant = getVariantId(ad);
-    const { number, ids } = numberedVariants.get(variant) ?? { number: numberedVariants.size + 1, ids: [] };
+    const variantId = getVariantId(ad);
+    const { number, ids } = numberedVariants.get(variantId) ?? { number: numberedVariants.size + 1, ids: [] };
     if (!ids.includes(ad.id)) ids.push(ad.id);
-    numberedVariants.set(variant, { number, ids });
+    numberedVariants.set(variantId, { number, ids });
     const index = ids.indexOf(ad.id);
     return index === 0 ? String(number) : `${number}.${index + 1}`;
   },
@@ -184,12 +184,12 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
   const { gathering, boardData, toolArguments } = nextState;
-  // Ads that somebody picked, e.g. for `view_ads` or in a collection, are not all ads of an advertiser, so they do not
-  // show how many ads it launched. The same applies to the ads of a watch: the board does not know its filters, which
-  // can limit the dates of the ads.
+  // Count launches only if the board shows the result of a search. Ads that somebody picked, e.g. for `view_ads` or a
+  // collection, are only some ads of their advertisers. The board does not know the filters of a watch, which can limit
+  // the dates of its ads.
   const isSearch = gathering !== undefined || boardData.tool === 'search_ads' || boardData.totalHits !== undefined;
-  const isWholeSearch = isSearch && toolArguments.collectionId === undefined && boardData.checks === undefined;
-  const hasAllLaunches = isWholeSearch && countAllMatches(nextState) === undefined && !hasTimeFilter(toolArguments);
+  const isPlainSearch = isSearch && toolArguments.collectionId === undefined && boardData.checks === undefined;
+  const hasAllLaunches = isPlainSearch && countAllMatches(nextState) === undefined && !hasTimeFilter(toolArguments);
   const isComplete = nextState.pendingIds.length === 0;
   board.updateState({
     ...stateChange,
