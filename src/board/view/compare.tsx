@@ -2,9 +2,9 @@ import { useMemo } from 'preact/hooks';
 import { listFacts } from './ad-facts.ts';
 import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
 import { LazyPicture } from './pictures.tsx';
-import { Actions } from './selection.tsx';
+import { AdActions } from './selection.tsx';
 import type { BoardController } from './state.ts';
-import { markDifferences, type TextPart } from './text-differences.ts';
+import { type ComparedSegment, markDifferences } from './text-differences.ts';
 
 /** The maximum number of ads that can be compared side by side. */
 export const maxComparedAds = 4;
@@ -15,18 +15,21 @@ export const maxComparedAds = 4;
 export function CompareDialog({ board, ids }: { board: BoardController; ids: readonly string[] }) {
   const ads = ids.flatMap((id) => board.state.ads.find((ad) => ad.id === id) ?? []);
   const fullAds = ads.map(({ id }) => board.fullAds.get(id));
-  const areAllLoaded = ids.every((id) => board.fullAds.has(id));
-  const texts = useMemo(
+  const areFullAdsLoaded = ids.every((id) => board.fullAds.has(id));
+  const textFields = useMemo(
     () =>
       [
         ['Headline', ads.map((ad, index) => (fullAds[index] ?? ad).headline ?? '')],
         ['Copy', ads.map(({ firstLine = '' }, index) => fullAds[index]?.body ?? firstLine)],
         ['Description', fullAds.map((ad) => ad?.linkDescription ?? '')],
       ] as const,
-    [ids, areAllLoaded],
+    [ids, areFullAdsLoaded],
   );
-  const rows = useMemo(() => texts.map(([name, fieldTexts]) => [name, markDifferences(fieldTexts)] as const), [texts]);
-  const facts = ads.map((ad, index) => listFacts(ad, fullAds[index], board.state.formats));
+  const textRows = useMemo(
+    () => textFields.map(([name, textsOfAds]) => [name, markDifferences(textsOfAds)] as const),
+    [textFields],
+  );
+  const factsByAdIndex = ads.map((ad, index) => listFacts(ad, fullAds[index], board.state.formats));
   return (
     <Modal id="compare" onClose={() => board.updateState({ comparedIds: undefined })}>
       <nav>
@@ -51,23 +54,23 @@ export function CompareDialog({ board, ids }: { board: BoardController; ids: rea
             </tr>
           </thead>
           <tbody>
-            {rows.map(([name, cells]) => (
-              <FactRow
+            {textRows.map(([name, segmentsOfAds]) => (
+              <ComparisonRow
                 key={name}
                 name={name}
-                cells={cells.map((parts) => parts.length > 0 && <MarkedText parts={parts} />)}
+                cells={segmentsOfAds.map((segments) => segments.length > 0 && <MarkedText segments={segments} />)}
               />
             ))}
-            {facts[0]?.map(([name], index) => {
+            {factsByAdIndex[0]?.map(([name], index) => {
               // The name of the end date is `Ended` for some ads and `Ends` for others.
-              const hasOneName = facts.every((factsOfAd) => factsOfAd[index]?.[0] === name);
-              const cells = facts.map((factsOfAd) => factsOfAd[index]?.[1]);
-              return <FactRow key={name} name={hasOneName ? name : 'End'} cells={cells} />;
+              const isSameNameForAllAds = factsByAdIndex.every((factsOfAd) => factsOfAd[index]?.[0] === name);
+              const cells = factsByAdIndex.map((factsOfAd) => factsOfAd[index]?.[1]);
+              return <ComparisonRow key={name} name={isSameNameForAllAds ? name : 'End'} cells={cells} />;
             })}
           </tbody>
         </table>
       </section>
-      <Actions board={board} ids={ids} defaultRequest="Compare" />
+      <AdActions board={board} ids={ids} defaultRequest="Compare" />
     </Modal>
   );
 }
@@ -75,10 +78,10 @@ export function CompareDialog({ board, ids }: { board: BoardController; ids: rea
 type CellContent = string | false | undefined | ReturnType<typeof MarkedText>;
 
 /**
- * A row of the table that compares ads. It contains the name of a fact, such as *Format*, and one cell per ad. Renders
+ * A row of the table that compares ads. It contains the name of a text or fact, such as *Format*, and one cell per ad. Renders
  * nothing if all cells are empty.
  */
-const FactRow = ({ name, cells }: { name: string; cells: readonly CellContent[] }) =>
+const ComparisonRow = ({ name, cells }: { name: string; cells: readonly CellContent[] }) =>
   cells.some(Boolean) ? (
     <tr>
       <th scope="row">{name}</th>
@@ -88,6 +91,6 @@ const FactRow = ({ name, cells }: { name: string; cells: readonly CellContent[] 
     </tr>
   ) : null;
 
-const MarkedText = ({ parts }: { parts: readonly TextPart[] }) => (
-  <>{parts.map(({ text, isDifferent }) => (isDifferent ? <mark>{text}</mark> : text))}</>
+const MarkedText = ({ segments }: { segments: readonly ComparedSegment[] }) => (
+  <>{segments.map(({ text, isDifferent }) => (isDifferent ? <mark>{text}</mark> : text))}</>
 );

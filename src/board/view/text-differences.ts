@@ -1,10 +1,7 @@
 import { diffArrays } from 'diff';
 
-/**
- * A sequence of words from a text that is compared with other texts. Either all of these words are marked as different,
- * or none of them.
- */
-export interface TextPart {
+/** Successive words of a text that is compared with other texts. Either all of these words are marked, or none of them. */
+export interface ComparedSegment {
   text: string;
   /** True if these words are missing from another text. */
   isDifferent: boolean;
@@ -16,7 +13,7 @@ export interface TextPart {
  */
 const comparisonTimeoutMs = 150;
 
-/** Splits text into words in any script, including scripts without spaces such as Chinese. */
+/** Splits a text into words. Works for all scripts, including scripts without spaces, such as Chinese. */
 const wordSegmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const splitWords = (text: string) => Array.from(wordSegmenter.segment(text), ({ segment }) => segment);
 
@@ -30,41 +27,44 @@ const countCharacters = (words: readonly string[]) =>
   words.reduce((charCount, word) => charCount + word.trim().length, 0);
 
 /**
- * Compares the first text with each of the others, and splits every text into parts. In the first text, marks words
+ * Compares the first text with each of the others, and splits every text into segments. In the first text, marks words
  * that are missing from at least one other text. In the other texts, marks words that are missing from the first text.
  */
-export function markDifferences(texts: readonly string[]): TextPart[][] {
-  const [firstWords = [], ...otherTexts] = texts.map(splitWords);
-  const areFirstWordsDifferent = firstWords.map(() => false);
-  const otherParts = otherTexts.map((words) => {
-    const changes = diffArrays(firstWords, words, { timeout: comparisonTimeoutMs }) ?? [];
+export function markDifferences(texts: readonly string[]): ComparedSegment[][] {
+  const [wordsOfFirstText = [], ...otherTexts] = texts.map(splitWords);
+  const isFirstTextWordDifferent = wordsOfFirstText.map(() => false);
+  const segmentsOfOtherTexts = otherTexts.map((words) => {
+    const changes = diffArrays(wordsOfFirstText, words, { timeout: comparisonTimeoutMs }) ?? [];
     const commonWords = changes.flatMap(({ value, added, removed }) => (added || removed ? [] : value));
-    const longerLength = Math.max(countCharacters(firstWords), countCharacters(words));
-    if (countCharacters(commonWords) < minCommonShare * longerLength) return joinWords(words, () => false);
-    const areWordsDifferent: boolean[] = [];
-    let firstIndex = 0;
+    const longerLength = Math.max(countCharacters(wordsOfFirstText), countCharacters(words));
+    if (countCharacters(commonWords) < minCommonShare * longerLength) return joinIntoSegments(words, () => false);
+    const isOtherTextWordDifferent: boolean[] = [];
+    let firstTextIndex = 0;
     for (const { count, added, removed } of changes) {
-      if (removed) areFirstWordsDifferent.fill(true, firstIndex, firstIndex + count);
-      else areWordsDifferent.push(...Array<boolean>(count).fill(added));
-      if (!added) firstIndex += count;
+      if (removed) isFirstTextWordDifferent.fill(true, firstTextIndex, firstTextIndex + count);
+      else isOtherTextWordDifferent.push(...Array<boolean>(count).fill(added));
+      if (!added) firstTextIndex += count;
     }
-    return joinWords(words, (index) => areWordsDifferent[index] === true);
+    return joinIntoSegments(words, (index) => isOtherTextWordDifferent[index] === true);
   });
-  return [joinWords(firstWords, (index) => areFirstWordsDifferent[index] === true), ...otherParts];
+  return [
+    joinIntoSegments(wordsOfFirstText, (index) => isFirstTextWordDifferent[index] === true),
+    ...segmentsOfOtherTexts,
+  ];
 }
 
 /**
- * Joins successive words into one part if all of them or none of them are marked as different. A space between two
+ * Joins successive words into one segment if all of them or none of them are marked as different. A space between two
  * marked words counts as marked.
  */
-function joinWords(words: readonly string[], isWordDifferent: (index: number) => boolean): TextPart[] {
-  const parts: TextPart[] = [];
+function joinIntoSegments(words: readonly string[], isWordDifferent: (index: number) => boolean): ComparedSegment[] {
+  const segments: ComparedSegment[] = [];
   for (const [index, word] of words.entries()) {
     const isDifferent =
       isWordDifferent(index) || (word === ' ' && isWordDifferent(index - 1) && isWordDifferent(index + 1));
-    const lastPart = parts.at(-1);
-    if (lastPart?.isDifferent === isDifferent) lastPart.text += word;
-    else parts.push({ text: word, isDifferent });
+    const lastSegment = segments.at(-1);
+    if (lastSegment?.isDifferent === isDifferent) lastSegment.text += word;
+    else segments.push({ text: word, isDifferent });
   }
-  return parts;
+  return segments;
 }
