@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { CommonValuesChart, DaysRunningChart, LaunchesChart } from '../../ui/bars.tsx';
 import type { BoardData } from '../payload.ts';
 import { CompareDialog, maxComparedAds } from './compare.tsx';
-import { Drawer } from './drawer.tsx';
+import { AdDrawer } from './drawer.tsx';
 import { Filters } from './filters.tsx';
 import { type Finding, getVariantId, minAdsForOverview } from './finding.ts';
 import {
@@ -16,7 +16,7 @@ import {
   formatVisibleCounts,
 } from './heading.ts';
 import { AdList } from './list.tsx';
-import { Actions, SaveDialog } from './selection.tsx';
+import { AdActions, SaveDialog } from './selection.tsx';
 import {
   areVariantsGrouped,
   type BoardController,
@@ -66,7 +66,7 @@ export function Board({ board }: { board: BoardController }) {
         <AdList board={board} />
         <Footer board={board} />
       </main>
-      {openAd && <Drawer board={board} ad={openAd} />}
+      {openAd && <AdDrawer board={board} ad={openAd} />}
       {comparedIds && <CompareDialog board={board} ids={comparedIds} />}
       {idsToSave && <SaveDialog board={board} ids={idsToSave} />}
     </>
@@ -322,7 +322,7 @@ function Footer({ board }: { board: BoardController }) {
                 Compare
               </button>
             )}
-            <Actions board={board} ids={[...selectedIds]} />
+            <AdActions board={board} ids={[...selectedIds]} />
           </div>
         )}
         <p id="status" role="status">

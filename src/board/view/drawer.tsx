@@ -8,11 +8,11 @@ import { getVariantId } from './finding.ts';
 import { RunBar } from './list.tsx';
 import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
 import { LazyPicture } from './pictures.tsx';
-import { Actions } from './selection.tsx';
+import { AdActions } from './selection.tsx';
 import { type BoardController, getErrorText, sortAds } from './state.ts';
 
 /** A drawer (a panel next to the board) that shows all details of one ad. */
-export function Drawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
+export function AdDrawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
   const { adGroups, timeAxis, ads, sortName, formats } = board.state;
   const { formatNumber } = formats;
   // A card may represent several ads with nearly the same text, so look for the group that contains this ad.
@@ -27,7 +27,7 @@ export function Drawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
   // Also load the next and the previous ad, so that the drawer can show them without delay.
   const idsToLoad = [ad, nextAd, previousAd].flatMap((adToLoad) => adToLoad?.id ?? []);
   const fullAd = board.fullAds.get(ad.id);
-  const card = buildCardAd(fullAd ?? ad);
+  const cardContent = buildCardAd(fullAd ?? ad);
   const variantAds = sortAds(
     ads.filter((candidate) => getVariantId(candidate) === getVariantId(ad)),
     sortName,
@@ -63,20 +63,23 @@ export function Drawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
         {ad.pageName ?? 'Advertiser unknown'}
       </p>
       <h2 id="drawer-title" dir="auto">
-        {pickTitle(card)}
+        {pickTitle(cardContent)}
       </h2>
-      <Actions key={`actions ${ad.id}`} board={board} ids={[ad.id]} />
+      <AdActions key={`actions ${ad.id}`} board={board} ids={[ad.id]} />
       {fullAd && <LandingLink board={board} ad={fullAd} />}
       <FullAdLoader board={board} ids={idsToLoad} />
       {fullAd && <AdText board={board} ad={fullAd} />}
-      {fullAd && <CardList board={board} ad={fullAd} />}
+      {fullAd && <CarouselCardList board={board} ad={fullAd} />}
       <RunBar ad={ad} axis={timeAxis} />
-      <Labels labels={card.labels ?? []} />
+      <Labels labels={cardContent.labels ?? []} />
       {fullAd && <ChangeList ad={fullAd} formats={formats} />}
       <FactList facts={listFacts(ad, fullAd, formats)} />
     </Modal>
   );
 }
+
+/** The maximum number of ads in a `VariantStrip`. */
+const maxPicturesInStrip = 60;
 
 interface VariantStripProps {
   board: BoardController;
@@ -92,7 +95,7 @@ interface VariantStripProps {
 const VariantStrip = ({ board, variantAds, currentAd, onOpen }: VariantStripProps) =>
   variantAds.length < 2 ? null : (
     <ul class="strip" aria-label={`${board.state.formats.formatNumber(variantAds.length)} variants`}>
-      {variantAds.slice(0, 60).map((ad) => (
+      {variantAds.slice(0, maxPicturesInStrip).map((ad) => (
         <li key={ad.id}>
           <button
             type="button"
@@ -142,19 +145,19 @@ function AdText({ board, ad }: { board: BoardController; ad: FullAd }) {
  */
 function copyToClipboard(text: string): boolean {
   let isCopied = false;
-  const writeText = (event: ClipboardEvent) => {
+  const handleCopyEvent = (event: ClipboardEvent) => {
     event.clipboardData?.setData('text/plain', text);
     event.preventDefault();
     isCopied = true;
   };
-  document.addEventListener('copy', writeText, { once: true });
+  document.addEventListener('copy', handleCopyEvent, { once: true });
   document.execCommand('copy');
-  document.removeEventListener('copy', writeText);
+  document.removeEventListener('copy', handleCopyEvent);
   return isCopied;
 }
 
 /** The cards of a carousel ad. Renders nothing if the ad has no cards. */
-const CardList = ({ board, ad }: { board: BoardController; ad: FullAd }) =>
+const CarouselCardList = ({ board, ad }: { board: BoardController; ad: FullAd }) =>
   !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
       {ad.cards.map(({ title, body }, index) => (

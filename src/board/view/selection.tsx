@@ -5,7 +5,7 @@ import { getVariantId } from './finding.ts';
 import { Modal } from './modal.tsx';
 import { areVariantsGrouped, type BoardController, getErrorText } from './state.ts';
 
-interface ActionsProps {
+interface AdActionsProps {
   board: BoardController;
   ids: readonly string[];
   /**
@@ -18,18 +18,18 @@ interface ActionsProps {
  * The actions for a set of ads: *Ask*, if the host accepts messages from the board, and *Save*, if the server offers
  * the required tools.
  */
-export function Actions({ board, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
-  const questionInput = useRef<HTMLInputElement>(null);
+export function AdActions({ board, ids, defaultRequest = 'Tell me about' }: AdActionsProps) {
+  const questionInputRef = useRef<HTMLInputElement>(null);
   const [isBusy, setBusy] = useState(false);
-  const isSending = useRef(false);
+  const isSendingRef = useRef(false);
   const askQuestion = async () => {
-    if (isSending.current) return;
-    isSending.current = true;
+    if (isSendingRef.current) return;
+    isSendingRef.current = true;
     setBusy(true);
-    const question = questionInput.current?.value.trim() ?? '';
-    if ((await sendQuestion(board, ids, { question, defaultRequest })) && questionInput.current)
-      questionInput.current.value = '';
-    isSending.current = false;
+    const question = questionInputRef.current?.value.trim() ?? '';
+    if ((await sendQuestion(board, ids, { question, defaultRequest })) && questionInputRef.current)
+      questionInputRef.current.value = '';
+    isSendingRef.current = false;
     setBusy(false);
   };
   // Hosts do not let embedded pages submit forms, so handle the Enter key here.
@@ -47,7 +47,7 @@ export function Actions({ board, ids, defaultRequest = 'Tell me about' }: Action
             aria-label="Your question"
             placeholder="Ask …"
             maxLength={2000}
-            ref={questionInput}
+            ref={questionInputRef}
             onKeyDown={onKeyDown}
           />
           <button type="button" class="primary" disabled={isBusy} onClick={() => void askQuestion()}>
@@ -67,10 +67,10 @@ export function Actions({ board, ids, defaultRequest = 'Tell me about' }: Action
 const buildTextContent = (text: string) => [{ type: 'text', text }];
 
 /**
- * Sends a message to the conversation as if the user had typed it. The status line of the board then shows whether the
+ * Sends a message to the conversation, as if the user had typed it. The status line of the board then shows whether the
  * host accepted the message.
  */
-async function sendMessage(board: BoardController, messageText: string, successStatus: string): Promise<boolean> {
+async function sendChatMessage(board: BoardController, messageText: string, successStatus: string): Promise<boolean> {
   try {
     const { isError } = await board.host.request('ui/message', {
       role: 'user',
@@ -87,24 +87,26 @@ async function sendMessage(board: BoardController, messageText: string, successS
 
 const numberCollator = new Intl.Collator('en', { numeric: true });
 
-const findAd = (board: BoardController, id: string) => board.state.ads.find((ad) => ad.id === id) ?? { id };
+/** Returns an ad of the board, or an object that contains only the id if the board does not have the ad. */
+const getAdById = (board: BoardController, id: string) => board.state.ads.find((ad) => ad.id === id) ?? { id };
 
 /** Formats the numbers by which the board identifies ads, e.g. `ads 1, 2 and 4`. */
 const formatAdNumbers = (board: BoardController, ids: readonly string[]): string => {
-  const numbers = ids.map((id) => board.getAdNumber(findAd(board, id))).sort(numberCollator.compare);
+  const numbers = ids.map((id) => board.getAdNumber(getAdById(board, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
 /**
- * Describes an ad for the model by its number on the board and its id. The description contains no text from
- * advertisers, because such text could manipulate the model.
+ * Describes an ad for the model by its number on the board and its id. If the ad shares a card with other ads, the
+ * description also states the id of their variant (a group of ads with nearly the same text). The description contains
+ * no text from advertisers, because such text could manipulate the model.
  */
 function describeAdById(board: BoardController, id: string): string {
-  const ad = findAd(board, id);
+  const ad = getAdById(board, id);
   const variantId = getVariantId(ad);
   const variantAdCount = board.state.ads.filter((ad) => getVariantId(ad) === variantId).length;
-  const isSingleAd = !areVariantsGrouped(board.state) || variantAdCount < 2 || !isWord(variantId);
-  return `ad ${board.getAdNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variantId}`}`;
+  const isVariantOmitted = !areVariantsGrouped(board.state) || variantAdCount < 2 || !isWord(variantId);
+  return `ad ${board.getAdNumber(ad)} is ${id}${isVariantOmitted ? '' : `, one of ${variantAdCount} ads of variant ${variantId}`}`;
 }
 
 /**
@@ -122,16 +124,16 @@ async function sendQuestion(
     board.updateState({ statusText: 'The conversation does not take the ids of these ads.' });
     return false;
   }
-  const subject = `${formatAdNumbers(board, ids)} of the board.`;
+  const subjectText = `${formatAdNumbers(board, ids)} of the board.`;
   board.updateState({ idsAskedAbout: [...new Set([...board.state.idsAskedAbout, ...ids])] });
   const isContextUpdated = await updateModelContext(board);
-  const request = question === '' ? `${defaultRequest} ${subject}` : `${question}\n\nThis is about ${subject}`;
+  const request = question === '' ? `${defaultRequest} ${subjectText}` : `${question}\n\nThis is about ${subjectText}`;
   const text = isContextUpdated ? request : `${request} Ids: ${ids.map((id) => describeAdById(board, id)).join('; ')}.`;
   const omittedText =
     ids.length === allIds.length
       ? ''
       : `, without ${formatNumber(allIds.length - ids.length)} whose ids it does not take`;
-  return sendMessage(board, text, `${formatCount(ids.length, 'ad')} handed to the conversation${omittedText}.`);
+  return sendChatMessage(board, text, `${formatCount(ids.length, 'ad')} handed to the conversation${omittedText}.`);
 }
 
 /**
@@ -139,7 +141,7 @@ async function sendQuestion(
  * result and the user can approve the price in the conversation.
  */
 export const askToRetry = (board: BoardController): Promise<boolean> =>
-  sendMessage(
+  sendChatMessage(
     board,
     'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.',
     'The conversation was asked to try again.',
@@ -186,9 +188,9 @@ export function SaveDialog({ board, ids }: { board: BoardController; ids: readon
   const [collections, setCollections] = useState<CollectionChoice[]>([]);
   const [message, setMessage] = useState('Reading your collections …');
   const [closeLabel, setCloseLabel] = useState<'Cancel' | 'Undo' | 'Stop' | 'Close'>('Cancel');
-  const isClosed = useRef(false);
-  const endUndoPeriod = useRef(() => {});
-  const closeButton = useRef<HTMLButtonElement>(null);
+  const isClosedRef = useRef(false);
+  const endUndoPeriodRef = useRef(() => {});
+  const closeButtonRef = useRef<HTMLButtonElement>(null);
 
   const readCollections = async () => {
     try {
@@ -202,12 +204,12 @@ export function SaveDialog({ board, ids }: { board: BoardController; ids: readon
   useEffect(() => {
     void readCollections();
     return () => {
-      isClosed.current = true;
-      endUndoPeriod.current();
+      isClosedRef.current = true;
+      endUndoPeriodRef.current();
     };
   }, []);
   useEffect(() => {
-    if (closeLabel === 'Undo') closeButton.current?.focus();
+    if (closeLabel === 'Undo') closeButtonRef.current?.focus();
   }, [closeLabel]);
 
   const saveAds = async ({ id, name = id }: CollectionChoice) => {
@@ -216,35 +218,35 @@ export function SaveDialog({ board, ids }: { board: BoardController; ids: readon
       `Saving ${adsText} to ${name} in five seconds. The board cannot take them out again; the service’s own app can.`,
     );
     await new Promise<void>((resolve) => {
-      endUndoPeriod.current = resolve;
+      endUndoPeriodRef.current = resolve;
       setTimeout(resolve, undoPeriodMs);
     });
     setCloseLabel('Stop');
-    let [addedCount, doneCount] = [0, 0];
-    let problem = '';
+    let [addedCount, processedCount] = [0, 0];
+    let errorText = '';
     try {
       for (const adId of ids) {
-        if (isClosed.current) break;
-        setMessage(`Saving ${formatNumber(doneCount + 1)} of ${formatNumber(ids.length)} …`);
+        if (isClosedRef.current) break;
+        setMessage(`Saving ${formatNumber(processedCount + 1)} of ${formatNumber(ids.length)} …`);
         if (await board.serverTools.saveAd(id, adId)) addedCount++;
-        doneCount++;
+        processedCount++;
       }
     } catch (error) {
-      problem = getErrorText(error);
+      errorText = getErrorText(error);
     }
-    const alreadySavedCount = doneCount - addedCount;
+    const alreadySavedCount = processedCount - addedCount;
     const alreadySavedText =
       alreadySavedCount === 0
         ? ''
-        : `, ${alreadySavedCount === doneCount ? 'all' : formatNumber(alreadySavedCount)} of them there already`;
-    const countText = doneCount < ids.length ? `${formatNumber(doneCount)} of ` : '';
+        : `, ${alreadySavedCount === processedCount ? 'all' : formatNumber(alreadySavedCount)} of them there already`;
+    const countText = processedCount < ids.length ? `${formatNumber(processedCount)} of ` : '';
     const savedText =
-      doneCount === 0 ? 'Nothing was saved.' : `${countText}${adsText} saved to ${name}${alreadySavedText}.`;
-    const outcome = `${savedText} ${problem}`.trim();
+      processedCount === 0 ? 'Nothing was saved.' : `${countText}${adsText} saved to ${name}${alreadySavedText}.`;
+    const outcome = `${savedText} ${errorText}`.trim();
     board.updateState({ statusText: outcome });
     setMessage(outcome);
     setCloseLabel('Close');
-    if (problem === '' && !isClosed.current) closeButton.current?.closest('dialog')?.close();
+    if (errorText === '' && !isClosedRef.current) closeButtonRef.current?.closest('dialog')?.close();
   };
   return (
     <Modal id="save" onClose={() => board.updateState({ idsToSave: undefined })}>
@@ -263,13 +265,13 @@ export function SaveDialog({ board, ids }: { board: BoardController; ids: readon
       <div class="actions">
         <button
           type="button"
-          ref={closeButton}
+          ref={closeButtonRef}
           onClick={({ currentTarget }) => currentTarget.closest('dialog')?.close()}
         >
           {closeLabel}
         </button>
         {closeLabel === 'Undo' && (
-          <button type="button" class="primary" onClick={() => endUndoPeriod.current()}>
+          <button type="button" class="primary" onClick={() => endUndoPeriodRef.current()}>
             Save now
           </button>
         )}
