@@ -14,7 +14,7 @@ const firstRetryDelayMs = 2000;
 
 type ShowPicture = (picture: BoardPicture) => void;
 
-/** Loads pictures of ads when their place on the page becomes visible. */
+/** Loads the picture of an ad when the frame of the picture becomes visible. */
 export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
 /**
@@ -23,12 +23,12 @@ export type PictureLoader = ReturnType<typeof createPictureLoader>;
  */
 export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
-  const watchedFrames = new Map<Element, { id: string; showPicture: ShowPicture }>();
+  const observedFrames = new Map<Element, { id: string; showPicture: ShowPicture }>();
   const requestedIds = new Set<string>();
   /** The number of failed requests for each picture. */
   const failureCounts = new Map<string, number>();
   let queuedIds: string[] = [];
-  let activeCallCount = 0;
+  let runningCallCount = 0;
 
   /**
    * Allows further requests for pictures whose request failed. While a picture stays visible, the loader requests the
@@ -40,19 +40,20 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
       requestedIds.delete(id);
       const failureCount = (failureCounts.get(id) ?? 0) + 1;
       failureCounts.set(id, failureCount);
-      if (failureCount <= maxRetries) setTimeout(() => observeAgain(id), firstRetryDelayMs * 2 ** (failureCount - 1));
+      if (failureCount <= maxRetries)
+        setTimeout(() => observeFramesAgain(id), firstRetryDelayMs * 2 ** (failureCount - 1));
     }
   };
 
   const requestNextPictures = async (): Promise<void> => {
-    if (activeCallCount >= maxConcurrentCalls || queuedIds.length === 0) return;
+    if (runningCallCount >= maxConcurrentCalls || queuedIds.length === 0) return;
     const ids = queuedIds.slice(-maxPicturesPerCall).reverse();
     queuedIds = queuedIds.slice(0, -maxPicturesPerCall);
-    activeCallCount++;
+    runningCallCount++;
     try {
       const { pictures, left } = await serverTools.readPictures(ids);
       for (const picture of pictures) if (!picture.isLate) loadedPictures.set(picture.id, picture);
-      for (const { id, showPicture } of watchedFrames.values()) {
+      for (const { id, showPicture } of observedFrames.values()) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) showPicture(picture);
       }
@@ -67,13 +68,13 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
       if (error instanceof ToolError && error.isRetryable) retryLater(ids);
       else for (const id of ids) requestedIds.delete(id);
     }
-    activeCallCount--;
+    runningCallCount--;
     void requestNextPictures();
   };
   const observer = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {
-        const id = watchedFrames.get(target)?.id;
+        const id = observedFrames.get(target)?.id;
         if (!isIntersecting || id === undefined || loadedPictures.has(id) || requestedIds.has(id)) continue;
         requestedIds.add(id);
         // The loader takes ids from the end of the queue. Put retries at the start, so that new pictures come first.
@@ -85,8 +86,8 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
     { root: document, rootMargin: '300px' },
   );
   /** Makes the observer report again whether the frames of a picture are visible. */
-  const observeAgain = (pictureId: string): void => {
-    for (const [frame, { id }] of watchedFrames) {
+  const observeFramesAgain = (pictureId: string): void => {
+    for (const [frame, { id }] of observedFrames) {
       if (id !== pictureId) continue;
       observer.unobserve(frame);
       observer.observe(frame);
@@ -98,16 +99,16 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
     /**
      * Requests a picture as soon as `frame`, the element for the picture, becomes visible. Calls `showPicture` when the
      * picture arrives.
-     * @returns a function that stops watching the element
+     * @returns a function that stops observing the element
      */
-    watchFrame: (id: string, frame: Element, showPicture: ShowPicture) => {
+    observeFrame: (id: string, frame: Element, showPicture: ShowPicture) => {
       // The picture may have arrived between the drawing of the frame and this call.
       const loadedPicture = loadedPictures.get(id);
       if (loadedPicture) showPicture(loadedPicture);
-      watchedFrames.set(frame, { id, showPicture });
+      observedFrames.set(frame, { id, showPicture });
       observer.observe(frame);
       return () => {
-        watchedFrames.delete(frame);
+        observedFrames.delete(frame);
         observer.unobserve(frame);
       };
     },
@@ -129,15 +130,15 @@ export function LazyPicture({ ad, board: { pictureLoader, state }, cardNumber }:
   useEffect(
     () =>
       frameRef.current && picture === undefined
-        ? pictureLoader.watchFrame(pictureId, frameRef.current, setPicture)
+        ? pictureLoader.observeFrame(pictureId, frameRef.current, setPicture)
         : undefined,
     [pictureId, picture === undefined],
   );
   const src = picture?.src?.startsWith('data:image/jpeg;base64,') ? picture.src : undefined;
-  const cardPicture = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
+  const pictureOrReason = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
   return (
     <div class="picture" ref={frameRef}>
-      <PictureFrame ad={{ ...buildCardAd(ad), picture: cardPicture }} formats={state.formats} />
+      <PictureFrame ad={{ ...buildCardAd(ad), picture: pictureOrReason }} formats={state.formats} />
     </div>
   );
 }
