@@ -13,10 +13,10 @@ export function listFacts(
   const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, audienceReach } = fullAd ?? ad;
   const { displayFormat, creative, ctaType, landing, duplicates } = fullAd ?? ad;
   const { formatCount, formatDay, formatNumber, formatShortNumber } = formats;
-  const stateText = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
-  const runText = daysRunning === 0 ? 'less than a day' : daysRunning && formatCount(daysRunning, 'day');
+  const runStateText = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
+  const runLengthText = daysRunning === 0 ? 'less than a day' : daysRunning && formatCount(daysRunning, 'day');
   return [
-    ['Ran', [runText, stateText].filter(Boolean).join(', ')],
+    ['Ran', [runLengthText, runStateText].filter(Boolean).join(', ')],
     ['Started', startedAt && formatDay(startedAt)],
     ['Last seen', lastSeenAt && formatDay(lastSeenAt)],
     [active === false ? 'Ended' : 'Ends', endDate && formatDay(endDate)],

@@ -21,7 +21,7 @@ const collapsedValueCount = 2;
  */
 export function Filters({ board, children }: { board: BoardController; children: ComponentChildren }) {
   const { chosenValues, ads, openVariantId, formats } = board.state;
-  const [openFacet, setOpenFacet] = useState<FacetName>();
+  const [openFacetName, setOpenFacetName] = useState<FacetName>();
   const facetGroups = useMemo(
     () => listFacetValues(selectFilterableAds(board.state), chosenValues, formats),
     [ads, openVariantId, chosenValues, formats],
@@ -30,16 +30,16 @@ export function Filters({ board, children }: { board: BoardController; children:
     <section id="chips" aria-label="Filters">
       {children}
       {facetGroups.map((values) => {
-        const facet = values[0]?.facet ?? 'runState';
-        const isOpen = openFacet === facet;
+        const facetName = values[0]?.facet ?? 'runState';
+        const isOpen = openFacetName === facetName;
         return (
           <FacetGroup
-            key={facet}
+            key={facetName}
             values={values}
             formats={formats}
             isOpen={isOpen}
-            onToggle={() => setOpenFacet(isOpen ? undefined : facet)}
-            onChoose={(value) => board.updateState({ chosenValues: toggleValue(chosenValues, facet, value) })}
+            onToggle={() => setOpenFacetName(isOpen ? undefined : facetName)}
+            onChoose={(value) => board.updateState({ chosenValues: toggleValue(chosenValues, facetName, value) })}
           />
         );
       })}
@@ -66,7 +66,7 @@ function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onCho
   // so the visible values stay in place while the user chooses some of them.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
   const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
-  const hiddenCount = values.length - visibleValues.length;
+  const hiddenValueCount = values.length - visibleValues.length;
   return (
     <fieldset class={`group chips ${isOpen ? 'whole' : ''}`} aria-label={title}>
       <span class="facet" dir="auto">
@@ -79,15 +79,15 @@ function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onCho
           <small>{formatNumber(matchingAdCount)}</small>
         </button>
       ))}
-      {(hiddenCount > 0 || (isOpen && values.length > collapsedValueCount + 1)) && (
+      {(hiddenValueCount > 0 || (isOpen && values.length > collapsedValueCount + 1)) && (
         <button
           type="button"
           class="chip quiet"
-          aria-label={`${title}: ${hiddenCount > 0 ? `${formatNumber(hiddenCount)} more` : 'fewer'}`}
-          aria-expanded={hiddenCount === 0}
+          aria-label={`${title}: ${hiddenValueCount > 0 ? `${formatNumber(hiddenValueCount)} more` : 'fewer'}`}
+          aria-expanded={hiddenValueCount === 0}
           onClick={onToggle}
         >
-          {hiddenCount > 0 ? `+${formatNumber(hiddenCount)}` : 'Fewer'}
+          {hiddenValueCount > 0 ? `+${formatNumber(hiddenValueCount)}` : 'Fewer'}
         </button>
       )}
     </fieldset>
