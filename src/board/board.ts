@@ -23,12 +23,12 @@ import { parseWatches } from '../watches/stored-watches.ts';
 import { readBoardPage } from './board-resource.ts';
 import type {
   BoardAdsResult,
-  BoardCard,
   BoardChange,
   BoardGathering,
   BoardPicture,
   BoardPicturesResult,
   BriefAd,
+  CarouselCard,
   FullAd,
 } from './payload.ts';
 
@@ -60,7 +60,7 @@ const toolsCalledByBoard = ['search_ads', 'list_collections', 'add_collection_it
  * hosts pass whole results to the model.
  */
 const pageTokenInput = z.string().max(100).optional().describe('The token in the page of the board.');
-const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
+const resultWithoutBoardData = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** The maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
 const maxBoardAds = 10_000;
@@ -91,20 +91,20 @@ const boardAds = defineTool({
     // `openDataset` throws an error if the service rejects the API key. Check the page token after this call, so that a
     // wrong key always causes an error.
     const dataset = await context.openDataset();
-    if (!(await isCallFromBoard(pageToken))) return resultForModels;
+    if (!(await isCallFromBoard(pageToken))) return resultWithoutBoardData;
     const { now, isOffered, getAdRowReader } = context;
     const contents = await dataset.readContents();
-    const newAdKeys = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
-    const factsByAd = await getAdRowReader().readFacts(contents);
+    const newAdIds = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
+    const factsByAdId = await getAdRowReader().readFacts(contents);
     const gathering = id === undefined ? undefined : findGathering(id, contents);
-    const requestedKeys = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
-    const uniqueKeys = [...new Set(requestedKeys)].slice(0, maxBoardAds);
-    const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts: factsByAd }, contents);
+    const requestedAdIds = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
+    const uniqueAdIds = [...new Set(requestedAdIds)].slice(0, maxBoardAds);
+    const fittingAds = await selectFittingAds(uniqueAdIds, { detail, newAdIds, factsByAdId }, contents);
     const data: BoardAdsResult = {
       asOf: formatIsoTime(now),
       offeredTools: toolsCalledByBoard.filter(isOffered),
       ...(gathering && {
-        gathering: buildGathering(gathering, await listGatheringNotes(gathering, contents, context)),
+        gathering: buildBoardGathering(gathering, await listGatheringNotes(gathering, contents, context)),
       }),
       ...fittingAds,
       ...(gathering && { readAt: formatIsoTime(gathering.gatheredAt) }),
@@ -133,7 +133,7 @@ async function listGatheringNotes(gathering: Gathering, contents: DatasetContent
   return [missingAdsNote, oneDayNote, fieldGapsNote].filter((note) => note !== undefined);
 }
 
-const buildGathering = (
+const buildBoardGathering = (
   { id, matchingCount, adIds, isComplete, gatheredAt }: Gathering,
   notes: string[],
 ): BoardGathering => ({
@@ -150,27 +150,27 @@ const buildGathering = (
  * remaining ads, and `missingIds` the ids of ads that are not stored.
  */
 async function selectFittingAds(
-  requestedKeys: readonly string[],
+  requestedAdIds: readonly string[],
   {
     detail,
-    newAdKeys,
-    facts: factsByAd,
-  }: { detail: Detail; newAdKeys: ReadonlySet<string>; facts: ReadonlyMap<string, AdFacts> },
+    newAdIds,
+    factsByAdId,
+  }: { detail: DetailLevel; newAdIds: ReadonlySet<string>; factsByAdId: ReadonlyMap<string, AdFacts> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAdsResult, 'ads' | 'left' | 'missingIds' | 'readAt'>> {
-  const adKeys = new Set(requestedKeys);
-  const itemsByKey = pickAdsById(contents, adKeys);
-  const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
-  const labelsByAd = groupLabelsByAd(contents, adKeys);
+  const uniqueAdIds = new Set(requestedAdIds);
+  const itemsByAdId = pickAdsById(contents, uniqueAdIds);
+  const storedItems = requestedAdIds.flatMap((adId) => itemsByAdId.get(adId) ?? []);
+  const labelsByAdId = groupLabelsByAd(contents, uniqueAdIds);
   const ads: (BriefAd | FullAd)[] = [];
   // Reserve 40 bytes for the id of each ad, because `left` lists the ids of all ads that do not fit.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
   for (const storedItem of storedItems) {
-    const adKey = normalizeAdId(storedItem.id);
-    const ad = adBuilders[detail](storedItem, labelsByAd.get(adKey));
-    if (newAdKeys.has(adKey)) ad.isNew = true;
-    const variant = factsByAd.get(adKey)?.variantId ?? storedItem.id;
-    if (variant !== storedItem.id) ad.variant = variant;
+    const adId = normalizeAdId(storedItem.id);
+    const ad = adBuildersByDetail[detail](storedItem, labelsByAdId.get(adId));
+    if (newAdIds.has(adId)) ad.isNew = true;
+    const variantId = factsByAdId.get(adId)?.variantId ?? storedItem.id;
+    if (variantId !== storedItem.id) ad.variant = variantId;
     remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
     if (remainingBytes < 0 && ads.length > 0) break;
     ads.push(ad);
@@ -182,7 +182,7 @@ async function selectFittingAds(
     ...(storedItems.length > 0 && { readAt: formatIsoTime(earliestReadAt) }),
     ads,
     left: storedItems.slice(ads.length).map(({ id }) => id),
-    missingIds: requestedKeys.filter((key) => !itemsByKey.has(key)),
+    missingIds: requestedAdIds.filter((adId) => !itemsByAdId.has(adId)),
   };
 }
 
@@ -190,35 +190,38 @@ async function selectFittingAds(
 // result.
 const maxAdTextLength = 10_000;
 const maxLineLength = 300;
-const maxCardBodyLength = 1000;
-const maxCards = 20;
+const maxCarouselCardBodyLength = 1000;
+const maxCarouselCards = 20;
 const maxListedTexts = 60;
 const maxChanges = 20;
 const maxChangedTextLength = 600;
 const maxLabels = { brief: 12, full: 60 };
 
-type Detail = 'brief' | 'full';
+type DetailLevel = 'brief' | 'full';
 
-const adBuilders: Record<Detail, (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd> = {
+const adBuildersByDetail: Record<
+  DetailLevel,
+  (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd
+> = {
   brief: buildBriefAd,
   full: buildFullAd,
 };
 
 function buildBriefAd(storedItem: StoredItem, labels: readonly Label[] | undefined): BriefAd {
-  const { briefAd, cardRows } = buildSharedFields(storedItem, 'brief', labels);
-  const title = cleanLine(cardRows[0]?.title);
+  const { briefAd, carouselCardRows } = buildSharedFields(storedItem, 'brief', labels);
+  const title = cleanLine(carouselCardRows[0]?.title);
   if (title) addFields(briefAd, { cards: [{ title }] });
   return briefAd;
 }
 
 function buildFullAd(storedItem: StoredItem, labels: readonly Label[] | undefined): FullAd {
-  const { briefAd, adRow, cardRows } = buildSharedFields(storedItem, 'full', labels);
+  const { briefAd, adRow, carouselCardRows } = buildSharedFields(storedItem, 'full', labels);
   const fullAd: FullAd = { ...briefAd, changes: listChanges(storedItem) };
   addFields(fullAd, {
     body: cleanText(adRow.body, maxAdTextLength),
     linkDescription: cleanText(adRow.linkDescription, maxLineLength),
-    landingUrl: parseHttpsUrl(adRow.offerLink ?? cardRows[0]?.url),
-    cards: cardRows.length > 0 ? cardRows.slice(0, maxCards).map(buildCard) : undefined,
+    landingUrl: parseHttpsUrl(adRow.offerLink ?? carouselCardRows[0]?.url),
+    cards: carouselCardRows.length > 0 ? carouselCardRows.slice(0, maxCarouselCards).map(buildCarouselCard) : undefined,
   });
   return fullAd;
 }
@@ -227,9 +230,9 @@ function buildFullAd(storedItem: StoredItem, labels: readonly Label[] | undefine
  * Builds the fields that the brief view and the full view of an ad have in common. Also returns the table rows of the
  * ad, from which the full view takes more fields.
  */
-function buildSharedFields(storedItem: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
+function buildSharedFields(storedItem: StoredItem, detail: DetailLevel, labels: readonly Label[] | undefined) {
   const apiFields = parseItem(storedItem) as UntypedFields;
-  const { ad: adRow, cards: cardRows } = buildAdRows(apiFields, { gatheredAt: storedItem.at, json: '' });
+  const { ad: adRow, cards: carouselCardRows } = buildAdRows(apiFields, { gatheredAt: storedItem.at, json: '' });
   const briefAd: BriefAd = { id: storedItem.id };
   addFields(briefAd, {
     ...pickApiFields(apiFields, detail),
@@ -244,7 +247,7 @@ function buildSharedFields(storedItem: StoredItem, detail: Detail, labels: reado
       ?.slice(0, maxLabels[detail])
       .map(({ label, value }) => (value === null ? { label } : { label, value })),
   });
-  return { briefAd, adRow, cardRows };
+  return { briefAd, adRow, carouselCardRows };
 }
 
 /**
@@ -274,7 +277,7 @@ function listChanges(storedItem: StoredItem): BoardChange[] {
  * Returns the fields that have the same names and meanings in the API and on the board. With `detail` set to `brief`,
  * returns only the fields that are marked `brief`. Otherwise, returns all of these fields.
  */
-const pickApiFields = (ad: UntypedFields, detail: Detail) =>
+const pickApiFields = (ad: UntypedFields, detail: DetailLevel) =>
   Object.fromEntries(
     boardFields.flatMap(([name, { type, board }]) =>
       board === 'brief' || detail === 'full' ? [[name, convertersByFieldType[type](ad[name])]] : [],
@@ -283,9 +286,9 @@ const pickApiFields = (ad: UntypedFields, detail: Detail) =>
 
 const boardFields = Object.entries<ApiField>(adFields).filter(([, { board }]) => board !== undefined);
 
-function buildCard({ title, body }: { title: string | null; body: string | null }): BoardCard {
-  const card: BoardCard = {};
-  addFields(card, { title: cleanLine(title), body: cleanText(body, maxCardBodyLength) });
+function buildCarouselCard({ title, body }: { title: string | null; body: string | null }): CarouselCard {
+  const card: CarouselCard = {};
+  addFields(card, { title: cleanLine(title), body: cleanText(body, maxCarouselCardBodyLength) });
   return card;
 }
 
@@ -352,7 +355,7 @@ const boardPictures = defineTool({
   createOutputSchema: () => z.looseObject({}),
   async run({ ids, page: pageToken }, context) {
     const dataset = await context.openDataset();
-    if (!(await isCallFromBoard(pageToken))) return resultForModels;
+    if (!(await isCallFromBoard(pageToken))) return resultWithoutBoardData;
     /**
      * Finds the picture of an ad or of one of its carousel cards.
      * @param pictureId an ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card

@@ -40,7 +40,7 @@ export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
    * The cards of a carousel ad. A `BriefAd` contains only the title of the first card, and a `FullAd` contains all
    * cards.
    */
-  cards?: BoardCard[];
+  cards?: CarouselCard[];
   /** The host and path of the landing page, e.g. `shop.example/shoes`. */
   landing?: string;
 };
@@ -64,7 +64,7 @@ export interface BoardChange {
 }
 
 /** One card of a carousel ad (an ad with several pictures and texts). */
-export interface BoardCard {
+export interface CarouselCard {
   title?: string;
   body?: string;
 }

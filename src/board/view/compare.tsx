@@ -78,8 +78,8 @@ export function CompareDialog({ board, ids }: { board: BoardController; ids: rea
 type CellContent = string | false | undefined | ReturnType<typeof MarkedText>;
 
 /**
- * A row of the table that compares ads. It contains the name of a text or fact, such as *Format*, and one cell per ad. Renders
- * nothing if all cells are empty.
+ * A row of the table that compares ads. It contains the name of a text or fact, such as *Format*, and one cell per ad.
+ * Renders nothing if all cells are empty.
  */
 const ComparisonRow = ({ name, cells }: { name: string; cells: readonly CellContent[] }) =>
   cells.some(Boolean) ? (

@@ -32,8 +32,8 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
 
   /**
    * Allows further requests for pictures whose request failed. While a picture stays visible, the loader requests the
-   * picture again after a delay, at most `maxRetries` times. The loader also requests the picture again whenever the user
-   * scrolls back to it.
+   * picture again after a delay, at most `maxRetries` times. The loader also requests the picture again each time the
+   * user scrolls back to it.
    */
   const retryLater = (ids: readonly string[]): void => {
     for (const id of ids) {

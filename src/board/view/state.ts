@@ -265,8 +265,8 @@ export const facets = {
 } satisfies Record<string, Facet>;
 
 /**
- * The name of a facet (a property by which the user can filter ads), e.g. `country`. For a label, the name is `#` and the
- * label, e.g. `#hook`.
+ * The name of a facet (a property by which the user can filter ads), e.g. `country`. For a label, the name is `#`
+ * followed by the label, e.g. `#hook`.
  */
 export type FacetName = keyof typeof facets | `#${string}`;
 

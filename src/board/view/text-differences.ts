@@ -1,6 +1,6 @@
 import { diffArrays } from 'diff';
 
-/** Successive words of a text that is compared with other texts. Either all of these words are marked, or none of them. */
+/** Successive words of a compared text. Either all of these words differ from another text, or none of them. */
 export interface ComparedSegment {
   text: string;
   /** True if these words are missing from another text. */
