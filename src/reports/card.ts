@@ -1,5 +1,5 @@
 import { buildAdRows } from '../dataset/ad-rows.ts';
-import { buildCardAd, type CardAd } from '../ui/ad-card.tsx';
+import { type AdCardContent, buildAdCardContent } from '../ui/ad-card.tsx';
 import { describeCreative, selectPicture } from '../views/ad-media.ts';
 import { readText, type UntypedFields } from '../views/view.ts';
 
@@ -13,7 +13,7 @@ export function buildReportCard(
 ) {
   const { ad, cards } = buildAdRows(fields, { gatheredAt: readAt, json: '' });
   const picture = selectPicture(fields, { now });
-  const facts = buildCardAd({
+  const facts = buildAdCardContent({
     id,
     pageName: toCardLine(ad.pageName),
     headline: toCardLine(ad.headline),
@@ -29,7 +29,7 @@ export function buildReportCard(
     duplicates: ad.duplicates ?? undefined,
   });
   const missingPicture = 'reason' in picture ? picture : { reason: 'there was no time left for it' };
-  const card: CardAd = { ...facts, picture: missingPicture };
+  const card: AdCardContent = { ...facts, picture: missingPicture };
   return { card, picture, pictureUrl: 'reason' in picture ? undefined : picture.url, adText: ad.text };
 }
 

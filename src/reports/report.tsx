@@ -8,13 +8,13 @@ import {
   type selectPaidGatherings,
   type sumGatheringCharges,
 } from '../dataset/gatherings.ts';
-import { AdCard, type CardAd, cardStyles } from '../ui/ad-card.tsx';
+import { AdCard, type AdCardContent, cardStyles } from '../ui/ad-card.tsx';
 import { formatCount, formatDay, formatNumber } from '../ui/formats.ts';
 import type { VNode } from '../ui/jsx.d.ts';
 import { Link } from '../ui/links.tsx';
 import { demoNotice, Page } from '../ui/page.tsx';
 import { Prose, proseStyles } from '../ui/prose.tsx';
-import { createColumnFormat, formatCell, Table, TableRows, tableStyles } from '../ui/table.tsx';
+import { createColumnFormatter, formatCell, Table, TableRows, tableStyles } from '../ui/table.tsx';
 import { formatColumnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
@@ -47,7 +47,7 @@ export interface ReportSection {
   previousFigures?: { reportWrittenAt: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
-  ads?: readonly CardAd[] | undefined;
+  ads?: readonly AdCardContent[] | undefined;
   /** A sentence that says what is missing from the section, and why. */
   problem?: string | undefined;
 }
@@ -91,10 +91,10 @@ export interface ReportMethod {
 export async function writeReportPage(
   head: ReportHead,
   sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
-  loadPictures: () => Promise<readonly CardAd['picture'][]>,
+  loadPictures: () => Promise<readonly AdCardContent['picture'][]>,
 ): Promise<{ html: string; missingPictures: string[] }> {
   const writer = createPageWriter();
-  const cards: { partIndex: number; ad: CardAd }[] = [];
+  const cards: { partIndex: number; ad: AdCardContent }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const page = <Page title={head.title} contentSecurityPolicy={policy} styles={styles} />;
   await writer.writeWrapped(page, async () => {
@@ -231,7 +231,7 @@ function formatBasis({
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
   const { heading, text = '', textWrittenAt, previousFigures, charts, table, ads = [], problem } = section;
-  const cards: { partIndex: number; ad: CardAd }[] = [];
+  const cards: { partIndex: number; ad: AdCardContent }[] = [];
   const figures = table && buildFigures(table, previousFigures?.row);
   await writer.writePart(
     <>
@@ -273,7 +273,7 @@ function buildFigures(
   const figures = columns.map((name, index) => {
     const cell = row[index] ?? null;
     const previousValue = typeof cell === 'number' && Object.hasOwn(previousRow, name) ? previousRow[name] : undefined;
-    const format = createColumnFormat(name, [cell, ...(previousValue === undefined ? [] : [previousValue])]);
+    const format = createColumnFormatter(name, [cell, ...(previousValue === undefined ? [] : [previousValue])]);
     const formatFigure = (value: unknown) =>
       format && typeof value === 'number' ? format(value) : value === null ? '–' : formatCell(value);
     return {
@@ -315,14 +315,14 @@ async function writeTable(
   { columns, rows, rowCount }: ReportTable,
   { heading, charts }: ReportSection,
 ) {
-  const formats = columns.map((name, index) =>
-    createColumnFormat(
+  const columnFormatters = columns.map((name, index) =>
+    createColumnFormatter(
       name,
       rows.map((row) => row[index] ?? null),
     ),
   );
   const tableElement = (
-    <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} columnFormats={formats} />
+    <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} columnFormatters={columnFormatters} />
   );
   const foldedTable = (
     <details>
@@ -333,7 +333,9 @@ async function writeTable(
   await writer.writeWrapped(charts ? foldedTable : tableElement, async () => {
     const rowsPerPart = Math.max(1, Math.floor(cellsPerPart / columns.length));
     for (let start = 0; start < rows.length; start += rowsPerPart) {
-      await writer.writePart(<TableRows rows={rows.slice(start, start + rowsPerPart)} columnFormats={formats} />);
+      await writer.writePart(
+        <TableRows rows={rows.slice(start, start + rowsPerPart)} columnFormatters={columnFormatters} />,
+      );
     }
   });
   if (rowCount === rows.length) return;
@@ -344,7 +346,7 @@ async function writeTable(
 
 const methodHeading = 'How these numbers came about';
 const gatheringColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Credits'];
-const gatheringFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
+const gatheringFormatters = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
   const { adCount, gatherings, unlistedGatheringCount, cost, writeCoverage, statements } = method;
@@ -379,8 +381,8 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
         </p>
         {gatherings.length > 0 && (
           <>
-            <Table label="Questions" columns={gatheringColumns} columnFormats={gatheringFormats}>
-              <TableRows rows={gatherings.map(toGatheringRow)} columnFormats={gatheringFormats} />
+            <Table label="Questions" columns={gatheringColumns} columnFormatters={gatheringFormatters}>
+              <TableRows rows={gatherings.map(toGatheringRow)} columnFormatters={gatheringFormatters} />
             </Table>
             <p>
               {unlistedGatheringCount === 0

@@ -1,10 +1,10 @@
 import { sanitizeLine } from '../views/safe-text.ts';
-import { englishFormats, type Formats, formatConstant } from './formats.ts';
+import { englishFormatters, type Formatters, formatConstant } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 import { Link, Picture } from './links.tsx';
 
 /** The fields of an ad that a card in a list of ads shows. */
-export interface CardAd {
+export interface AdCardContent {
   id: string;
   pageName?: string | undefined;
   title?: string | undefined;
@@ -27,8 +27,8 @@ export interface CardAd {
   picture?: { src: string } | { reason: string } | undefined;
 }
 
-/** The fields of an ad that `buildCardAd` converts to the content of a card. */
-export interface AdFields {
+/** The fields of an ad that `buildAdCardContent` converts to the content of a card. */
+export interface AdCardInput {
   id: string;
   pageName?: string | undefined;
   headline?: string | undefined;
@@ -53,7 +53,7 @@ export interface AdFields {
  * Builds the content of an ad card, except for the picture. Reports, the ad board and the pages of the local library
  * use this function.
  */
-export function buildCardAd(adFields: AdFields): CardAd {
+export function buildAdCardContent(adFields: AdCardInput): AdCardContent {
   const {
     headline,
     firstLine,
@@ -86,12 +86,12 @@ const hasPlaceholder = (text: string): boolean => text.includes('{{');
  * Returns the title of an ad. If the title is missing or contains a placeholder that was not filled in, returns the
  * first line of the ad text.
  */
-export const pickTitle = ({ title, firstLine }: Pick<CardAd, 'title' | 'firstLine'>): string =>
+export const pickTitle = ({ title, firstLine }: Pick<AdCardContent, 'title' | 'firstLine'>): string =>
   sanitizeLine([title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? 'Ad without words');
 
 interface AdCardProps {
-  ad: CardAd;
-  formats?: Formats;
+  ad: AdCardContent;
+  formatters?: Formatters;
   class?: string;
   /** Content to show instead of the ad's picture, e.g. a picture that is loaded only when it becomes visible. */
   pictureFrame?: Content;
@@ -111,7 +111,7 @@ interface AdCardProps {
  */
 export function AdCard({
   ad,
-  formats = englishFormats,
+  formatters = englishFormatters,
   class: className,
   pictureFrame,
   heading,
@@ -123,7 +123,7 @@ export function AdCard({
   const description = [mediaText, domain].filter(Boolean).join(' · ');
   return (
     <li class={className ? `card ${className}` : 'card'}>
-      {pictureFrame ?? <PictureFrame ad={ad} formats={formats} />}
+      {pictureFrame ?? <PictureFrame ad={ad} formatters={formatters} />}
       {runBar}
       <div class="facts">
         <div class="top">
@@ -143,7 +143,7 @@ export function AdCard({
           </p>
         )}
         <Labels labels={labels} />
-        <RunText ad={ad} formats={formats} />
+        <RunText ad={ad} formatters={formatters} />
         {description && <p class="about">{sanitizeLine(description)}</p>}
         {path === undefined && children === undefined && <p class="id">{sanitizeLine(id)}</p>}
       </div>
@@ -163,51 +163,53 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
   );
 
 /** Shows the picture of an ad. If the ad has no picture, shows the first line of the ad text and the reason. */
-export function PictureFrame({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
+export function PictureFrame({ ad, formatters = englishFormatters }: { ad: AdCardContent; formatters?: Formatters }) {
   const { id, pageName, picture, firstLine } = ad;
   return (
-    <div class={`frame hue${pickHue(pageName ?? id)}`}>
+    <div class={`frame hue${pickHueIndex(pageName ?? id)}`}>
       {picture !== undefined && 'src' in picture && <Picture url={picture.src} />}
       {picture !== undefined && 'reason' in picture && (
         <>
           <p class="poster" dir="auto">
             {sanitizeLine(firstLine ?? pickTitle(ad))}
           </p>
-          <p class="reason">{formatReason(picture.reason, formats)}</p>
+          <p class="reason">{formatReason(picture.reason, formatters)}</p>
         </>
       )}
     </div>
   );
 }
 
-const formatReason = (reason: string, { formatDay }: Formats): string =>
+const formatReason = (reason: string, { formatDay }: Formatters): string =>
   reason === 'the ad has no picture'
     ? 'No picture'
     : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => formatDay(day) || day)}`;
 
 /**
- * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether the ad
+ * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether an ad
  * is still running, shows the day on which the ad was last seen.
  */
-export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
+export function RunText({ ad, formatters = englishFormatters }: { ad: AdCardContent; formatters?: Formatters }) {
   const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;
-  const { formatCount, formatDay, formatShortNumber } = formats;
-  const stateText = active === undefined ? '' : active ? 'running' : 'ended';
-  const durationAndState = [daysRunning ? formatCount(daysRunning, 'day') : '', stateText].filter(Boolean).join(', ');
+  const { formatCount, formatDay, formatShortNumber } = formatters;
+  const runStateText = active === undefined ? '' : active ? 'running' : 'ended';
+  const durationAndRunState = [daysRunning ? formatCount(daysRunning, 'day') : '', runStateText]
+    .filter(Boolean)
+    .join(', ');
   const [startDay, lastSeenDay] = [startedAt, active === undefined && lastSeenAt].map((day) =>
-    day ? useNonBreakingSpaces(formatDay(day)) : '',
+    day ? makeSpacesNonBreaking(formatDay(day)) : '',
   );
   const facts = [
     startDay && `${active === false ? 'from' : 'since'} ${startDay}`,
     lastSeenDay && `last seen ${lastSeenDay}`,
-    duplicates > 1 && useNonBreakingSpaces(`${formatShortNumber(duplicates)} copies`),
+    duplicates > 1 && makeSpacesNonBreaking(`${formatShortNumber(duplicates)} copies`),
   ].filter(Boolean);
-  if (durationAndState === '' && facts.length === 0) facts.push('Dates unknown');
+  if (durationAndRunState === '' && facts.length === 0) facts.push('Dates unknown');
   return (
     <p class="run">
-      {durationAndState && <b class={active ? 'running' : undefined}>{durationAndState}</b>}
+      {durationAndRunState && <b class={active ? 'running' : undefined}>{durationAndRunState}</b>}
       <span>
-        {durationAndState && facts.length > 0 && ' · '}
+        {durationAndRunState && facts.length > 0 && ' · '}
         {facts.join(' · ')}
       </span>
     </p>
@@ -215,15 +217,15 @@ export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?
 }
 
 /** Replaces spaces with non-breaking spaces, so that the text stays on one line. */
-const useNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
+const makeSpacesNonBreaking = (text: string): string => text.replaceAll(' ', '\u00a0');
 
 /**
- * Chooses one of twelve background hues for an advertiser, based on a hash of the name. The same advertiser therefore
- * always gets the same hue.
+ * Chooses one of twelve background hues (0 to 11) from a hash of the advertiser's name, or of the ad id if the name is
+ * unknown. The same advertiser therefore always gets the same hue.
  */
-function pickHue(advertiserName: string): number {
+function pickHueIndex(advertiserNameOrAdId: string): number {
   let hash = 7;
-  for (const letter of advertiserName) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
+  for (const letter of advertiserNameOrAdId) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
   return Math.floor(hash / 30);
 }
 

@@ -1,17 +1,17 @@
 import { computeMedian } from '../views/numbers.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
-import { englishFormats, type Formats, formatConstant } from './formats.ts';
+import { englishFormatters, type Formatters, formatConstant } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 import { Link } from './links.tsx';
 
-interface FigureProps {
+interface ChartFrameProps {
   title: string;
   note?: string;
   children: Content;
 }
 
 /** A frame around a chart (`children`). Above the chart, it shows the title and a note, e.g. `peak 12`. */
-export const Figure = ({ title, note = '', children }: FigureProps) => (
+export const ChartFrame = ({ title, note = '', children }: ChartFrameProps) => (
   <figure class="chart">
     <figcaption>
       {title}
@@ -28,13 +28,14 @@ interface ColumnChartProps {
    */
   columns: readonly { name: string; value: number; isUnfinished?: boolean }[];
   /** The labels below the chart, from left to right. */
-  endLabels: readonly string[];
-  kind: 'launches' | 'runs';
-  formats: Formats;
+  axisLabels: readonly string[];
+  /** What the columns count: launched ads by month, or ads by days running. Also the name of the CSS class. */
+  measure: 'launches' | 'runs';
+  formatters: Formatters;
 }
 
 /** A column chart. Its label for screen readers lists the names and numbers of all columns above zero. */
-function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: ColumnChartProps) {
+function ColumnChart({ columns, axisLabels, measure, formatters: { formatNumber } }: ColumnChartProps) {
   const maxValue = columns.reduce((max, { value }) => Math.max(max, value), 1);
   const columnWidth = 100 / columns.length;
   const gap = Math.min(1.2, columnWidth / 5);
@@ -44,7 +45,7 @@ function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: Co
   return (
     <>
       <svg
-        class={`columns ${kind}`}
+        class={`columns ${measure}`}
         viewBox="0 0 100 40"
         preserveAspectRatio="none"
         role="img"
@@ -66,7 +67,7 @@ function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: Co
         })}
       </svg>
       <p class="ends">
-        {endLabels.map((label) => (
+        {axisLabels.map((label) => (
           <span>{label}</span>
         ))}
       </p>
@@ -86,14 +87,14 @@ export interface ShareRow {
 interface ShareBarsProps {
   shares: readonly ShareRow[];
   total: number;
-  formats?: Formats;
+  formatters?: Formatters;
 }
 
 /**
  * A bar chart with one row for each name. A row shows the name, its number, and a bar. The length of the bar is the
  * share of the number in the total.
  */
-export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFormats }: ShareBarsProps) => (
+export const ShareBars = ({ shares, total, formatters: { formatNumber } = englishFormatters }: ShareBarsProps) => (
   <ul class="shares">
     {shares.map(({ name, value, path, onClick }) => {
       const row = (
@@ -126,25 +127,25 @@ export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFo
 interface LaunchesChartProps {
   ads: readonly { startedAt?: string | undefined }[];
   /**
-   * The time at which the ads were read, in ISO format. The chart marks the month of this time as unfinished, and counts
-   * ads of later months in the column of this month.
+   * The time at which the ads were read, in ISO format. The chart marks the month of this time as unfinished, and
+   * counts ads of later months in the column of this month.
    */
   readAt: string | undefined;
-  formats?: Formats;
+  formatters?: Formatters;
 }
 
 /**
  * A chart of how many ads were launched in each month, for at most two years. The first column also includes all ads
  * that were launched earlier.
  */
-export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
-  const { formatNumber, formatMonth } = formats;
-  const launchMonths = ads
+export function LaunchesChart({ ads, readAt, formatters = englishFormatters }: LaunchesChartProps) {
+  const { formatNumber, formatMonth } = formatters;
+  const launchMonthNumbers = ads
     .map(({ startedAt }) => countMonthsSinceYear0(startedAt))
     .filter((month) => !Number.isNaN(month));
-  if (launchMonths.length === 0) return null;
-  const earliestMonth = launchMonths.reduce((earliest, month) => Math.min(earliest, month));
-  const latestMonth = launchMonths.reduce((latest, month) => Math.max(latest, month));
+  if (launchMonthNumbers.length === 0) return null;
+  const earliestMonth = launchMonthNumbers.reduce((earliest, month) => Math.min(earliest, month));
+  const latestMonth = launchMonthNumbers.reduce((latest, month) => Math.max(latest, month));
   const lastKnownMonth = countMonthsSinceYear0(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
   // Show at least twelve months. Otherwise, the columns of a few months would fill the chart and look like a long time.
@@ -165,23 +166,26 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
     value: 0,
     isUnfinished: isUnfinishedColumn(index),
   }));
-  for (const month of launchMonths) {
+  for (const month of launchMonthNumbers) {
     const column = columns[Math.min(columnCount - 1, Math.max(0, month - lastColumnMonth + columnCount - 1))];
     if (column) column.value++;
   }
-  const peak = columns.reduce((max, { value }) => Math.max(max, value), 0);
+  const highestLaunchCount = columns.reduce((max, { value }) => Math.max(max, value), 0);
   const lastColumnName = columnNames[columnCount - 1] ?? '';
-  const endLabels = [
+  const axisLabels = [
     getNameSuffix(0) === '' ? (columnNames[0] ?? '') : 'earlier',
     latestMonth > lastColumnMonth ? `${lastColumnName} or later` : lastColumnName,
   ];
   return (
-    <Figure
+    <ChartFrame
       title="Launches by month"
-      note={formatUnknownCount(ads.length - launchMonths.length, formats) || `peak ${formatNumber(peak)}`}
+      note={
+        formatUnknownAdCount(ads.length - launchMonthNumbers.length, formatters) ||
+        `peak ${formatNumber(highestLaunchCount)}`
+      }
     >
-      <ColumnChart columns={columns} endLabels={endLabels} kind="launches" formats={formats} />
-    </Figure>
+      <ColumnChart columns={columns} axisLabels={axisLabels} measure="launches" formatters={formatters} />
+    </ChartFrame>
   );
 }
 
@@ -198,25 +202,25 @@ const countMonthsSinceYear0 = (isoDate: string | undefined): number =>
 const formatIsoMonth = (monthNumber: number): string =>
   `${String(Math.floor(monthNumber / 12)).padStart(4, '0')}-${String((monthNumber % 12) + 1).padStart(2, '0')}`;
 
-const formatUnknownCount = (adCount: number, { formatNumber }: Formats): string =>
+const formatUnknownAdCount = (adCount: number, { formatNumber }: Formatters): string =>
   adCount > 0 ? `${formatNumber(adCount)} unknown` : '';
 
 interface DaysRunningChartProps {
   ads: readonly { daysRunning?: number | undefined }[];
-  formats?: Formats;
+  formatters?: Formatters;
 }
 
 /**
  * A histogram of how many days the ads have run. All columns cover the same number of days, and there are at most
  * twelve columns.
  */
-export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningChartProps) {
-  const { formatCount, formatNumber } = formats;
+export function DaysRunningChart({ ads, formatters = englishFormatters }: DaysRunningChartProps) {
+  const { formatCount, formatNumber } = formatters;
   const daysRunningValues = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
   if (daysRunningValues.length === 0) return null;
-  const longestRun = daysRunningValues.reduce((longest, day) => Math.max(longest, day));
-  const daysPerColumn = Math.max(1, Math.ceil((longestRun + 1) / 12));
-  const columns = Array.from({ length: Math.ceil((longestRun + 1) / daysPerColumn) }, (_, index) => ({
+  const longestRunDays = daysRunningValues.reduce((longest, days) => Math.max(longest, days));
+  const daysPerColumn = Math.max(1, Math.ceil((longestRunDays + 1) / 12));
+  const columns = Array.from({ length: Math.ceil((longestRunDays + 1) / daysPerColumn) }, (_, index) => ({
     name:
       daysPerColumn === 1
         ? formatCount(index, 'day')
@@ -227,15 +231,15 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
     const column = columns[Math.floor(runDays / daysPerColumn)];
     if (column) column.value++;
   }
-  const endLabels = [
+  const axisLabels = [
     formatNumber(0),
-    formatUnknownCount(ads.length - daysRunningValues.length, formats),
-    formatNumber(longestRun),
+    formatUnknownAdCount(ads.length - daysRunningValues.length, formatters),
+    formatNumber(longestRunDays),
   ];
   return (
-    <Figure title="Days running" note={`median ${formatNumber(computeMedian(daysRunningValues))}`}>
-      <ColumnChart columns={columns} endLabels={endLabels.filter(Boolean)} kind="runs" formats={formats} />
-    </Figure>
+    <ChartFrame title="Days running" note={`median ${formatNumber(computeMedian(daysRunningValues))}`}>
+      <ColumnChart columns={columns} axisLabels={axisLabels.filter(Boolean)} measure="runs" formatters={formatters} />
+    </ChartFrame>
   );
 }
 
@@ -248,19 +252,19 @@ interface CommonValuesChartProps {
   title: string;
   values: readonly (string | undefined)[];
   onChoose?: (value: string) => void;
-  formats?: Formats;
+  formatters?: Formatters;
 }
 
 /**
  * A bar chart of the most common values. Less common values are combined in the row *Others*, and missing values in the
  * row *Not stated*.
  */
-export function CommonValuesChart({ title, values, onChoose, formats = englishFormats }: CommonValuesChartProps) {
+export function CommonValuesChart({ title, values, onChoose, formatters = englishFormatters }: CommonValuesChartProps) {
   const sortedCounts = [...countValues(values)].sort(([, a], [, b]) => b - a);
   if (sortedCounts.length === 0) return null;
-  const namedShareCount = sortedCounts.length <= maxShareRows ? maxShareRows : maxShareRows - 1;
+  const namedRowCount = sortedCounts.length <= maxShareRows ? maxShareRows : maxShareRows - 1;
   const sumAds = (entries: readonly [string, number][]) => entries.reduce((sum, [, adCount]) => sum + adCount, 0);
-  const shares = sortedCounts.slice(0, namedShareCount).map(
+  const shares = sortedCounts.slice(0, namedRowCount).map(
     ([value, adCount]): ShareRow => ({
       name: formatConstant(value),
       value: adCount,
@@ -268,13 +272,13 @@ export function CommonValuesChart({ title, values, onChoose, formats = englishFo
     }),
   );
   const otherShares = [
-    { name: 'Others', value: sumAds(sortedCounts.slice(namedShareCount)) },
+    { name: 'Others', value: sumAds(sortedCounts.slice(namedRowCount)) },
     { name: 'Not stated', value: values.length - sumAds(sortedCounts) },
   ].filter(({ value }) => value > 0);
   return (
-    <Figure title={title}>
-      <ShareBars shares={[...shares, ...otherShares]} total={values.length} formats={formats} />
-    </Figure>
+    <ChartFrame title={title}>
+      <ShareBars shares={[...shares, ...otherShares]} total={values.length} formatters={formatters} />
+    </ChartFrame>
   );
 }
 

@@ -2,14 +2,14 @@ import { createLazyGetter } from '../lazy-getter.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 
 /** The functions that format numbers and dates for one locale. */
-export type Formats = ReturnType<typeof createFormats>;
+export type Formatters = ReturnType<typeof createFormatters>;
 
 /**
- * Creates functions that format numbers and dates for a locale. Nouns such as `ads` are in English in every locale. Each
- * `Intl` format is created on first use, because creating one takes milliseconds, and many are never needed.
+ * Creates functions that format numbers and dates for a locale. Nouns such as `ads` are in English in every locale.
+ * Each `Intl` format is created on first use. Creating a format takes milliseconds, and many formats are never needed.
  * @param locale a BCP 47 language tag; if the runtime does not support the locale, the functions use English
  */
-export function createFormats(locale: string) {
+export function createFormatters(locale: string) {
   const getSupportedLocale = createLazyGetter(() => {
     const [firstSupportedLocale = 'en'] = Intl.DateTimeFormat.supportedLocalesOf(locale);
     return firstSupportedLocale === 'en-US' ? 'en' : firstSupportedLocale;
@@ -36,8 +36,8 @@ export function createFormats(locale: string) {
    * English words around it.
    */
   const isolateDirection = (text: string): string => (isRightToLeft() ? `\u2068${text}\u2069` : text);
-  const formatDate = (format: Intl.DateTimeFormat, time: number): string =>
-    Math.abs(time) <= 8.64e15 ? isolateDirection(format.format(time)) : '';
+  const formatDate = (format: Intl.DateTimeFormat, timeMs: number): string =>
+    Math.abs(timeMs) <= maxDateMs ? isolateDirection(format.format(timeMs)) : '';
   const formatNumber = (number: number): string => isolateDirection(getNumberFormat().format(number));
   return {
     formatNumber,
@@ -50,20 +50,23 @@ export function createFormats(locale: string) {
     /** Formats the day of a time, e.g. `10 Aug 2026`. Returns an empty string if the time is invalid. */
     formatDay: (time: number | string): string => formatDate(getDayFormat(), new Date(time).getTime()),
     /** Formats an ISO month, such as `2026-08`, as `Aug 2026`. */
-    formatMonth: (yearAndMonth: string): string =>
-      formatDate(getMonthFormat(), Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth,
+    formatMonth: (isoMonth: string): string =>
+      formatDate(getMonthFormat(), Date.parse(`${isoMonth}-01T00:00:00Z`)) || isoMonth,
   };
 }
+
+/** The highest and, with a minus sign, the lowest time that a `Date` can represent, in milliseconds since 1970. */
+const maxDateMs = 8.64e15;
 
 /** Matches Hebrew and Arabic letters and Arabic digits. */
 const rightToLeftPattern = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
 
 /**
- * English formats for the pages and reports that the server creates. The ad board runs in the browser and uses the
- * locale of the user instead.
+ * English formatters for the pages and reports that the server creates. The ad board runs in the browser and uses
+ * formatters for the user's locale instead.
  */
-export const englishFormats = createFormats('en');
-export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormats;
+export const englishFormatters = createFormatters('en');
+export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormatters;
 
 /** Joins texts as an English list, e.g. `1, 2 and 4`. */
 export const joinWithAnd = (texts: readonly string[]): string => new Intl.ListFormat('en-GB').format(texts);
@@ -73,7 +76,7 @@ export const joinWithOr = (texts: readonly string[]): string =>
   new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(texts);
 
 /** The display names of ad formats that the API abbreviates, e.g. `DCO`. */
-const displayFormatNames = new Map([
+const namesByDisplayFormat = new Map([
   ['DCO', 'Dynamic creative'],
   ['DPA', 'Dynamic product'],
 ]);
@@ -83,12 +86,12 @@ const displayFormatNames = new Map([
  * unchanged.
  */
 export function formatConstant(constant: string): string {
-  const displayName = displayFormatNames.get(constant);
+  const displayName = namesByDisplayFormat.get(constant);
   if (displayName !== undefined || !/^[A-Z][A-Z_]*$/.test(constant)) return displayName ?? sanitizeLine(constant);
   return constant.charAt(0) + constant.slice(1).toLowerCase().replaceAll('_', ' ');
 }
 
-const adLibraryNames = new Map([
+const namesByAdLibrary = new Map([
   ['meta', 'Meta'],
   ['google', 'Google'],
   ['tiktok', 'TikTok'],
@@ -100,7 +103,8 @@ const adLibraryNames = new Map([
  * Returns the display name of the ad library from which an ad was imported. An unknown name is sanitized but otherwise
  * unchanged.
  */
-export const formatAdLibrary = (adLibrary: string): string => adLibraryNames.get(adLibrary) ?? sanitizeLine(adLibrary);
+export const formatAdLibrary = (adLibrary: string): string =>
+  namesByAdLibrary.get(adLibrary) ?? sanitizeLine(adLibrary);
 
 const getRegionNames = createLazyGetter(() => new Intl.DisplayNames('en', { type: 'region' }));
 

@@ -10,7 +10,7 @@ import type { CheckedUrl, Content } from './jsx.d.ts';
  * Matches a path on this server, a query, or a fragment. Rejects `//host` and `/\host`, because they lead to another
  * host.
  */
-const ownPathPattern = /^(?:\/(?![/\\])|[#?])[!-~]*$/;
+const localUrlPattern = /^(?:\/(?![/\\])|[#?])[!-~]*$/;
 /** Matches the URL of a picture: a data URL, or a path on this server. */
 const pictureUrlPattern = /^(?:data:image\/(?:jpeg|png|webp);base64,[\w+/=]*|\/(?![/\\])[!-~]*)$/;
 
@@ -33,7 +33,7 @@ interface LinkProps {
 
 /** A link to a page of this server. */
 export const Link = ({ to, children, isCurrent = false, class: className }: LinkProps) => (
-  <a href={checkUrl(to, ownPathPattern)} class={className} aria-current={isCurrent ? 'page' : undefined}>
+  <a href={checkUrl(to, localUrlPattern)} class={className} aria-current={isCurrent ? 'page' : undefined}>
     {children}
   </a>
 );
@@ -46,7 +46,11 @@ export const Picture = ({ url }: { url: string }) => <img src={checkUrl(url, pic
 
 /** A form that is submitted to a path on this server. If `isPost` is false, the form is a search form. */
 export const Form = ({ to, children, isPost = false }: { to: string; children: Content; isPost?: boolean }) => (
-  <form action={checkUrl(to, ownPathPattern)} method={isPost ? 'post' : undefined} role={isPost ? undefined : 'search'}>
+  <form
+    action={checkUrl(to, localUrlPattern)}
+    method={isPost ? 'post' : undefined}
+    role={isPost ? undefined : 'search'}
+  >
     {children}
   </form>
 );

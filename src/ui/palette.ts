@@ -44,7 +44,9 @@ export function createPaletteStyles(hostVariables: Partial<Record<ColorName, str
     const hostVariable = hostVariables[name as ColorName];
     return `--${name}: ${hostVariable === undefined ? color : `var(${hostVariable}, ${color})`}`;
   });
-  const seriesVariables = seriesColors.map(([light, dark], number) => `--c${number}: light-dark(${light}, ${dark})`);
+  const seriesVariables = seriesColors.map(
+    ([light, dark], seriesIndex) => `--c${seriesIndex}: light-dark(${light}, ${dark})`,
+  );
   return `:root { color-scheme: light dark; ${[...namedVariables, ...seriesVariables].join('; ')} }\n`;
 }
 
@@ -56,5 +58,5 @@ export function createPaletteStyles(hostVariables: Partial<Record<ColorName, str
 export function getLightColor(color: ColorName | number): [red: number, green: number, blue: number] {
   const [light] =
     typeof color === 'number' ? (seriesColors[color % seriesColors.length] ?? seriesColors[0]) : paletteColors[color];
-  return [1, 3, 5].map((start) => Number.parseInt(light.slice(start, start + 2), 16)) as [number, number, number];
+  return [1, 3, 5].map((offset) => Number.parseInt(light.slice(offset, offset + 2), 16)) as [number, number, number];
 }

@@ -2,7 +2,7 @@ import { sanitize } from '../views/safe-text.ts';
 
 /** A block of text, i.e. a paragraph or a list. */
 interface TextBlock {
-  tag: 'p' | 'ul' | 'ol';
+  elementName: 'p' | 'ul' | 'ol';
   /** The lines of the paragraph, or the items of the list. */
   lines: string[];
   /** The number of the first item in a numbered list, e.g. 3 for a list that starts with `3.`. */
@@ -15,15 +15,15 @@ interface TextBlock {
  */
 export const Prose = ({ text }: { text: string }) => (
   <>
-    {parseTextBlocks(text).map(({ tag, lines, firstNumber }) => {
-      if (tag === 'p')
+    {parseTextBlocks(text).map(({ elementName, lines, firstNumber }) => {
+      if (elementName === 'p')
         return (
           <p class="words" dir="auto">
             {renderBold(lines.join('\n'))}
           </p>
         );
       const items = lines.map((line) => <li dir="auto">{renderBold(line)}</li>);
-      return tag === 'ul' ? (
+      return elementName === 'ul' ? (
         <ul class="words">{items}</ul>
       ) : (
         <ol class="words" start={firstNumber}>
@@ -47,18 +47,18 @@ function parseTextBlocks(text: string): TextBlock[] {
   for (const line of sanitize(text).split('\n')) {
     const lastBlock = blocks.at(-1);
     const [marker, number] = bulletPattern.exec(line) ?? numberedPattern.exec(line) ?? [];
-    const tag = marker === undefined ? 'p' : number === undefined ? 'ul' : 'ol';
+    const elementName = marker === undefined ? 'p' : number === undefined ? 'ul' : 'ol';
     if (line.trim() === '') canContinueBlock = false;
     else if (marker !== undefined) {
       const item = line.slice(marker.length).trim();
-      if (lastBlock?.tag === tag) lastBlock.lines.push(item);
-      else blocks.push({ tag, lines: [item], ...(number !== undefined && { firstNumber: Number(number) }) });
+      if (lastBlock?.elementName === elementName) lastBlock.lines.push(item);
+      else blocks.push({ elementName, lines: [item], ...(number !== undefined && { firstNumber: Number(number) }) });
       canContinueBlock = true;
-    } else if (canContinueBlock && lastBlock?.tag === 'p') lastBlock.lines.push(line.trim());
+    } else if (canContinueBlock && lastBlock?.elementName === 'p') lastBlock.lines.push(line.trim());
     else if (canContinueBlock && lastBlock !== undefined)
       lastBlock.lines.push(`${lastBlock.lines.pop()} ${line.trim()}`);
     else {
-      blocks.push({ tag, lines: [line.trim()] });
+      blocks.push({ elementName, lines: [line.trim()] });
       canContinueBlock = true;
     }
   }
@@ -67,10 +67,10 @@ function parseTextBlocks(text: string): TextBlock[] {
 
 /**
  * Renders `**bold**` as bold text. Because the pattern has a capture group, every second element that `split` returns
- * is a bold text.
+ * is the text of a bold passage.
  */
 const renderBold = (text: string) =>
-  text.split(/\*\*([^*\n]+)\*\*/).map((textPart, index) => (index % 2 === 1 ? <b>{textPart}</b> : textPart));
+  text.split(/\*\*([^*\n]+)\*\*/).map((segment, index) => (index % 2 === 1 ? <b>{segment}</b> : segment));
 
 /** The CSS for the texts that `Prose` renders. */
 export const proseStyles = `

@@ -6,13 +6,13 @@ interface TableProps {
   label: string;
   columns: readonly string[];
   /** For each column, the function that formats its numbers. Undefined for a column that contains other values. */
-  columnFormats: readonly ColumnFormat[];
+  columnFormatters: readonly ColumnFormatter[];
   children?: Content;
 }
 
 /** A table with a header row. `children` are the rows of the table body. */
-export function Table({ label, columns, columnFormats, children }: TableProps) {
-  const className = columns.length > maxPrintColumns ? 'table many' : 'table';
+export function Table({ label, columns, columnFormatters, children }: TableProps) {
+  const className = columns.length > maxColumnsInNormalPrintSize ? 'table many' : 'table';
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll the table
     <section class={className} aria-label={sanitizeLine(label)} tabIndex={0}>
@@ -20,7 +20,7 @@ export function Table({ label, columns, columnFormats, children }: TableProps) {
         <thead>
           <tr>
             {columns.map((name, index) => (
-              <th scope="col" class={columnFormats[index] && 'number'}>
+              <th scope="col" class={columnFormatters[index] && 'number'}>
                 {sanitizeLine(name)}
               </th>
             ))}
@@ -35,34 +35,34 @@ export function Table({ label, columns, columnFormats, children }: TableProps) {
 /**
  * The maximum number of columns that fit on paper in the normal font size. Wider tables are printed in a smaller font.
  */
-const maxPrintColumns = 8;
+const maxColumnsInNormalPrintSize = 8;
 
 interface TableRowsProps {
   rows: readonly (readonly unknown[])[];
-  columnFormats: readonly ColumnFormat[];
+  columnFormatters: readonly ColumnFormatter[];
 }
 
 /** Renders the rows of a table body. Each number has the format of its column. */
-export const TableRows = ({ rows, columnFormats }: TableRowsProps) => (
+export const TableRows = ({ rows, columnFormatters }: TableRowsProps) => (
   <>
     {rows.map((cells) => (
       <tr>
-        {columnFormats.map((format, index) => (
-          <TableCell cell={cells[index] ?? null} format={format} />
+        {columnFormatters.map((formatter, index) => (
+          <TableCell cell={cells[index] ?? null} formatter={formatter} />
         ))}
       </tr>
     ))}
   </>
 );
 
-function TableCell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
+function TableCell({ cell, formatter }: { cell: unknown; formatter: ColumnFormatter }) {
   if (cell === null)
     return (
-      <td class={format && 'number'}>
+      <td class={formatter && 'number'}>
         <span class="soft">–</span>
       </td>
     );
-  if (format !== undefined && typeof cell === 'number') return <td class="number">{format(cell)}</td>;
+  if (formatter !== undefined && typeof cell === 'number') return <td class="number">{formatter(cell)}</td>;
   const text = formatCell(cell);
   if (datePattern.test(text)) return <td class="date">{text}</td>;
   return (
@@ -81,7 +81,7 @@ const isoMidnightPattern = /(?<=^\d{4}-\d{2}-\d{2})T00:00:00\.000Z$/;
 const isoSecondsPattern = /(?<=^\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/;
 
 /** The function that formats the numbers of a column. Undefined if the column contains other values. */
-export type ColumnFormat = ((number: number) => string) | undefined;
+export type ColumnFormatter = ((number: number) => string) | undefined;
 
 /**
  * Creates the function that formats the numbers of a column. Returns undefined if the column contains values other than
@@ -90,10 +90,10 @@ export type ColumnFormat = ((number: number) => string) | undefined;
  * All numbers get the same number of decimals, at most two, so that readers can compare them easily. A number below 1
  * that would lose digits gets three significant digits instead.
  */
-export function createColumnFormat(columnName: string, cells: readonly unknown[]): ColumnFormat {
+export function createColumnFormatter(columnName: string, cells: readonly unknown[]): ColumnFormatter {
   const numbers = cells.filter((cell) => cell !== null);
   if (numbers.length === 0 || !numbers.every((cell) => typeof cell === 'number')) return undefined;
-  const decimals = Math.max(...numbers.map(countDecimals));
+  const decimals = Math.max(...numbers.map(countNeededDecimals));
   const numberFormat = new Intl.NumberFormat('en', {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
@@ -101,8 +101,8 @@ export function createColumnFormat(columnName: string, cells: readonly unknown[]
   });
   return (number) => {
     if (!Number.isFinite(number)) return String(number);
-    const isSmall = Math.abs(number) < 1 && Number(number.toFixed(decimals)) !== Number(number.toPrecision(3));
-    const text = isSmall
+    const wouldLoseDigits = Math.abs(number) < 1 && Number(number.toFixed(decimals)) !== Number(number.toPrecision(3));
+    const text = wouldLoseDigits
       ? (Math.abs(number) < 1e-6 ? tinyNumberFormat : smallNumberFormat).format(number)
       : numberFormat.format(number);
     return text.replaceAll('-', '−');
@@ -120,8 +120,8 @@ const yearColumnNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
 const isYear = (number: number) => Number.isInteger(number) && number >= 1900 && number <= 2100;
 
 /** Returns the number of decimals that a number needs, at most two. */
-const countDecimals = (number: number) =>
-  (Number.isFinite(number) ? [0, 1].find((digits) => Number(number.toFixed(digits)) === number) : 0) ?? 2;
+const countNeededDecimals = (number: number) =>
+  (Number.isFinite(number) ? [0, 1].find((decimals) => Number(number.toFixed(decimals)) === number) : 0) ?? 2;
 
 /** The CSS for `Table`. */
 export const tableStyles = `

@@ -1,4 +1,4 @@
-import { type CardAd, cardStyles, PictureFrame, pickTitle } from '../ui/ad-card.tsx';
+import { type AdCardContent, cardStyles, PictureFrame, pickTitle } from '../ui/ad-card.tsx';
 import { formatCount, formatDay } from '../ui/formats.ts';
 import { demoNotice, Page, renderPage } from '../ui/page.tsx';
 import { sanitizeLine } from '../views/safe-text.ts';
@@ -23,7 +23,7 @@ export interface MailContent {
 }
 
 interface MailAd {
-  card: CardAd;
+  card: AdCardContent;
   /** The changes of the ad as text, e.g. `headline "old" → "new"`. */
   changes: readonly string[];
   appUrl: string | undefined;

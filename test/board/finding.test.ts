@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import type { BriefAd } from '../../src/board/payload.ts';
 import { type Finding, getVariantId, minAdsForOverview, selectFinding } from '../../src/board/view/finding.ts';
 import { markDifferences } from '../../src/board/view/text-differences.ts';
-import { createFormats } from '../../src/ui/formats.ts';
+import { createFormatters } from '../../src/ui/formats.ts';
 
 const readAt = '2026-11-20T09:00:00Z';
-const formats = createFormats('en');
-const completeContext = { readAt, hasAllLaunches: true, formats };
+const formatters = createFormatters('en');
+const completeContext = { readAt, hasAllLaunches: true, formatters };
 const createAdsOnDays = (
   count: number,
   adAt: (index: number) => Partial<BriefAd> = () => ({}),

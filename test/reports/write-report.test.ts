@@ -5,7 +5,7 @@ import { createGathering } from '../../src/dataset/gatherings.ts';
 import { encodeJpeg } from '../../src/drawing/codecs.ts';
 import { type ReportHead, type ReportSection, writeReportPage } from '../../src/reports/report.tsx';
 import type { Gathering } from '../../src/storage/dataset.ts';
-import type { CardAd } from '../../src/ui/ad-card.tsx';
+import type { AdCardContent } from '../../src/ui/ad-card.tsx';
 import { createJpeg } from '../pictures/sample-pictures.ts';
 import { findViolations } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
@@ -197,7 +197,7 @@ describe('The plain text of a report', () => {
   const text = 'One **bold** <b>\n**\n\nThen:\n- a **b**\n  c\n* d\n\n3. e\n4) f\n\n[link](https://x.example) # no';
   const picture = { src: 'data:image/webp;base64,x' };
   const card = { id: 'x', pageName: 'Serra', firstLine: 'Walk', mediaText: 'video', picture };
-  const ran: Partial<CardAd>[] = [
+  const ran: Partial<AdCardContent>[] = [
     { daysRunning: 1, active: true, startedAt: '2026-08-21' },
     { daysRunning: 92, active: false, duplicates: 3 },
     { daysRunning: 0, lastSeenAt: '2026-08-21', duplicates: 2_500_000 },
@@ -277,7 +277,7 @@ describe('The plain text of a report', () => {
     expect(html).not.toContain('Demo data');
   });
 
-  test.each<Partial<CardAd>>([
+  test.each<Partial<AdCardContent>>([
     ...['javascript:alert(1)', '//bad.example', '/\\bad.example', '/\t/bad.example'].map((path) => ({ path })),
     ...['https://bad.example/x.png', 'data:image/svg+xml;base64,x', 'data:text/html;base64,x'].map((src) => ({
       picture: { src },

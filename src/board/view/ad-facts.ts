@@ -1,4 +1,4 @@
-import { type Formats, formatConstant, formatCountry } from '../../ui/formats.ts';
+import { type Formatters, formatConstant, formatCountry } from '../../ui/formats.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
 
 /**
@@ -8,11 +8,11 @@ import type { BriefAd, FullAd } from '../payload.ts';
 export function listFacts(
   ad: BriefAd,
   fullAd: FullAd | undefined,
-  formats: Formats,
+  formatters: Formatters,
 ): [name: string, value: string | undefined][] {
   const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, audienceReach } = fullAd ?? ad;
   const { displayFormat, creative, ctaType, landing, duplicates } = fullAd ?? ad;
-  const { formatCount, formatDay, formatNumber, formatShortNumber } = formats;
+  const { formatCount, formatDay, formatNumber, formatShortNumber } = formatters;
   const runStateText = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
   const runLengthText = daysRunning === 0 ? 'less than a day' : daysRunning && formatCount(daysRunning, 'day');
   return [
@@ -26,14 +26,17 @@ export function listFacts(
     ['Countries', countries?.map(formatCountry).join(', ')],
     ['Platforms', fullAd?.publisherPlatform?.map(formatConstant).join(', ')],
     ['Reach', audienceReach === undefined ? undefined : formatShortNumber(audienceReach)],
-    ['Spend, estimated', fullAd && formatSpend(fullAd, formats)],
+    ['Spend, estimated', fullAd && formatSpend(fullAd, formatters)],
     ['Copies', duplicates === undefined ? undefined : formatNumber(duplicates)],
     ['Id', ad.id],
     ['Page id', ad.pageId],
   ];
 }
 
-function formatSpend({ adSpendMin, adSpendMax, currency = '' }: FullAd, { formatNumber }: Formats): string | undefined {
+function formatSpend(
+  { adSpendMin, adSpendMax, currency = '' }: FullAd,
+  { formatNumber }: Formatters,
+): string | undefined {
   const amounts = [...new Set([adSpendMin, adSpendMax])].filter((value) => value !== undefined);
   return amounts.length === 0 ? undefined : `${amounts.map(formatNumber).join('–')} ${currency}`.trim();
 }

@@ -105,7 +105,7 @@ function CheckNotes({ state }: { state: BoardState }) {
     </p>
   ));
   if (checks.length <= maxVisibleCheckNotes) return <>{notes}</>;
-  const { formatCount, formatNumber } = state.formats;
+  const { formatCount, formatNumber } = state.formatters;
   const shownCount = checks.filter(({ areAdsShown }) => areAdsShown).length;
   return (
     <details class="note">
@@ -122,7 +122,7 @@ function CheckNotes({ state }: { state: BoardState }) {
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
 function Controls({ board, isPanelOpen }: { board: BoardController; isPanelOpen: boolean | undefined }) {
-  const { openVariantId, listLayout, sortName, chosenValues, display, formats } = board.state;
+  const { openVariantId, listLayout, sortName, chosenValues, display, formatters } = board.state;
   const activeFilterCount = countActiveFilters(chosenValues);
   return (
     <div id="tools">
@@ -153,7 +153,7 @@ function Controls({ board, isPanelOpen }: { board: BoardController; isPanelOpen:
           aria-expanded={isPanelOpen}
           onClick={() => board.updateState({ isPanelOpen: !isPanelOpen })}
         >
-          Filters{activeFilterCount > 0 && ` · ${formats.formatNumber(activeFilterCount)}`}
+          Filters{activeFilterCount > 0 && ` · ${formatters.formatNumber(activeFilterCount)}`}
         </button>
       )}
       {display.canShowFullScreen && <ExpandButton board={board} />}
@@ -163,30 +163,30 @@ function Controls({ board, isPanelOpen }: { board: BoardController; isPanelOpen:
 
 /** Charts of the visible ads. Renders nothing if there are so few ads that the user can look at each of them. */
 function Charts({ board }: { board: BoardController }) {
-  const { visibleAds, readAt, chosenValues, formats } = board.state;
+  const { visibleAds, readAt, chosenValues, formatters } = board.state;
   const createToggleHandler = (facet: 'format' | 'cta') => (value: string) =>
     board.updateState({ chosenValues: toggleValue(chosenValues, facet, value) });
   return useMemo(
     () =>
       visibleAds.length < minAdsForOverview ? null : (
         <section id="charts" class="charts" aria-label="Overview">
-          <LaunchesChart ads={visibleAds} readAt={readAt} formats={formats} />
-          <DaysRunningChart ads={visibleAds} formats={formats} />
+          <LaunchesChart ads={visibleAds} readAt={readAt} formatters={formatters} />
+          <DaysRunningChart ads={visibleAds} formatters={formatters} />
           <CommonValuesChart
             title={facets.format.title}
             values={visibleAds.map(({ displayFormat }) => displayFormat)}
             onChoose={createToggleHandler('format')}
-            formats={formats}
+            formatters={formatters}
           />
           <CommonValuesChart
             title={facets.cta.title}
             values={visibleAds.map(({ ctaType }) => ctaType)}
             onChoose={createToggleHandler('cta')}
-            formats={formats}
+            formatters={formatters}
           />
         </section>
       ),
-    [visibleAds, readAt, chosenValues, formats],
+    [visibleAds, readAt, chosenValues, formatters],
   );
 }
 
@@ -241,7 +241,7 @@ function BackButton({ board }: { board: BoardController }) {
   };
   return (
     <button type="button" id="back" class="primary" onClick={showAllAds}>
-      ‹ All {board.state.formats.formatNumber(countVariants(board.state.ads))} messages
+      ‹ All {board.state.formatters.formatNumber(countVariants(board.state.ads))} messages
     </button>
   );
 }
@@ -294,8 +294,8 @@ function FindingButton({
  * current error.
  */
 function Footer({ board }: { board: BoardController }) {
-  const { selectedIds, visibleAds, statusText, problem, formats } = board.state;
-  const { formatNumber } = formats;
+  const { selectedIds, visibleAds, statusText, problem, formatters } = board.state;
+  const { formatNumber } = formatters;
   const hiddenCount = selectedIds.size - visibleAds.filter(({ id }) => selectedIds.has(id)).length;
   const selectionText = `${formatNumber(selectedIds.size)} selected${hiddenCount > 0 ? `, ${formatNumber(hiddenCount)} filtered out` : ''}`;
   const canCompare = selectedIds.size >= 2 && selectedIds.size <= maxComparedAds;
@@ -371,7 +371,7 @@ function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
  * second click.
  */
 function NextPageButton({ board }: { board: BoardController }) {
-  const { boardData, offeredTools, formats } = board.state;
+  const { boardData, offeredTools, formatters } = board.state;
   /**
    * The search result whose next page the user has chosen to load but not yet confirmed. If another result arrives
    * before the second click, the user must confirm again.
@@ -391,7 +391,7 @@ function NextPageButton({ board }: { board: BoardController }) {
       const { nextCredits: _, ...boardDataWithoutPrice } = boardData;
       board.updateState({ boardData: { ...boardDataWithoutPrice, ...nextBoardData } });
       await board.loadAds(nextBoardData.ids ?? []);
-      board.updateState({ statusText: formatReceipt(nextBoardData.receipt, formats) });
+      board.updateState({ statusText: formatReceipt(nextBoardData.receipt, formatters) });
     } catch (error) {
       board.updateState({
         statusText: '',
@@ -403,7 +403,7 @@ function NextPageButton({ board }: { board: BoardController }) {
   // Even if the cache contains the next page, the button may show a price of "at most …", because the page may leave
   // the cache before the second click.
   const { nextCredits } = boardData;
-  const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
+  const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formatters)}`;
   const isConfirming = boardDataToConfirm === boardData;
   return (
     <div id="more">

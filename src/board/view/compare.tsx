@@ -29,7 +29,7 @@ export function CompareDialog({ board, ids }: { board: BoardController; ids: rea
     () => textFields.map(([name, textsOfAds]) => [name, markDifferences(textsOfAds)] as const),
     [textFields],
   );
-  const factsByAdIndex = ads.map((ad, index) => listFacts(ad, fullAds[index], board.state.formats));
+  const factsByAdIndex = ads.map((ad, index) => listFacts(ad, fullAds[index], board.state.formatters));
   return (
     <Modal id="compare" onClose={() => board.updateState({ comparedIds: undefined })}>
       <nav>

@@ -1,6 +1,6 @@
-import { buildCardAd, Labels, pickTitle } from '../../ui/ad-card.tsx';
+import { buildAdCardContent, Labels, pickTitle } from '../../ui/ad-card.tsx';
 import { FactList } from '../../ui/bars.tsx';
-import type { Formats } from '../../ui/formats.ts';
+import type { Formatters } from '../../ui/formats.ts';
 import { formatColumnTitle } from '../../views/column-title.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
 import { listFacts } from './ad-facts.ts';
@@ -13,8 +13,8 @@ import { type BoardController, getErrorText, sortAds } from './state.ts';
 
 /** A drawer (a panel next to the board) that shows all details of one ad. */
 export function AdDrawer({ board, ad }: { board: BoardController; ad: BriefAd }) {
-  const { adGroups, timeAxis, ads, sortName, formats } = board.state;
-  const { formatNumber } = formats;
+  const { adGroups, timeAxis, ads, sortName, formatters } = board.state;
+  const { formatNumber } = formatters;
   // A card may represent several ads with nearly the same text, so look for the group that contains this ad.
   const groupIndex = adGroups.findIndex((adGroup) => adGroup.some(({ id }) => id === ad.id));
   const getNeighborAd = (offset: number) => (groupIndex === -1 ? undefined : adGroups[groupIndex + offset]?.[0]);
@@ -27,7 +27,7 @@ export function AdDrawer({ board, ad }: { board: BoardController; ad: BriefAd })
   // Also load the next and the previous ad, so that the drawer can show them without delay.
   const idsToLoad = [ad, nextAd, previousAd].flatMap((adToLoad) => adToLoad?.id ?? []);
   const fullAd = board.fullAds.get(ad.id);
-  const cardContent = buildCardAd(fullAd ?? ad);
+  const cardContent = buildAdCardContent(fullAd ?? ad);
   const variantAds = sortAds(
     ads.filter((candidate) => getVariantId(candidate) === getVariantId(ad)),
     sortName,
@@ -72,8 +72,8 @@ export function AdDrawer({ board, ad }: { board: BoardController; ad: BriefAd })
       {fullAd && <CarouselCardList board={board} ad={fullAd} />}
       <RunBar ad={ad} axis={timeAxis} />
       <Labels labels={cardContent.labels ?? []} />
-      {fullAd && <ChangeList ad={fullAd} formats={formats} />}
-      <FactList facts={listFacts(ad, fullAd, formats)} />
+      {fullAd && <ChangeList ad={fullAd} formatters={formatters} />}
+      <FactList facts={listFacts(ad, fullAd, formatters)} />
     </Modal>
   );
 }
@@ -94,13 +94,13 @@ interface VariantStripProps {
  */
 const VariantStrip = ({ board, variantAds, currentAd, onOpen }: VariantStripProps) =>
   variantAds.length < 2 ? null : (
-    <ul class="strip" aria-label={`${board.state.formats.formatNumber(variantAds.length)} variants`}>
+    <ul class="strip" aria-label={`${board.state.formatters.formatNumber(variantAds.length)} variants`}>
       {variantAds.slice(0, maxPicturesInStrip).map((ad) => (
         <li key={ad.id}>
           <button
             type="button"
             aria-current={ad.id === currentAd.id ? 'true' : undefined}
-            title={pickTitle(buildCardAd(ad))}
+            title={pickTitle(buildAdCardContent(ad))}
             onClick={() => onOpen(ad)}
           >
             <LazyPicture ad={ad} board={board} />
@@ -113,7 +113,7 @@ const VariantStrip = ({ board, variantAds, currentAd, onOpen }: VariantStripProp
 
 /** The texts of an ad, and a button that copies them to the clipboard. */
 function AdText({ board, ad }: { board: BoardController; ad: FullAd }) {
-  const title = pickTitle(buildCardAd(ad));
+  const title = pickTitle(buildAdCardContent(ad));
   const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
   const adTexts = textFields.filter((text) => text !== undefined);
   if (adTexts.length === 0) return null;
@@ -192,7 +192,7 @@ function LandingLink({ board, ad: { landingUrl } }: { board: BoardController; ad
 }
 
 /** A list of the changes between the stored versions of an ad. Renders nothing if there are no changes. */
-const ChangeList = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
+const ChangeList = ({ ad: { changes }, formatters: { formatDay } }: { ad: FullAd; formatters: Formatters }) =>
   changes.length === 0 ? null : (
     <section>
       <h3>What changed</h3>

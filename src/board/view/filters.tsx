@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { Formats } from '../../ui/formats.ts';
+import type { Formatters } from '../../ui/formats.ts';
 import {
   type BoardController,
   countActiveFilters,
@@ -20,11 +20,11 @@ const collapsedValueCount = 2;
  * choose.
  */
 export function Filters({ board, children }: { board: BoardController; children: ComponentChildren }) {
-  const { chosenValues, ads, openVariantId, formats } = board.state;
+  const { chosenValues, ads, openVariantId, formatters } = board.state;
   const [openFacetName, setOpenFacetName] = useState<FacetName>();
   const facetGroups = useMemo(
-    () => listFacetValues(selectFilterableAds(board.state), chosenValues, formats),
-    [ads, openVariantId, chosenValues, formats],
+    () => listFacetValues(selectFilterableAds(board.state), chosenValues, formatters),
+    [ads, openVariantId, chosenValues, formatters],
   );
   return (
     <section id="chips" aria-label="Filters">
@@ -36,7 +36,7 @@ export function Filters({ board, children }: { board: BoardController; children:
           <FacetGroup
             key={facetName}
             values={values}
-            formats={formats}
+            formatters={formatters}
             isOpen={isOpen}
             onToggle={() => setOpenFacetName(isOpen ? undefined : facetName)}
             onChoose={(value) => board.updateState({ chosenValues: toggleValue(chosenValues, facetName, value) })}
@@ -53,14 +53,14 @@ export function Filters({ board, children }: { board: BoardController; children:
 }
 
 interface FacetGroupProps {
-  formats: Formats;
+  formatters: Formatters;
   values: readonly FacetValue[];
   isOpen: boolean;
   onToggle(): void;
   onChoose(value: string): void;
 }
 
-function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
+function FacetGroup({ values, formatters: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
   const { title } = getFacet(values[0]?.facet ?? 'runState');
   // The `rank` of a value is its position among all values of the facet. The rank does not depend on the chosen values,
   // so the visible values stay in place while the user chooses some of them.

@@ -1,5 +1,5 @@
 import { countValues } from '../../ui/bars.tsx';
-import type { Formats } from '../../ui/formats.ts';
+import type { Formatters } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import { groupBy } from '../../views/group-by.ts';
 import { computeMedian } from '../../views/numbers.ts';
@@ -43,7 +43,7 @@ interface FindingOptions {
    * different months cannot be compared.
    */
   hasAllLaunches: boolean;
-  formats: Formats;
+  formatters: Formatters;
 }
 
 interface AdvertiserAds {
@@ -83,15 +83,18 @@ const findingRules: readonly FindingRule[] = [
   findSharedLandingPage,
 ];
 
-const formatAdCountOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
+const formatAdCountOnBoard = (ads: readonly BriefAd[], { formatCount }: Formatters): string =>
   `its ${formatCount(ads.length, 'ad')} here`;
 
 /**
  * Finds the ad text that one advertiser uses in the most ads. At least four ads, and at least 10% of the advertiser's
  * ads, must contain the text.
  */
-function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }: FindingOptions): Finding | undefined {
-  const { formatCount, formatNumber } = formats;
+function findRepeatedVariant(
+  advertisers: readonly AdvertiserAds[],
+  { formatters }: FindingOptions,
+): Finding | undefined {
+  const { formatCount, formatNumber } = formatters;
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const [variant, variantAds] = findLargestGroup(groupBy(ads, getVariantId)) ?? [];
     if (variant === undefined || variantAds === undefined) return [];
@@ -103,7 +106,7 @@ function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }:
   const { name, ads, variant, variantAds } = largest;
   const longestRunDays = variantAds.reduce((longest, { daysRunning = 0 }) => Math.max(longest, daysRunning), 0);
   const longestRunText = longestRunDays > 1 ? `; the longest ran ${formatCount(longestRunDays, 'day')}` : '';
-  const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdCountOnBoard(ads, formats)}${longestRunText}.`;
+  const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdCountOnBoard(ads, formatters)}${longestRunText}.`;
   return { sentenceParts: [{ name }, text], clickTarget: { variant } };
 }
 
@@ -111,8 +114,8 @@ function findRepeatedVariant(advertisers: readonly AdvertiserAds[], { formats }:
  * Finds the ad that has run the longest, except for ads that have ended. The ad must have run for at least 30 days, and
  * for more than twice as long as the median ad of its advertiser.
  */
-function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: FindingOptions): Finding | undefined {
-  const { formatCount } = formats;
+function findLongestRun(advertisers: readonly AdvertiserAds[], { formatters }: FindingOptions): Finding | undefined {
+  const { formatCount } = formatters;
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const adsWithDaysRunning = ads.filter(({ daysRunning }) => daysRunning !== undefined);
     if (adsWithDaysRunning.length < minAdsForOverview) return [];
@@ -132,7 +135,7 @@ function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: Find
   const stateText = longestRunningAd.active === true ? ' and still runs it' : ' or more';
   const medianAdsText =
     adsWithDaysRunning.length === ads.length
-      ? formatAdCountOnBoard(ads, formats)
+      ? formatAdCountOnBoard(ads, formatters)
       : `its ${formatCount(adsWithDaysRunning.length, 'ad')} here with known days`;
   const medianText = `half of ${medianAdsText} ran ${formatCount(medianDays, 'day')} or less`;
   return {
@@ -148,7 +151,7 @@ function findLongestRun(advertisers: readonly AdvertiserAds[], { formats }: Find
  */
 function findLaunchChange(
   advertisers: readonly AdvertiserAds[],
-  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: FindingOptions,
+  { readAt, hasAllLaunches, formatters: { formatMonth, formatNumber } }: FindingOptions,
 ): Finding | undefined {
   if (!hasAllLaunches || readAt === undefined) return undefined;
   const changes = advertisers.flatMap(({ id, name, ads }) => {
@@ -221,9 +224,9 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
  */
 function findSharedLandingPage(
   advertisers: readonly AdvertiserAds[],
-  { formats }: FindingOptions,
+  { formatters }: FindingOptions,
 ): Finding | undefined {
-  const { formatNumber } = formats;
+  const { formatNumber } = formatters;
   const candidates = advertisers.flatMap(({ id, name, ads }) =>
     [...groupBy(ads, ({ landing }) => landing)].flatMap(([landingPage, adsOfLandingPage]) => {
       const variantCount = new Set(adsOfLandingPage.map(getVariantId)).size;
@@ -235,7 +238,7 @@ function findSharedLandingPage(
   const largest = findMaxBy(candidates, ({ variantCount }) => variantCount);
   if (largest === undefined) return undefined;
   const { id, name, ads, landingPage, adsOfLandingPage, variantCount } = largest;
-  const adsText = `in ${formatNumber(adsOfLandingPage.length)} of ${formatAdCountOnBoard(ads, formats)}`;
+  const adsText = `in ${formatNumber(adsOfLandingPage.length)} of ${formatAdCountOnBoard(ads, formatters)}`;
   const text = ` leads ${formatNumber(variantCount)} different messages, ${adsText}, to `;
   return {
     sentenceParts: [{ name }, text, { name: landingPage }, '.'],

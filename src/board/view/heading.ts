@@ -1,5 +1,5 @@
 import {
-  type Formats,
+  type Formatters,
   formatConstant,
   formatCountry,
   formatLanguage,
@@ -18,8 +18,8 @@ import { type BoardState, countAllMatches, countVariants } from './state.ts';
  * filters hide some of them.
  */
 export function formatVisibleCounts(state: BoardState): string {
-  const { ads, visibleAds, formats } = state;
-  const { formatCount, formatNumber } = formats;
+  const { ads, visibleAds, formatters } = state;
+  const { formatCount, formatNumber } = formatters;
   const formatCountOfTotal = (count: number, totalCount: number, noun: string) =>
     `${count < totalCount ? `${formatNumber(count)} of ` : ''}${formatCount(totalCount, noun)}`;
   const matchingCount = countAllMatches(state) ?? ads.length;
@@ -34,28 +34,28 @@ export function formatVisibleCounts(state: BoardState): string {
  * Formats the estimated cost of a `gather_ads` or `check_watches` call, e.g. `146 ads in 2 pages, 15 credits`. Returns
  * undefined if the call also read ads, because the board then shows these ads.
  */
-export function formatEstimate({ boardData, formats }: BoardState): string | undefined {
+export function formatEstimate({ boardData, formatters }: BoardState): string | undefined {
   const { isDemo, estimate, gathering } = boardData;
-  const { formatCount, formatNumber } = formats;
+  const { formatCount, formatNumber } = formatters;
   if (!estimate || gathering) return undefined;
   const { ads, read = 0, pages, credits, atLeast = 0, atMost } = estimate;
   const price = credits === null ? atMost && { atLeast, atMost } : { atLeast: credits, atMost: credits };
   if (ads === undefined) {
     const subjectText = `Check of your watches${isDemo ? ' (demo data)' : ''}`;
-    return `${subjectText}${pages ? ` in ${formatCount(pages, 'page')}` : ''}, ${formatPrice(price, formats)}`;
+    return `${subjectText}${pages ? ` in ${formatCount(pages, 'page')}` : ''}, ${formatPrice(price, formatters)}`;
   }
   if (ads === null) return 'The number of ads is unknown.';
   const unreadText = read > 0 && read < ads ? `${formatNumber(ads - read)} of ` : '';
   const adsText = `${unreadText}${formatCount(ads, isDemo ? 'demo ad' : 'ad')}`;
   const pagesText = read >= ads && read > 0 ? 'read already' : `in ${formatCount(pages ?? 0, 'page')}`;
-  return `${adsText}${pages === null ? '' : ` ${pagesText}`}, ${formatPrice(price, formats)}`;
+  return `${adsText}${pages === null ? '' : ` ${pagesText}`}, ${formatPrice(price, formatters)}`;
 }
 
 /**
  * Formats a price, e.g. `free`, `15 credits`, `at most 3 credits` or `between 3 and 146 credits`. If `price` is
  * undefined or 0, the price is unknown.
  */
-export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, formatNumber }: Formats): string {
+export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, formatNumber }: Formatters): string {
   if (!price) return 'at an unknown price';
   const { atLeast, atMost } = price;
   if (atMost === 0) return 'free';
@@ -68,8 +68,8 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
  * number of missing ads, and the date on which the ads were read.
  */
 export function formatHeadingDetails(state: BoardState, searchConditions: readonly string[]): string {
-  const { gathering, pendingIds, missingIds, readAt, formats } = state;
-  const { formatDay, formatNumber } = formats;
+  const { gathering, pendingIds, missingIds, readAt, formatters } = state;
+  const { formatDay, formatNumber } = formatters;
   const details = [
     ...searchConditions,
     gathering && !gathering.complete && 'not complete',
@@ -84,8 +84,8 @@ export function formatHeadingDetails(state: BoardState, searchConditions: readon
  * Describes the check of each watch in a sentence, e.g. `“Shoes”: 2 new, 1 changed since 13 Nov 2026; 30 ads read.`
  * `areAdsShown` is true if the board shows ads of the watch. If it is false, the sentence says so.
  */
-export function describeChecks({ boardData: { checks = [], gathering: shownGathering }, formats }: BoardState) {
-  const { formatCount, formatDay, formatNumber } = formats;
+export function describeChecks({ boardData: { checks = [], gathering: shownGathering }, formatters }: BoardState) {
+  const { formatCount, formatDay, formatNumber } = formatters;
   return checks.map(({ name, newAds, changedAds, goneAds, omittedAds, found, read, complete, since, gathering }) => {
     const subject = `“${sanitizeHeadingText(name)}”`;
     if (gathering === undefined) return { areAdsShown: false, sentence: `${subject} was not checked.` };
@@ -114,7 +114,7 @@ export function describeChecks({ boardData: { checks = [], gathering: shownGathe
  * board has all matching ads. If too few ads are visible, there are no charts, and the warning mentions only filters.
  */
 export function formatChartScopeWarning(state: BoardState): string {
-  const { formatCount, formatNumber } = state.formats;
+  const { formatCount, formatNumber } = state.formatters;
   const matchingCount = state.ads.length < minAdsForOverview ? undefined : countAllMatches(state);
   if (matchingCount === undefined) return '';
   const scopeText =
@@ -139,7 +139,7 @@ export function formatEmptyResult(state: BoardState): string {
 }
 
 /** Formats the cost of a call: how many credits the service charged for the call, and how many credits remain. */
-export function formatReceipt(receipt: BoardData['receipt'], { formatCount, formatNumber }: Formats): string {
+export function formatReceipt(receipt: BoardData['receipt'], { formatCount, formatNumber }: Formatters): string {
   const { charged = null, remaining = null } = receipt ?? {};
   const chargeText =
     charged === null ? 'The service did not say what it charged' : `${formatCount(charged, 'credit')} charged`;
@@ -180,9 +180,9 @@ function formatChecksTitle(checks: NonNullable<BoardData['checks']>, shownGather
  * Texts are sanitized, because a model may have copied the search words from an ad.
  */
 export function buildHeading(state: BoardState): { title: string; conditions: string[] } {
-  const { toolArguments, ads, boardData, collectionName, formats } = state;
+  const { toolArguments, ads, boardData, collectionName, formatters } = state;
   if (boardData.checks) return { title: formatChecksTitle(boardData.checks, boardData.gathering), conditions: [] };
-  const { formatNumber } = formats;
+  const { formatNumber } = formatters;
   const filters = collectFilters(toolArguments);
   const {
     query = [],
@@ -193,7 +193,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
     ...remainingFilters
   } = filters;
   const { pageId, sort: _, order: __, ...otherFilters } = remainingFilters;
-  const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formats));
+  const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formatters));
   // Show the advertiser's name instead of its page id. The search contains only the id, but the ads contain the name.
   const pageNames = pageId ? [...listAdvertisers(ads).values()].map(formatAdvertiser) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...pageNames].map(String))];
@@ -253,9 +253,9 @@ export const hasTimeFilter = (toolArguments: BoardState['toolArguments']): boole
 const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-]{20,}$|^\d{8,}$/i.test(value);
 
 /** Formats a filter as words, e.g. `days running from 30` for `daysRunningFrom: 30`. */
-function formatCondition(filterKey: string, values: readonly unknown[], formats: Formats): string {
+function formatCondition(filterKey: string, values: readonly unknown[], formatters: Formatters): string {
   const formatValue = (value: unknown) =>
-    /currency/i.test(filterKey) ? String(value).toUpperCase() : formatFilterValue(value, formats);
+    /currency/i.test(filterKey) ? String(value).toUpperCase() : formatFilterValue(value, formatters);
   if (filterKey === 'displayFormat' || filterKey === 'ctaType') return values.map(formatValue).join(' or ');
   if (filterKey === 'language') return `in ${values.map((code) => formatLanguage(String(code))).join(' or ')}`;
   const filterName = filterKey.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
@@ -263,16 +263,16 @@ function formatCondition(filterKey: string, values: readonly unknown[], formats:
   return [filterName, valueTexts.join(' or ')].filter(Boolean).join(' ');
 }
 
-function formatFilterValue(value: unknown, formats: Formats): string {
-  if (typeof value === 'number') return formats.formatNumber(value);
+function formatFilterValue(value: unknown, formatters: Formatters): string {
+  if (typeof value === 'number') return formatters.formatNumber(value);
   if (typeof value === 'string')
     return (
-      (/^\d{4}-\d\d-\d\d/.test(value) && formats.formatDay(value)) ||
+      (/^\d{4}-\d\d-\d\d/.test(value) && formatters.formatDay(value)) ||
       (formatCountry(value) === value ? formatConstant(value) : formatCountry(value))
     );
   if (typeof value !== 'object' || value === null) return String(value);
   return joinWithAnd(
-    Object.entries(value).map(([key, innerValue]) => formatCondition(key, [innerValue].flat(), formats)),
+    Object.entries(value).map(([key, innerValue]) => formatCondition(key, [innerValue].flat(), formatters)),
   );
 }
 

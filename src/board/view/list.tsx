@@ -1,7 +1,7 @@
 import { Component } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { AdCard, buildCardAd, pickTitle, RunText } from '../../ui/ad-card.tsx';
-import type { Formats } from '../../ui/formats.ts';
+import { AdCard, buildAdCardContent, pickTitle, RunText } from '../../ui/ad-card.tsx';
+import type { Formatters } from '../../ui/formats.ts';
 import type { BriefAd } from '../payload.ts';
 import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
@@ -43,7 +43,7 @@ export function AdList({ board }: { board: BoardController }) {
   return (
     <>
       {listLayout === 'timeline' && adGroups.length > 0 && board.state.timeAxis && (
-        <TimelineAxis axis={board.state.timeAxis} formats={board.state.formats} />
+        <TimelineAxis axis={board.state.timeAxis} formatters={board.state.formatters} />
       )}
       {adGroups.length > 0 && (
         <ul id="list" class={listLayout} aria-label="Ads">
@@ -101,8 +101,8 @@ class AdCardItem extends AdItem {
   override render({ board, ad, axis, adCount, isSelected }: AdItemProps) {
     return (
       <AdCard
-        ad={buildCardAd(ad)}
-        formats={board.state.formats}
+        ad={buildAdCardContent(ad)}
+        formatters={board.state.formatters}
         class={[isSelected && 'selected', adCount > 1 && 'many', ad.isNew && 'new'].filter(Boolean).join(' ')}
         pictureFrame={<LazyPicture ad={ad} board={board} />}
         runBar={<RunBar ad={ad} axis={axis} />}
@@ -131,7 +131,7 @@ class TimelineRowItem extends AdItem {
         </div>
         <VariantsButton {...this.props} />
         <RunBar ad={ad} axis={axis} />
-        <RunText ad={buildCardAd(ad)} formats={board.state.formats} />
+        <RunText ad={buildAdCardContent(ad)} formatters={board.state.formatters} />
       </li>
     );
   }
@@ -139,7 +139,7 @@ class TimelineRowItem extends AdItem {
 
 const OpenAdButton = ({ ad, board }: AdItemProps) => (
   <button type="button" class="open" dir="auto" onClick={() => board.updateState({ openAdId: ad.id })}>
-    {pickTitle(buildCardAd(ad))}
+    {pickTitle(buildAdCardContent(ad))}
   </button>
 );
 
@@ -152,7 +152,7 @@ function VariantsButton({ ad, adCount, board }: AdItemProps) {
   };
   return (
     <button type="button" class="variants" onClick={openVariantAds}>
-      <b>×{board.state.formats.formatNumber(adCount)}</b> variants
+      <b>×{board.state.formatters.formatNumber(adCount)}</b> variants
     </button>
   );
 }
@@ -179,7 +179,7 @@ function SelectionCheckbox({ ad, board, adNumber, isSelected }: AdItemProps) {
       </span>
       <input
         type="checkbox"
-        aria-label={`Select ${adNumber}: ${pickTitle(buildCardAd(ad))}`}
+        aria-label={`Select ${adNumber}: ${pickTitle(buildAdCardContent(ad))}`}
         checked={isSelected}
         onChange={toggleSelection}
       />
@@ -211,7 +211,7 @@ const monthLabelWidthPx = 84;
  * The month labels above the timeline. The component also sets the CSS variable that draws the vertical lines behind
  * the bars.
  */
-function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
+function TimelineAxis({ axis, formatters }: { axis: TimeAxis; formatters: Formatters }) {
   const labelsRef = useRef<HTMLDivElement>(null);
   const [axisWidthPx, setAxisWidthPx] = useState(0);
   useLayoutEffect(() => {
@@ -237,7 +237,7 @@ function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
             key={isoMonth}
             style={{ insetInlineStart: `${100 * positionFraction}%`, translate: `${-100 * positionFraction}%` }}
           >
-            {formats.formatMonth(isoMonth)}
+            {formatters.formatMonth(isoMonth)}
           </span>
         ))}
       </div>

@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { createFormats } from '../../ui/formats.ts';
+import { createFormatters } from '../../ui/formats.ts';
 import type { BoardAdsResult, BriefAd } from '../payload.ts';
 import { Board } from './board.tsx';
 import { getVariantId, selectFinding } from './finding.ts';
@@ -195,7 +195,7 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
     ...stateChange,
     ...(newAds.length > 0 && { ads: allAds, timeAxis: createTimeAxis(allAds, nextState.asOf) }),
     finding: isComplete
-      ? selectFinding(allAds, { readAt: nextState.readAt, hasAllLaunches, formats: nextState.formats })
+      ? selectFinding(allAds, { readAt: nextState.readAt, hasAllLaunches, formatters: nextState.formatters })
       : undefined,
   });
 }
@@ -206,7 +206,8 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
 });
 const initialContext = (hostContext as JsonObject | undefined) ?? {};
-if (typeof initialContext.locale === 'string') state = { ...state, formats: createFormats(initialContext.locale) };
+if (typeof initialContext.locale === 'string')
+  state = { ...state, formatters: createFormatters(initialContext.locale) };
 capabilities = (hostCapabilities as JsonObject | undefined) ?? {};
 host.notify('ui/notifications/initialized', {});
 const applyDisplayContext = observeDisplay(host, (display) => {

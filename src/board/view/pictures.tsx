@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { buildCardAd, PictureFrame } from '../../ui/ad-card.tsx';
-import type { Formats } from '../../ui/formats.ts';
+import { buildAdCardContent, PictureFrame } from '../../ui/ad-card.tsx';
+import type { Formatters } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
 import { type ServerTools, ToolError } from './host.ts';
 
@@ -117,7 +117,7 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
 
 interface LazyPictureProps {
   ad: BriefAd;
-  board: { pictureLoader: PictureLoader; state: { formats: Formats } };
+  board: { pictureLoader: PictureLoader; state: { formatters: Formatters } };
   /** The number of the carousel card whose picture is shown. If undefined, the picture of the ad itself is shown. */
   cardNumber?: number;
 }
@@ -138,7 +138,7 @@ export function LazyPicture({ ad, board: { pictureLoader, state }, cardNumber }:
   const pictureOrReason = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
   return (
     <div class="picture" ref={frameRef}>
-      <PictureFrame ad={{ ...buildCardAd(ad), picture: pictureOrReason }} formats={state.formats} />
+      <PictureFrame ad={{ ...buildAdCardContent(ad), picture: pictureOrReason }} formatters={state.formatters} />
     </div>
   );
 }

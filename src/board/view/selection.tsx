@@ -118,7 +118,7 @@ async function sendQuestion(
   allIds: readonly string[],
   { question, defaultRequest }: { question: string; defaultRequest: string },
 ): Promise<boolean> {
-  const { formatCount, formatNumber } = board.state.formats;
+  const { formatCount, formatNumber } = board.state.formatters;
   const ids = allIds.filter(isWord);
   if (ids.length === 0) {
     board.updateState({ statusText: 'The conversation does not take the ids of these ads.' });
@@ -183,7 +183,7 @@ type CollectionChoice = Awaited<ReturnType<BoardController['serverTools']['listC
  * saved.
  */
 export function SaveDialog({ board, ids }: { board: BoardController; ids: readonly string[] }) {
-  const { formatCount, formatNumber } = board.state.formats;
+  const { formatCount, formatNumber } = board.state.formatters;
   const adsText = formatCount(ids.length, 'ad');
   const [collections, setCollections] = useState<CollectionChoice[]>([]);
   const [message, setMessage] = useState('Reading your collections …');

@@ -1,5 +1,11 @@
 import { countValues } from '../../ui/bars.tsx';
-import { englishFormats, type Formats, formatAdLibrary, formatConstant, formatCountry } from '../../ui/formats.ts';
+import {
+  englishFormatters,
+  type Formatters,
+  formatAdLibrary,
+  formatConstant,
+  formatCountry,
+} from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import { groupBy } from '../../views/group-by.ts';
 import type { BoardData, BoardGathering, BriefAd, FullAd } from '../payload.ts';
@@ -11,7 +17,7 @@ import type { PictureLoader } from './pictures.tsx';
 /** The complete state of the ad board. It is never modified; each change creates a new object. */
 export interface BoardState {
   /** Functions that format numbers and dates in the user's locale. */
-  formats: Formats;
+  formatters: Formatters;
   ads: readonly BriefAd[];
   /** The ads that match `chosenValues`, the filter values that the user has chosen on the board. */
   visibleAds: readonly BriefAd[];
@@ -108,7 +114,7 @@ export interface BoardController {
 
 /** The state of the board before the first tool result arrives. */
 export const initialState: BoardState = {
-  formats: englishFormats,
+  formatters: englishFormatters,
   ads: [],
   visibleAds: [],
   adGroups: [],
@@ -213,7 +219,7 @@ interface Facet {
   title: string;
   /** Returns the values that an ad has for this facet, e.g. its countries. */
   getValues(ad: BriefAd): readonly string[];
-  formatValue(value: string, formats: Formats, ads: readonly BriefAd[]): string;
+  formatValue(value: string, formatters: Formatters, ads: readonly BriefAd[]): string;
   /** Returns a short text that distinguishes the value from another value with the same text. */
   formatDetail?(value: string, ads: readonly BriefAd[]): string | undefined;
   /**
@@ -337,7 +343,7 @@ const maxValuesWithOneAd = 8;
  * Returns the values of each facet (e.g. the country) that distinguishes the ads. In the result, `matchingAdCount` is
  * the number of ads that have the value and match the chosen values of all other facets.
  */
-export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
+export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formatters: Formatters) {
   const chosenFacets = listChosenFacets(chosenValues);
   const unmetFacetsByAdIndex = ads.map((ad) => findUnmetFacets(ad, chosenFacets));
   return listFacetNames(ads).flatMap((facetName) => {
@@ -368,7 +374,7 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
       return {
         facet: facetName,
         value,
-        text: formatValue(value, formats, ads),
+        text: formatValue(value, formatters, ads),
         detail: formatDetail?.(value, ads),
         matchingAdCount,
         rank,

@@ -1,7 +1,7 @@
 import type { ItemType } from '../../api/schemas.ts';
 import { VariantIndex } from '../../dataset/variants.ts';
 import { buildReportCard } from '../../reports/card.ts';
-import { AdCard, type CardAd, cardStyles, RunText } from '../../ui/ad-card.tsx';
+import { AdCard, type AdCardContent, cardStyles, RunText } from '../../ui/ad-card.tsx';
 import { barStyles } from '../../ui/bars.tsx';
 import {
   formatConstant,
@@ -263,7 +263,7 @@ export function toDisplayedAd(ad: UntypedFields, context: HtmlPageContext) {
   const { card, pictureUrl, adText } = buildReportCard(ad, { id: String(ad.id), at: now(), now: now() });
   const path = pictureUrl?.startsWith(`${origin}/`) ? pictureUrl.slice(origin.length) : '';
   const picture = picturePathPattern.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
-  const adCard: CardAd = {
+  const adCard: AdCardContent = {
     ...card,
     path: buildRecordPath('ads', ad.id, context),
     ...(pictureUrl !== undefined && { picture }),

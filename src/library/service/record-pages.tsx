@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PictureFrame, pickTitle, RunText } from '../../ui/ad-card.tsx';
-import { CommonValuesChart, FactList, Figure, LaunchesChart, ShareBars } from '../../ui/bars.tsx';
+import { ChartFrame, CommonValuesChart, FactList, LaunchesChart, ShareBars } from '../../ui/bars.tsx';
 import {
   formatConstant,
   formatCount,
@@ -176,22 +176,22 @@ function AdvertiserSummary({
         <LaunchesChart ads={cards} readAt={new Date(now).toISOString()} />
         <CommonValuesChart title="Formats" values={ads.map(({ format }) => format)} />
         {repeatedVariants.length > 0 && (
-          <Figure title="Messages in most ads">
+          <ChartFrame title="Messages in most ads">
             <ShareBars
               total={ads.length}
               shares={repeatedVariants
                 .slice(0, maxChartRows)
                 .map((variant) => toChartRow(variant.length, variant[0]?.card))}
             />
-          </Figure>
+          </ChartFrame>
         )}
         {pastRuns.length > 0 && (
-          <Figure title="Longest runs" note="days">
+          <ChartFrame title="Longest runs" note="days">
             <ShareBars
               total={pastRuns[0]?.daysRunning ?? 1}
               shares={pastRuns.slice(0, maxChartRows).map((card) => toChartRow(card.daysRunning ?? 0, card))}
             />
-          </Figure>
+          </ChartFrame>
         )}
       </div>
     </section>
