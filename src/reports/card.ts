@@ -4,8 +4,8 @@ import { describeCreative, selectPicture } from '../views/ad-media.ts';
 import { readText, type UntypedFields } from '../views/view.ts';
 
 /**
- * Builds the card of an ad in a report, that is, a box with a picture and facts. Also returns the full ad text, and the
- * URL from which the caller must fetch the picture.
+ * Builds the content of an ad card in a report. The card states why the picture is missing until the caller has fetched
+ * the picture from `pictureUrl`. The result also contains the full ad text.
  */
 export function buildReportCard(
   fields: UntypedFields,
@@ -13,7 +13,7 @@ export function buildReportCard(
 ) {
   const { ad, cards } = buildAdRows(fields, { gatheredAt: readAt, json: '' });
   const picture = selectPicture(fields, { now });
-  const facts = buildAdCardContent({
+  const cardContent = buildAdCardContent({
     id,
     pageName: toCardLine(ad.pageName),
     headline: toCardLine(ad.headline),
@@ -28,10 +28,10 @@ export function buildReportCard(
     active: ad.active === null ? undefined : ad.active === 1,
     duplicates: ad.duplicates ?? undefined,
   });
-  const missingPicture = 'reason' in picture ? picture : { reason: 'there was no time left for it' };
-  const card: AdCardContent = { ...facts, picture: missingPicture };
+  const missingPictureReason = 'reason' in picture ? picture : { reason: 'there was no time left for it' };
+  const card: AdCardContent = { ...cardContent, picture: missingPictureReason };
   return { card, picture, pictureUrl: 'reason' in picture ? undefined : picture.url, adText: ad.text };
 }
 
-const lineTokens = 60;
-const toCardLine = (text: string | null | undefined) => readText(text, lineTokens);
+const maxLineTokens = 60;
+const toCardLine = (text: string | null | undefined) => readText(text, maxLineTokens);

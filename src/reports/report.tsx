@@ -19,10 +19,10 @@ import { formatColumnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * The content of a report apart from its sections. The texts may come from ads, so they are sanitized when the report
- * is written.
+ * Everything in a report except its sections. The texts may come from ads, so they are sanitized when the report is
+ * written.
  */
-export interface ReportHead {
+export interface ReportMetadata {
   title: string;
   /** The time at which the report was written, in milliseconds since 1970. */
   writtenAt: number;
@@ -31,7 +31,7 @@ export interface ReportHead {
   headings: readonly string[];
   /** Notes about ads that the report could not include. */
   missingAdNotes?: readonly string[];
-  method: ReportMethod;
+  methodology: ReportMethodology;
 }
 
 /** The content of one section of a report. */
@@ -61,8 +61,8 @@ export interface ReportTable {
   rowCount: number | null;
 }
 
-/** Describes how the ads of a report were read. A gathering is the stored list of all ads that match one search. */
-export interface ReportMethod {
+/** Data on how the ads of a report were read. A gathering is the stored list of all ads that match one search. */
+export interface ReportMethodology {
   adCount: number;
   /** The number of ads that the tool `gather_ads` read. The other stored ads come from single searches. */
   gatheredAdCount: number;
@@ -77,7 +77,7 @@ export interface ReportMethod {
    * Returns sentences about ads that are missing from the report. Called after the last section, because the sentences
    * depend on the SQL statements of all sections.
    */
-  writeCoverage: () => string;
+  describeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }
 
@@ -89,16 +89,16 @@ export interface ReportMethod {
  * @throws AdLibraryError if the page would be too large
  */
 export async function writeReportPage(
-  head: ReportHead,
+  metadata: ReportMetadata,
   sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
   loadPictures: () => Promise<readonly AdCardContent['picture'][]>,
 ): Promise<{ html: string; missingPictures: string[] }> {
   const writer = createPageWriter();
-  const cards: { partIndex: number; ad: AdCardContent }[] = [];
-  const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
-  const page = <Page title={head.title} contentSecurityPolicy={policy} styles={styles} />;
+  const cards: { chunkIndex: number; ad: AdCardContent }[] = [];
+  const contentSecurityPolicy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+  const page = <Page title={metadata.title} contentSecurityPolicy={contentSecurityPolicy} styles={styles} />;
   await writer.writeWrapped(page, async () => {
-    await writer.writePart(<Cover head={head} />);
+    await writer.writeChunk(<ReportHeader metadata={metadata} />);
     let sectionNumber = 0;
     for await (const section of sections) {
       const id = `s${++sectionNumber}`;
@@ -106,22 +106,22 @@ export async function writeReportPage(
         cards.push(...(await writeSection(writer, section)));
       });
     }
-    await writeMethod(writer, head);
-    await writer.writePart(
+    await writeMethodology(writer, metadata);
+    await writer.writeChunk(
       <footer>
-        Written by ad-library-mcp {head.version} on {formatDay(head.writtenAt)}. Texts and pictures of ads belong to
-        their advertisers.
+        Written by ad-library-mcp {metadata.version} on {formatDay(metadata.writtenAt)}. Texts and pictures of ads
+        belong to their advertisers.
       </footer>,
     );
   });
   const loadedPictures = cards.length > 0 ? await loadPictures() : [];
   const missingPictures: string[] = [];
-  for (const [index, { partIndex, ad }] of cards.entries()) {
+  for (const [index, { chunkIndex, ad }] of cards.entries()) {
     const picture = loadedPictures[index] ?? ad.picture;
     const isPicture = picture !== undefined && 'src' in picture;
-    const isWritten = writer.replacePart(partIndex, <AdCard ad={{ ...ad, picture }} />);
+    const isWritten = writer.replaceChunk(chunkIndex, <AdCard ad={{ ...ad, picture }} />);
     if (!isWritten && isPicture)
-      writer.replacePart(partIndex, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
+      writer.replaceChunk(chunkIndex, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
     if (!isPicture) missingPictures.push(picture?.reason ?? 'the ad has no picture');
     else if (!isWritten) missingPictures.push(tooLargeReason);
     await yieldToEventLoop();
@@ -129,55 +129,55 @@ export async function writeReportPage(
   return { html: writer.html(), missingPictures };
 }
 
-const maxBytes = 5_000_000;
+const maxPageBytes = 5_000_000;
 const tooLargeReason = 'the report would pass 5 MB';
 
 /**
- * Creates a writer that limits the size of an HTML page. The page is rendered in parts, each of which takes a few
- * milliseconds. Between two parts, the server can respond to other callers.
+ * Creates a writer that limits the size of an HTML page. The page is rendered in chunks, each of which takes a few
+ * milliseconds. Between two chunks, the server can respond to other callers.
  */
 function createPageWriter() {
-  const htmlParts = ['<!doctype html>\n'];
+  const htmlChunks = ['<!doctype html>\n'];
   let pageBytes = 16;
   function appendHtml(html: string): number {
     pageBytes += Buffer.byteLength(html);
-    if (pageBytes <= maxBytes) return htmlParts.push(html) - 1;
+    if (pageBytes <= maxPageBytes) return htmlChunks.push(html) - 1;
     throw createInvalidRequestError(
-      `The report would have more than ${maxBytes} bytes without its pictures. Give it fewer sections, or select fewer columns and shorter texts.`,
+      `The report would have more than ${maxPageBytes} bytes without its pictures. Give it fewer sections, or select fewer columns and shorter texts.`,
     );
   }
   return {
     /**
-     * Renders an element and appends its HTML as a part of the page. Returns the index with which `replacePart` can
-     * replace this part.
+     * Renders an element and appends its HTML to the page as a chunk. Returns the index with which `replaceChunk` can
+     * replace this chunk.
      */
-    async writePart(partElement: VNode): Promise<number> {
-      const partIndex = appendHtml(renderToString(partElement));
+    async writeChunk(chunkElement: VNode): Promise<number> {
+      const chunkIndex = appendHtml(renderToString(chunkElement));
       await yieldToEventLoop();
-      return partIndex;
+      return chunkIndex;
     },
     /** Writes the opening tags of an element, then the content of the element, and then its closing tags. */
     async writeWrapped(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
-      const closingIndex = html.search(closingTagsPattern);
-      appendHtml(html.slice(0, closingIndex));
+      const closingTagsIndex = html.search(closingTagsPattern);
+      appendHtml(html.slice(0, closingTagsIndex));
       await yieldToEventLoop();
       await writeContent();
-      appendHtml(html.slice(closingIndex));
+      appendHtml(html.slice(closingTagsIndex));
     },
     /**
-     * Replaces the part of the page for which `writePart` returned this index. If the page would become too large,
+     * Replaces the chunk of the page for which `writeChunk` returned this index. If the page would become too large,
      * changes nothing and returns false.
      */
-    replacePart(partIndex: number, partElement: VNode): boolean {
-      const html = renderToString(partElement);
-      const newPageBytes = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlParts[partIndex] ?? '');
-      if (newPageBytes > maxBytes) return false;
-      htmlParts[partIndex] = html;
+    replaceChunk(chunkIndex: number, chunkElement: VNode): boolean {
+      const html = renderToString(chunkElement);
+      const newPageBytes = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlChunks[chunkIndex] ?? '');
+      if (newPageBytes > maxPageBytes) return false;
+      htmlChunks[chunkIndex] = html;
       pageBytes = newPageBytes;
       return true;
     },
-    html: () => htmlParts.join(''),
+    html: () => htmlChunks.join(''),
   };
 }
 
@@ -186,20 +186,24 @@ const closingTagsPattern = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
 
-function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = [], method } }: { head: ReportHead }) {
+function ReportHeader({
+  metadata: { title, writtenAt, isDemo, headings, missingAdNotes = [], methodology },
+}: {
+  metadata: ReportMetadata;
+}) {
   return (
     <header>
       {isDemo && demoNotice}
       <h1 dir="auto">{sanitizeLine(title)}</h1>
       <p class="soft">
-        <time dateTime={new Date(writtenAt).toISOString()}>{formatDay(writtenAt)}</time> · {formatBasis(method)}
+        <time dateTime={new Date(writtenAt).toISOString()}>{formatDay(writtenAt)}</time> · {formatBasis(methodology)}
       </p>
       {missingAdNotes.map((sentence) => (
         <p class="problem">{sanitizeLine(sentence)}</p>
       ))}
       <nav aria-label="Contents">
         <ol>
-          {[...headings, methodHeading].map((heading, index) => (
+          {[...headings, methodologyHeading].map((heading, index) => (
             <li>
               <Link to={`#s${index + 1}`}>{sanitizeLine(heading)}</Link>
             </li>
@@ -211,7 +215,7 @@ function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = []
 }
 
 /**
- * Describes how many ads a report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3
+ * Formats how many ads a report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3
  * gatherings on 2026-06-14`.
  */
 function formatBasis({
@@ -220,7 +224,7 @@ function formatBasis({
   gatherings,
   unlistedGatheringCount,
   readingPeriod,
-}: ReportMethod): string {
+}: ReportMethodology): string {
   if (readingPeriod === undefined)
     return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
   const [firstDay, lastDay] = [formatDay(readingPeriod.from), formatDay(readingPeriod.to)];
@@ -231,72 +235,76 @@ function formatBasis({
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
   const { heading, text = '', textWrittenAt, previousFigures, charts, table, ads = [], problem } = section;
-  const cards: { partIndex: number; ad: AdCardContent }[] = [];
-  const figures = table && buildFigures(table, previousFigures?.row);
-  await writer.writePart(
+  const cards: { chunkIndex: number; ad: AdCardContent }[] = [];
+  const figures = table && buildKeyFigures(table, previousFigures?.row);
+  await writer.writeChunk(
     <>
       <h2 dir="auto">{sanitizeLine(heading)}</h2>
-      {figures && <Figures figures={figures} lastDay={previousFigures && formatDay(previousFigures.reportWrittenAt)} />}
+      {figures && (
+        <KeyFigures figures={figures} previousDay={previousFigures && formatDay(previousFigures.reportWrittenAt)} />
+      )}
       {textWrittenAt === undefined && <Prose text={text} />}
     </>,
   );
-  if (charts) await writer.writePart(<ChartSvg label={heading} {...charts} />);
+  if (charts) await writer.writeChunk(<ResponsiveChart label={heading} {...charts} />);
   if (table && !figures) await writeTable(writer, table, section);
   if (ads.length > 0)
     await writer.writeWrapped(<ul class="cards" />, async () => {
-      for (const ad of ads) cards.push({ partIndex: await writer.writePart(<AdCard ad={ad} />), ad });
+      for (const ad of ads) cards.push({ chunkIndex: await writer.writeChunk(<AdCard ad={ad} />), ad });
     });
   if (textWrittenAt !== undefined)
-    await writer.writePart(
+    await writer.writeChunk(
       <>
         <p class="soft">Written on {formatDay(textWrittenAt)}</p>
         <Prose text={text} />
       </>,
     );
-  if (problem) await writer.writePart(<p class="problem">{sanitizeLine(problem)}</p>);
+  if (problem) await writer.writeChunk(<p class="problem">{sanitizeLine(problem)}</p>);
   return cards;
 }
 
-const maxFigures = 8;
-/** The maximum length of a figure, in characters. A figure is a number or a short text that is shown in large type. */
-const maxFigureChars = 60;
+const maxKeyFigures = 8;
+/** The maximum length of a key figure, in characters. */
+const maxKeyFigureLength = 60;
 
 /**
- * Converts a table with a single row into figures. A figure has a title, a number or short text, and the number from an
- * earlier report, if any. Returns undefined if the table cannot be shown as figures.
+ * Converts a table with a single row into key figures, which are shown in large type. A key figure has a title, a
+ * number or short text, and the number from an earlier report, if any. Returns undefined if the table cannot be shown as
+ * key figures.
  */
-function buildFigures(
+function buildKeyFigures(
   { columns, rows: [row, ...otherRows] }: ReportTable,
   previousRow: Readonly<Record<string, number>> = {},
 ) {
-  if (row === undefined || otherRows.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
+  if (row === undefined || otherRows.length > 0 || columns.length > maxKeyFigures || !row.some(Number.isFinite)) return;
   const figures = columns.map((name, index) => {
     const cell = row[index] ?? null;
     const previousValue = typeof cell === 'number' && Object.hasOwn(previousRow, name) ? previousRow[name] : undefined;
-    const format = createColumnFormatter(name, [cell, ...(previousValue === undefined ? [] : [previousValue])]);
+    const formatter = createColumnFormatter(name, [cell, ...(previousValue === undefined ? [] : [previousValue])]);
     const formatFigure = (value: unknown) =>
-      format && typeof value === 'number' ? format(value) : value === null ? '–' : formatCell(value);
+      formatter && typeof value === 'number' ? formatter(value) : value === null ? '–' : formatCell(value);
     return {
       title: formatColumnTitle(name),
       text: formatFigure(cell),
       previousText: previousValue === undefined ? undefined : formatFigure(previousValue),
     };
   });
-  return figures.every(({ text }) => text.length <= maxFigureChars) ? figures : undefined;
+  return figures.every(({ text }) => text.length <= maxKeyFigureLength) ? figures : undefined;
 }
 
-interface FiguresProps {
-  figures: NonNullable<ReturnType<typeof buildFigures>>;
-  lastDay: string | undefined;
+interface KeyFiguresProps {
+  figures: NonNullable<ReturnType<typeof buildKeyFigures>>;
+  /** The day on which the earlier report was written. Undefined if there is no earlier report. */
+  previousDay: string | undefined;
 }
 
-const Figures = ({ figures, lastDay }: FiguresProps) => (
+const KeyFigures = ({ figures, previousDay }: KeyFiguresProps) => (
   <dl class="figures">
     {figures.map(({ title, text, previousText }) => (
       <div>
         <dt>
           {title}
-          {previousText !== undefined && `, ${previousText} on ${lastDay}`}
+          {previousText !== undefined && `, ${previousText} on ${previousDay}`}
         </dt>
         <dd dir="auto">{text}</dd>
       </div>
@@ -305,10 +313,10 @@ const Figures = ({ figures, lastDay }: FiguresProps) => (
 );
 
 /**
- * The approximate number of table cells that are written at a time. After each part of a table, other work in the event
+ * The approximate number of table cells that are written at a time. After each chunk of a table, other work in the event
  * loop can continue.
  */
-const cellsPerPart = 100;
+const cellsPerChunk = 100;
 
 async function writeTable(
   writer: PageWriter,
@@ -324,42 +332,42 @@ async function writeTable(
   const tableElement = (
     <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} columnFormatters={columnFormatters} />
   );
-  const foldedTable = (
+  const collapsedTable = (
     <details>
       <summary>{formatCount(rows.length, 'row')} behind the chart</summary>
       {tableElement}
     </details>
   );
-  await writer.writeWrapped(charts ? foldedTable : tableElement, async () => {
-    const rowsPerPart = Math.max(1, Math.floor(cellsPerPart / columns.length));
-    for (let start = 0; start < rows.length; start += rowsPerPart) {
-      await writer.writePart(
-        <TableRows rows={rows.slice(start, start + rowsPerPart)} columnFormatters={columnFormatters} />,
+  await writer.writeWrapped(charts ? collapsedTable : tableElement, async () => {
+    const rowsPerChunk = Math.max(1, Math.floor(cellsPerChunk / columns.length));
+    for (let start = 0; start < rows.length; start += rowsPerChunk) {
+      await writer.writeChunk(
+        <TableRows rows={rows.slice(start, start + rowsPerChunk)} columnFormatters={columnFormatters} />,
       );
     }
   });
   if (rowCount === rows.length) return;
   const totalRows = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
   const note = `The first ${formatNumber(rows.length)} of ${totalRows} rows are shown.`;
-  await writer.writePart(<p class="soft">{note}</p>);
+  await writer.writeChunk(<p class="soft">{note}</p>);
 }
 
-const methodHeading = 'How these numbers came about';
+const methodologyHeading = 'How these numbers came about';
 const gatheringColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Credits'];
 const gatheringFormatters = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
-async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
-  const { adCount, gatherings, unlistedGatheringCount, cost, writeCoverage, statements } = method;
+async function writeMethodology(writer: PageWriter, { headings, methodology }: ReportMetadata): Promise<void> {
+  const { adCount, gatherings, unlistedGatheringCount, cost, describeCoverage, statements } = methodology;
   const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
-  const hasParts = gatherings.some(({ partGatheringIds }) => partGatheringIds.length > 1);
-  const toGatheringRow = ({
+  const hasSplitGatherings = gatherings.some(({ partGatheringIds }) => partGatheringIds.length > 1);
+  const buildGatheringRow = ({
     gatheredAt,
     matchingCount,
     adIds,
     isComplete,
     chargedCredits,
     ...adQuery
-  }: ReportMethod['gatherings'][number]) => [
+  }: ReportMethodology['gatherings'][number]) => [
     formatAdQuery(adQuery),
     formatDay(gatheredAt),
     matchingCount ?? 'not stated',
@@ -368,13 +376,13 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
     chargedCredits ?? 'unknown',
   ];
   await writer.writeWrapped(<section id={`s${headings.length + 1}`} class="method" />, async () => {
-    await writer.writePart(
+    await writer.writeChunk(
       <>
-        <h2>{methodHeading}</h2>
+        <h2>{methodologyHeading}</h2>
         <p>
           The report rests on {formatCount(adCount, 'ad')} that an ad-intelligence service listed. “Found” is the total
           that the service gave, “read” the number of different ads that were read.{' '}
-          {hasParts &&
+          {hasSplitGatherings &&
             'For a question in parts, “found” is the sum of its parts, and counts an ad of several parts several times. '}
           Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample.
           Reach, spend, revenue and performance are the service’s own estimates.
@@ -382,7 +390,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
         {gatherings.length > 0 && (
           <>
             <Table label="Questions" columns={gatheringColumns} columnFormatters={gatheringFormatters}>
-              <TableRows rows={gatherings.map(toGatheringRow)} columnFormatters={gatheringFormatters} />
+              <TableRows rows={gatherings.map(buildGatheringRow)} columnFormatters={gatheringFormatters} />
             </Table>
             <p>
               {unlistedGatheringCount === 0
@@ -391,11 +399,11 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
             </p>
           </>
         )}
-        <p>{sanitizeLine(writeCoverage())}</p>
+        <p>{sanitizeLine(describeCoverage())}</p>
       </>,
     );
     for (const { heading, sql } of statements)
-      await writer.writePart(
+      await writer.writeChunk(
         <>
           <h3 dir="auto">{sanitizeLine(heading)}</h3>
           <pre>
@@ -410,41 +418,61 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
  * Shows a chart as inline SVG in the colors of the page. `wide` is shown on wide screens and on paper, and `narrow` on
  * narrow screens.
  */
-export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
+export function ResponsiveChart({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
   const svgLabel = sanitizeLine(`Chart: ${label}`);
   return (
     <div class="chart">
-      <Drawing kind="wide" label={svgLabel} chart={wide} />
-      <Drawing kind="narrow" label={svgLabel} chart={narrow} />
+      <ChartSvg className="wide" label={svgLabel} chart={wide} />
+      <ChartSvg className="narrow" label={svgLabel} chart={narrow} />
     </div>
   );
 }
 
-const Drawing = ({ kind, label, chart: { width, height, shapes } }: { kind: string; label: string; chart: Chart }) => (
-  <svg class={kind} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
+interface ChartSvgProps {
+  className: 'wide' | 'narrow';
+  label: string;
+  chart: Chart;
+}
+
+const ChartSvg = ({ className, label, chart: { width, height, shapes } }: ChartSvgProps) => (
+  <svg class={className} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
     {shapes.map(renderShape)}
   </svg>
 );
 
 function renderShape(shape: Shape) {
-  const color = getColorClass(shape.color);
+  const colorClass = getColorClass(shape.color);
   if (shape.kind === 'line') {
     const points = shape.points.map(([x, y]) => `${roundToTenth(x)},${roundToTenth(y)}`).join(' ');
-    const dashes = shape.isDashed ? '7 6' : undefined;
-    return <polyline class={`line ${color}`} stroke-width={shape.width} stroke-dasharray={dashes} points={points} />;
+    const dashPattern = shape.isDashed ? '7 6' : undefined;
+    return (
+      <polyline
+        class={`line ${colorClass}`}
+        stroke-width={shape.width}
+        stroke-dasharray={dashPattern}
+        points={points}
+      />
+    );
   }
   if (shape.kind === 'rect') {
     const [width, height] = [roundToTenth(shape.width), roundToTenth(shape.height)];
-    const round = width > 4 && height > 4 ? 2 : undefined;
-    const kind = shape.isPale ? `${color} pale` : color;
+    const cornerRadius = width > 4 && height > 4 ? 2 : undefined;
+    const className = shape.isPale ? `${colorClass} pale` : colorClass;
     return (
-      <rect class={kind} x={roundToTenth(shape.x)} y={roundToTenth(shape.y)} width={width} height={height} rx={round} />
+      <rect
+        class={className}
+        x={roundToTenth(shape.x)}
+        y={roundToTenth(shape.y)}
+        width={width}
+        height={height}
+        rx={cornerRadius}
+      />
     );
   }
   const { x, y, size, anchor, bold, text } = shape;
   return (
     <text
-      class={color}
+      class={colorClass}
       x={roundToTenth(x)}
       y={roundToTenth(y)}
       font-size={size}

@@ -167,16 +167,16 @@ export const writeReport = defineTool({
         fieldsByStatement: mergeStatementFields(results.map(({ statementFields }) => statementFields)),
       });
     const { writeReportPage } = await import('../reports/report.tsx');
-    const reportHeader = {
+    const reportMetadata = {
       title,
       writtenAt: now,
       isDemo,
       version: serverVersion,
       headings,
       missingAdNotes: listNotesOfEmptyResult(buildReportCoverage()),
-      method: { ...method, writeCoverage: () => formatCoverage(buildReportCoverage()) },
+      methodology: { ...method, describeCoverage: () => formatCoverage(buildReportCoverage()) },
     };
-    const { html, missingPictures } = await writeReportPage(reportHeader, sections(), () =>
+    const { html, missingPictures } = await writeReportPage(reportMetadata, sections(), () =>
       loadThumbnails(
         results.flatMap(({ pictures }) => pictures),
         context,

@@ -5,7 +5,7 @@ import { buildChart, type Chart } from '../../src/charts/chart.ts';
 import type { ChartRows } from '../../src/charts/chart-data.ts';
 import { type ChartKind, chartKinds } from '../../src/charts/chart-kinds.ts';
 import { decodeJpeg } from '../../src/drawing/codecs.ts';
-import { ChartSvg } from '../../src/reports/report.tsx';
+import { ResponsiveChart } from '../../src/reports/report.tsx';
 import { freshServiceTest } from '../support/fixtures.ts';
 
 const serviceTest = freshServiceTest();
@@ -115,7 +115,7 @@ describe('A chart', () => {
       const [wide, phoneChart] = [{ readAtMs }, { readAtMs, isNarrow: true, isDemo: true }].map((options) =>
         drawChart(kind, table, options),
       ) as [Chart, Chart];
-      return `<h2>${label}</h2>${renderToString(ChartSvg({ label, wide, narrow: phoneChart }))}`;
+      return `<h2>${label}</h2>${renderToString(ResponsiveChart({ label, wide, narrow: phoneChart }))}`;
     });
     await expect(`${drawnCharts.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
   });

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createGathering } from '../../src/dataset/gatherings.ts';
 import { encodeJpeg } from '../../src/drawing/codecs.ts';
-import { type ReportHead, type ReportSection, writeReportPage } from '../../src/reports/report.tsx';
+import { type ReportMetadata, type ReportSection, writeReportPage } from '../../src/reports/report.tsx';
 import type { Gathering } from '../../src/storage/dataset.ts';
 import type { AdCardContent } from '../../src/ui/ad-card.tsx';
 import { createJpeg } from '../pictures/sample-pictures.ts';
@@ -172,11 +172,11 @@ describe('The plain text of a report', () => {
   };
   const older = createTestGathering('2026-11-01', { matchingCount: 12_345, chargedCredits: 7 });
   const newer = createTestGathering('2026-11-19', { matchingCount: null, chargedCredits: null, isComplete: false });
-  const method: ReportHead['method'] = {
+  const methodology: ReportMetadata['methodology'] = {
     ...{ adCount: 1, gatheredAdCount: 1, gatherings: [], unlistedGatheringCount: 0, readingPeriod: undefined },
-    ...{ cost: { credits: 7, isExact: true }, writeCoverage: () => '', statements: [] },
+    ...{ cost: { credits: 7, isExact: true }, describeCoverage: () => '', statements: [] },
   };
-  const writePage = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
+  const writePage = async ({ sections = [], ...more }: Partial<ReportMetadata> & { sections?: ReportSection[] }) => {
     const headings = sections.map(({ heading }) => heading);
     const head = {
       title: 'T',
@@ -184,7 +184,7 @@ describe('The plain text of a report', () => {
       isDemo: false,
       version: '1',
       headings,
-      method,
+      methodology,
       ...more,
     };
     const { html } = await writeReportPage(head, sections, async () => []);
@@ -233,14 +233,14 @@ describe('The plain text of a report', () => {
   test('a report page with all kinds of sections matches the snapshot file report.txt', async () => {
     const html = await writePage({
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
-      method: {
-        ...method,
+      methodology: {
+        ...methodology,
         ...{
           adCount: 2000,
           gatheredAdCount: 1990,
           gatherings: [newer, older],
           unlistedGatheringCount: 2,
-          writeCoverage: () => '<b>',
+          describeCoverage: () => '<b>',
         },
         ...{
           readingPeriod: { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 19) },
@@ -254,7 +254,7 @@ describe('The plain text of a report', () => {
   });
 
   const [first, last] = [Date.UTC(2026, 10, 1, 23), Date.UTC(2026, 10, 2, 1)];
-  test.each<[string, Partial<ReportHead['method']>, string]>([
+  test.each<[string, Partial<ReportMetadata['methodology']>, string]>([
     ['that only searches brought its ads', {}, '1 ad that searches brought; no gathering covers them'],
     [
       'the one day of its readings',
@@ -272,7 +272,7 @@ describe('The plain text of a report', () => {
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
   ])('the method section of a report states %s', async (_, reportFacts, expectedText) => {
-    const html = await writePage({ method: { ...method, ...reportFacts } });
+    const html = await writePage({ methodology: { ...methodology, ...reportFacts } });
     expect(html).toContain(expectedText);
     expect(html).not.toContain('Demo data');
   });
@@ -294,7 +294,7 @@ describe('The plain text of a report', () => {
       for (; taken < 20; taken++)
         yield { heading: 'H', table: { columns: rows[0]?.map(String) ?? [], rows, rowCount: 200 } };
     }
-    const head = { title: 'T', writtenAt: 0, isDemo: false, version: '1', headings: [], method };
+    const head = { title: 'T', writtenAt: 0, isDemo: false, version: '1', headings: [], methodology };
     const page = writeReportPage(head, createSections(), async () => []);
     const pageEnd = page.finally(() => {
       isDone = true;
