@@ -17,7 +17,7 @@ import type { CallResources } from './mcp/caller-context.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { ResolveHost, ServedPictures } from './pictures/fetch-picture.ts';
-import type { PictureOptions } from './pictures/pictures.ts';
+import type { PictureServiceOptions } from './pictures/pictures.ts';
 import type { AcceptedKeys } from './storage/call-state.ts';
 import type { ExportTarget } from './storage/exports.ts';
 import type { ReplicaState } from './storage/store/open-store.ts';
@@ -298,8 +298,8 @@ function createPictureOpener(
 ) {
   const open = createLazyGetter(async () => {
     const hosts = allowLibraryHost(config.mediaHosts, baseUrl);
-    const { openPictures } = await import('./pictures/pictures.ts');
-    return openPictures({ hosts, servedPictures, userAgent, now: monotonicNow, random, resolveHost });
+    const { openPictureService } = await import('./pictures/pictures.ts');
+    return openPictureService({ hosts, servedPictures, userAgent, getTime: monotonicNow, random, resolveHost });
   });
   return { open, close: async () => (await open.getIfCreated())?.close() };
 }
@@ -308,11 +308,11 @@ function createPictureOpener(
  * Returns a function that fetches pictures for a local library (an API server on the user's machine). The function
  * fetches pictures only from hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
-export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
-  const pictureSource = (await import('./pictures/pictures.ts')).openPictures({
+export async function openPictureFetch({ hosts, getTime }: Pick<PictureServiceOptions, 'hosts' | 'getTime'>) {
+  const pictureSource = (await import('./pictures/pictures.ts')).openPictureService({
     hosts,
     userAgent,
-    now,
+    getTime,
     random: () => 0,
   });
   const pictures = pictureSource.forTenant('library');

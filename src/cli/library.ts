@@ -267,7 +267,7 @@ async function fetchPicturesAndReport(
 ) {
   const { config, writeToStderr, printReport, canShowProgress, now } = options;
   let lastProgressLine: string | undefined;
-  const pictureFetch = await openPictureFetch({ hosts: config.mediaHosts, now });
+  const pictureFetch = await openPictureFetch({ hosts: config.mediaHosts, getTime: now });
   try {
     const report = await fetchPictures(target, {
       ...limits,

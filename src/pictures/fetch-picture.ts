@@ -12,10 +12,10 @@ export interface ServedPictures {
 }
 
 /** The bytes of a picture, or the reason why the picture could not be fetched. */
-type FetchResult = { bytes: Uint8Array } | { reason: string };
+type FetchedPicture = { bytes: Uint8Array } | { reason: string };
 
 interface FetchLimits {
-  maxBytes: number;
+  maxPictureBytes: number;
   /** The time limit for fetching one picture, including all redirects, in milliseconds. */
   fetchTimeoutMs: number;
   /**
@@ -45,7 +45,7 @@ export async function fetchPicture(
   pictureUrl: string,
   options: FetchOptions,
   signal: AbortSignal,
-): Promise<FetchResult> {
+): Promise<FetchedPicture> {
   if (!URL.canParse(pictureUrl)) return { reason: 'not a web address' };
   const { servedPictures, limits } = options;
   if (servedPictures && pictureUrl.startsWith(servedPictures.urlPrefix)) {
@@ -61,20 +61,21 @@ export async function fetchPicture(
 }
 
 /** Fetches a picture and follows redirects. Every URL is checked before it is requested. */
-async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
+async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchedPicture> {
   let currentUrl = firstUrl;
   for (let redirectCount = 0; redirectCount <= maxRedirects; redirectCount++) {
-    const problem = explainForbiddenUrl(currentUrl, options.hosts);
-    if (problem !== undefined) return { reason: redirectCount === 0 ? problem : `it redirects: ${problem}` };
+    const forbiddenReason = explainForbiddenUrl(currentUrl, options.hosts);
+    if (forbiddenReason !== undefined)
+      return { reason: redirectCount === 0 ? forbiddenReason : `it redirects: ${forbiddenReason}` };
     const { getAgent, userAgent, limits } = options;
     const requestHeaders = { accept: 'image/jpeg, image/png, image/webp', 'user-agent': userAgent };
-    const response = await requestWithUniformDelay(
+    const response = await requestWithUniformFailureTime(
       currentUrl,
       { agent: await getAgent(), headers: requestHeaders, ...limits },
       signal,
     );
     const { statusCode, headers, body } = response;
-    if (statusCode === 200) return { bytes: await readBody(response, limits.maxBytes) };
+    if (statusCode === 200) return { bytes: await readResponseBody(response, limits.maxPictureBytes) };
     body.on('error', () => {}).destroy();
     const redirectTarget = [headers.location].flat()[0];
     if (!redirectStatuses.has(statusCode) || redirectTarget === undefined)
@@ -95,17 +96,17 @@ interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
  * Sends a request. If the host does not exist or is private, the request always fails after the same delay, so that the
  * delay does not reveal which private hosts exist.
  */
-export async function requestWithUniformDelay(
+export async function requestWithUniformFailureTime(
   url: URL,
   { agent, headers, nonPublicFailureMs }: GuardedRequest,
   signal: AbortSignal,
 ) {
-  const failureTimeMs = performance.now() + nonPublicFailureMs;
+  const earliestFailureMs = performance.now() + nonPublicFailureMs;
   const { origin, pathname, search } = url;
   try {
     return await agent.request({ origin, path: pathname + search, method: 'GET', headers, signal });
   } catch (error) {
-    if (error instanceof NonPublicHostError) await delay(failureTimeMs - performance.now(), undefined, { signal });
+    if (error instanceof NonPublicHostError) await delay(earliestFailureMs - performance.now(), undefined, { signal });
     throw error;
   }
 }
@@ -119,7 +120,7 @@ type PictureResponse = Awaited<ReturnType<GuardedAgent['request']>>;
  * Reads the body of a response.
  * @throws PictureTooLargeError if the body exceeds `maxBytes`
  */
-export async function readBody({ body, headers }: PictureResponse, maxBytes: number): Promise<Buffer> {
+export async function readResponseBody({ body, headers }: PictureResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let receivedBytes = 0;
   try {
@@ -137,9 +138,9 @@ export async function readBody({ body, headers }: PictureResponse, maxBytes: num
 }
 
 /** Explains in a few words why a picture could not be fetched, e.g. `it is larger than 10 MB`. */
-function explainFetchError(error: unknown, { maxBytes, fetchTimeoutMs }: FetchLimits): string {
+function explainFetchError(error: unknown, { maxPictureBytes, fetchTimeoutMs }: FetchLimits): string {
   if (error instanceof NonPublicHostError) return 'its host does not exist, or is not public';
-  if (error instanceof PictureTooLargeError) return `it is larger than ${maxBytes / 1_000_000} MB`;
+  if (error instanceof PictureTooLargeError) return `it is larger than ${maxPictureBytes / 1_000_000} MB`;
   const { name, code = '' } = error as { name?: string; code?: string };
   if (name === 'TimeoutError') return `it did not come within ${fetchTimeoutMs / 1000} s`;
   if (code.includes('CERT') || code.startsWith('ERR_TLS')) return "its host's certificate is not valid";
@@ -174,12 +175,12 @@ export async function createGuardedAgent({ hosts, ...options }: GuardOptions): P
   // and in the bundle.
   const { Agent, buildConnector } = (await import('undici')).default;
   const connectToListedHost = buildConnector({});
-  const connectToPublicHost = buildConnector({ lookup: createPublicLookup(options) });
+  const connectToPublicHost = buildConnector({ lookup: createPublicHostLookup(options) });
   return new Agent({
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
       if (isListedHost(hosts, { host, port: getPort(target) })) return connectToListedHost(target, callback);
-      // Check hosts that are already IP addresses here. Node looks up only host names, so `createPublicLookup` never
+      // Check hosts that are already IP addresses here. Node looks up only host names, so `createPublicHostLookup` never
       // sees these hosts.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectToPublicHost(target, callback);
@@ -191,7 +192,7 @@ export async function createGuardedAgent({ hosts, ...options }: GuardOptions): P
 }
 
 /** Creates a DNS lookup that fails with `NonPublicHostError` if any IP address of the host is private. */
-const createPublicLookup =
+const createPublicHostLookup =
   ({ resolveHost, dnsTimeoutMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
   (host, { all }, callback) => {
     const lookUp = async () => {
@@ -251,7 +252,7 @@ const getPort = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number =>
 const removeBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
 /** IPv4 networks that contain no public hosts (RFC 6890 and the IANA registry of special-purpose addresses). */
-const reservedNetworks: readonly (readonly [network: string, prefix: number])[] = [
+const reservedNetworks: readonly (readonly [network: string, prefixLength: number])[] = [
   ['0.0.0.0', 8], // this network, and the unspecified address
   ['10.0.0.0', 8], // private
   ['100.64.0.0', 10], // carrier-grade NAT
@@ -269,17 +270,17 @@ const reservedNetworks: readonly (readonly [network: string, prefix: number])[] 
   ['240.0.0.0', 4], // reserved, and the broadcast address
 ];
 
-const reservedAddresses = new BlockList();
+const reservedIpAddresses = new BlockList();
 for (const [network, prefixLength] of reservedNetworks) {
-  reservedAddresses.addSubnet(network, prefixLength, 'ipv4');
+  reservedIpAddresses.addSubnet(network, prefixLength, 'ipv4');
   // Also block the IPv6 forms of these networks: IPv4-mapped addresses and addresses behind NAT64.
   for (const addressPrefix of ['::ffff:', '64:ff9b::'])
-    reservedAddresses.addSubnet(`${addressPrefix}${network}`, 96 + prefixLength, 'ipv6');
+    reservedIpAddresses.addSubnet(`${addressPrefix}${network}`, 96 + prefixLength, 'ipv6');
 }
-reservedAddresses.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, including Teredo
-reservedAddresses.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
-reservedAddresses.addSubnet('2002::', 16, 'ipv6'); // 6to4, which contains an IPv4 address
-reservedAddresses.addSubnet('3fff::', 20, 'ipv6'); // documentation
+reservedIpAddresses.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, including Teredo
+reservedIpAddresses.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
+reservedIpAddresses.addSubnet('2002::', 16, 'ipv6'); // 6to4, which contains an IPv4 address
+reservedIpAddresses.addSubnet('3fff::', 20, 'ipv6'); // documentation
 
 /**
  * The IPv6 networks with public addresses, including the IPv4-mapped (`::ffff:`) and NAT64 (`64:ff9b::`) forms of IPv4
@@ -292,11 +293,11 @@ publicIpv6Addresses.addSubnet('64:ff9b::', 96, 'ipv6');
 
 /** Returns true if an IP address cannot belong to a public host. A malformed address counts as private. */
 export function isPrivateAddress(ipAddress: string): boolean {
-  const family = isIP(ipAddress);
+  const ipVersion = isIP(ipAddress);
   // An IPv6 address with a zone, such as `fe80::1%eth0`, is link-local and therefore private.
-  if (family === 0 || ipAddress.includes('%')) return true;
-  if (family === 4) return reservedAddresses.check(ipAddress, 'ipv4');
-  return !publicIpv6Addresses.check(ipAddress, 'ipv6') || reservedAddresses.check(ipAddress, 'ipv6');
+  if (ipVersion === 0 || ipAddress.includes('%')) return true;
+  if (ipVersion === 4) return reservedIpAddresses.check(ipAddress, 'ipv4');
+  return !publicIpv6Addresses.check(ipAddress, 'ipv6') || reservedIpAddresses.check(ipAddress, 'ipv6');
 }
 
 /** Resolves a host name to its IP addresses. Returns an empty list if the host has no address. */
@@ -311,8 +312,8 @@ export const resolveInDns: ResolveHost = async (host, signal) => {
   signal.throwIfAborted();
   const resolver = new Resolver({ timeout: 1000, tries: 2 });
   signal.addEventListener('abort', () => resolver.cancel(), { once: true });
-  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  const lookups = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  return lookups.flatMap((lookup) => (lookup.status === 'fulfilled' ? lookup.value : []));
 };
 
 /** The picture formats that this server can decode. Pictures in other formats are rejected with a reason. */
@@ -324,8 +325,10 @@ export type PictureFormat = 'jpeg' | 'png' | 'webp';
  */
 type PictureHeader = { format: PictureFormat; width: number; height: number } | { reason: string };
 
-const maxPixels = 16_000_000;
-const maxSide = 20_000;
+/** The maximum number of pixels of an original picture. A picture with more pixels would need too much memory when decoded. */
+const maxPixelCount = 16_000_000;
+/** The maximum width and height of an original picture, in pixels. */
+const maxOriginalSide = 20_000;
 
 /**
  * Reads the format and size of a picture from its bytes. Returns a reason instead if the file is incomplete, damaged,
@@ -335,12 +338,12 @@ export function readPictureHeader(bytes: Uint8Array): PictureHeader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = detectFormat(buffer);
   if (format === undefined) return { reason: explainUnsupportedFormat(buffer) };
-  const sizeReading = sizeReaders[format](buffer) ?? 'damaged';
-  if (sizeReading === 'animated') return { reason: 'an animated WebP, which is not shown' };
-  if (typeof sizeReading === 'string') return { reason: `the ${formatNames[format]} is ${sizeReading}` };
-  const { width, height } = sizeReading;
+  const sizeOrProblem = sizeReaders[format](buffer) ?? 'damaged';
+  if (sizeOrProblem === 'animated') return { reason: 'an animated WebP, which is not shown' };
+  if (typeof sizeOrProblem === 'string') return { reason: `the ${formatNames[format]} is ${sizeOrProblem}` };
+  const { width, height } = sizeOrProblem;
   if (width === 0 || height === 0) return { reason: `the ${formatNames[format]} is damaged` };
-  const isTooLarge = width > maxSide || height > maxSide || width * height > maxPixels;
+  const isTooLarge = width > maxOriginalSide || height > maxOriginalSide || width * height > maxPixelCount;
   return isTooLarge ? { reason: `it has ${width} x ${height} pixels, which is too many` } : { format, width, height };
 }
 
@@ -358,20 +361,19 @@ const readAscii = (bytes: Buffer, offset: number) => bytes.toString('latin1', of
 function explainUnsupportedFormat(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const firstChars = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
-  const majorBrand = readAscii(bytes, 4) === 'ftyp' ? readAscii(bytes, 8) : '';
+  const fileBrand = readAscii(bytes, 4) === 'ftyp' ? readAscii(bytes, 8) : '';
   if (firstChars.startsWith('gif8')) return 'a GIF, which is not shown';
-  if (majorBrand === 'avif' || majorBrand === 'avis') return 'an AVIF, which is not shown';
-  if (majorBrand === 'heic' || majorBrand === 'heix' || majorBrand === 'mif1')
-    return 'a HEIC picture, which is not shown';
-  if (majorBrand !== '') return 'a video, not a picture';
+  if (fileBrand === 'avif' || fileBrand === 'avis') return 'an AVIF, which is not shown';
+  if (fileBrand === 'heic' || fileBrand === 'heix' || fileBrand === 'mif1') return 'a HEIC picture, which is not shown';
+  if (fileBrand !== '') return 'a video, not a picture';
   if (firstChars.includes('<svg')) return 'an SVG, which is not shown';
   return firstChars.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
 /** The size of a picture, or the reason why the picture cannot be shown. Undefined if the picture file is damaged. */
-type SizeReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
+type SizeOrProblem = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
-const sizeReaders: Record<PictureFormat, (bytes: Buffer) => SizeReading> = {
+const sizeReaders: Record<PictureFormat, (bytes: Buffer) => SizeOrProblem> = {
   jpeg: readJpegSize,
   png: readPngSize,
   webp: readWebpSize,
@@ -381,8 +383,8 @@ const sizeReaders: Record<PictureFormat, (bytes: Buffer) => SizeReading> = {
  * Reads the size of a JPEG. Scans all segments to check that the file is complete, because a decoder would fill missing
  * areas with gray.
  */
-function readJpegSize(bytes: Buffer): SizeReading {
-  let size: SizeReading;
+function readJpegSize(bytes: Buffer): SizeOrProblem {
+  let size: SizeOrProblem;
   let offset = 2;
   while (offset + 4 <= bytes.length) {
     if (bytes[offset] !== 0xff) {
@@ -409,7 +411,7 @@ const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
 /** Reads the size of a PNG. Scans all chunks to check that the file is complete. */
-function readPngSize(bytes: Buffer): SizeReading {
+function readPngSize(bytes: Buffer): SizeOrProblem {
   if (bytes.length < 24) return 'cut off';
   if (readAscii(bytes, 12) !== 'IHDR') return undefined;
   const size = { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
@@ -418,7 +420,7 @@ function readPngSize(bytes: Buffer): SizeReading {
   return 'cut off';
 }
 
-function readWebpSize(bytes: Buffer): SizeReading {
+function readWebpSize(bytes: Buffer): SizeOrProblem {
   if (bytes.length < 30 || bytes.length < 8 + bytes.readUInt32LE(4)) return 'cut off';
   const chunkType = readAscii(bytes, 12);
   if (chunkType === 'VP8X') {

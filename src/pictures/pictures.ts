@@ -22,7 +22,7 @@ interface ThumbnailOptions {
   signal: AbortSignal;
   /**
    * Aborts when the time for this picture is over, at the latest when `signal` aborts. The call then returns a reason
-   * instead of the picture. If `signal` aborts, the call rejects.
+   * instead of the picture. If `signal` itself aborts, the call rejects.
    */
   timeUpSignal?: AbortSignal;
 }
@@ -55,14 +55,14 @@ interface DrawingOptions {
 
 interface SheetOptions extends DrawingOptions {
   /** The maximum time to wait for pictures, in milliseconds. Pictures that arrive later are left out. */
-  waitMs: number;
+  maxWaitMs: number;
   /** True if every picture is drawn in the size that `loadPreview` uses, so that cached previews can be reused. */
   usesPreviewSize?: boolean;
 }
 
 /** The default limits for fetching and drawing pictures. All times are in milliseconds. */
 const defaultLimits = {
-  maxBytes: 10_000_000,
+  maxPictureBytes: 10_000_000,
   fetchTimeoutMs: 8000,
   nonPublicFailureMs: 2000,
   maxWorkers: 2,
@@ -70,16 +70,16 @@ const defaultLimits = {
    * The time limit for decoding one picture. The time limit for drawing a picture sheet or a chart is three times as
    * long.
    */
-  drawTimeoutMs: 5000,
+  decodeTimeoutMs: 5000,
   /** The time after which an idle worker is stopped. */
   workerIdleMs: 120_000,
   /**
    * The maximum number of pictures in memory at the same time, for all tenants together. A picture counts from the time
    * it is requested until it is decoded.
    */
-  maxFetches: 24,
+  maxPicturesInMemory: 24,
   /** The maximum number of pictures in memory at the same time for one tenant (one API key). */
-  maxFetchesPerTenant: 6,
+  maxPicturesInMemoryPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
   cacheTtlMs: 15 * 60_000,
 };
@@ -91,14 +91,14 @@ const defaultLimits = {
 const maxWaitingPictures = 4096;
 
 /**
- * The options of `openPictures`. `now` returns the current time in milliseconds, and `random` returns a random number
- * from 0 to 1.
+ * The options of `openPictureService`. `getTime` returns a time in milliseconds, from which the age of cached pictures is
+ * computed. `random` returns a random number from 0 to 1.
  */
-export interface PictureOptions {
+export interface PictureServiceOptions {
   hosts: MediaHosts;
   servedPictures?: ServedPictures | undefined;
   userAgent: string;
-  now: () => number;
+  getTime: () => number;
   random: () => number;
   resolveHost?: ResolveHost | undefined;
   limits?: Partial<typeof defaultLimits>;
@@ -108,22 +108,22 @@ export interface PictureOptions {
  * Fetches and draws pictures for all tenants. `forTenant` returns the functions for one tenant (one API key), and
  * `close` closes the shared resources.
  */
-export type PictureService = ReturnType<typeof openPictures>;
+export type PictureService = ReturnType<typeof openPictureService>;
 /** The functions that fetch and draw pictures for one tenant (one API key). */
-export type Pictures = ReturnType<PictureService['forTenant']>;
+export type TenantPictures = ReturnType<PictureService['forTenant']>;
 
 /** Texts that explain to a model why a picture could not be decoded. */
-const decodeProblems = {
+const decodeFailureReasons = {
   damaged: 'the picture is damaged',
-  slow: 'decoding it takes too long',
-  ended: 'decoding it failed',
+  timedOut: 'decoding it takes too long',
+  crashed: 'decoding it failed',
 } as const;
 
 /** Texts that explain to a model why a picture sheet or a chart could not be drawn. */
-const drawProblems = {
+const drawFailureReasons = {
   damaged: 'drawing it failed',
-  slow: 'the server is busy, and drawing it took too long; the same call may draw it later',
-  ended: 'drawing it failed; the same call may draw it later',
+  timedOut: 'the server is busy, and drawing it took too long; the same call may draw it later',
+  crashed: 'drawing it failed; the same call may draw it later',
   busy: 'the server draws too many pictures now; the same call may draw it later',
 } as const;
 
@@ -131,40 +131,44 @@ const drawProblems = {
  * Opens the resources that all tenants share for pictures: worker threads, a cache and an HTTP agent. Pictures are
  * fetched only from hosts that the setting `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
-export function openPictures({ resolveHost = resolveInDns, ...options }: PictureOptions) {
-  const { hosts, servedPictures, userAgent, now, random } = options;
+export function openPictureService({ resolveHost = resolveInDns, ...options }: PictureServiceOptions) {
+  const { hosts, servedPictures, userAgent, getTime, random } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const {
     maxWorkers,
     workerIdleMs,
-    drawTimeoutMs,
-    maxFetches: maxRunningCalls,
-    maxFetchesPerTenant: maxRunningCallsPerKey,
+    decodeTimeoutMs,
+    maxPicturesInMemory: maxRunningCalls,
+    maxPicturesInMemoryPerTenant: maxRunningCallsPerKey,
   } = limits;
   const getAgent = createLazyGetter(() =>
     createGuardedAgent({
       hosts,
       resolveHost,
-      // Make the time limit for DNS slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
+      // The time limit for DNS is slightly shorter than `nonPublicFailureMs`. A host with slow DNS therefore fails after
       // the same time as a missing host.
       dnsTimeoutMs: limits.nonPublicFailureMs * 0.9,
     }),
   );
-  // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.
-  const workers = new WorkerPool<DrawRequest, DrawReply>({
+  // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workerPool.
+  const workerPool = new WorkerPool<WorkerRequest, WorkerReply>({
     worker: workerModule,
     maxWorkers,
     idleMs: workerIdleMs,
     workName: 'pictures',
   });
   /** Limits the number of pictures in memory. Each picture occupies a slot from its request until it is decoded. */
-  const fetchSlots = new Semaphore({
+  const pictureSlots = new Semaphore({
     maxRunningCalls,
     maxRunningCallsPerKey,
     maxWaitingCalls: maxWaitingPictures,
     workName: 'pictures',
   });
-  const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
+  const cachedThumbnails = new TenantCache<Thumbnail>({
+    maxBytes: limits.maxCachedBytes,
+    ttlMs: limits.cacheTtlMs,
+    now: getTime,
+  });
   /**
    * The thumbnails that are being created. Concurrent calls for the same thumbnail share one promise, so that the
    * picture is fetched only once.
@@ -174,21 +178,21 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
     { thumbnailPromise: Promise<Thumbnail>; abortController: AbortController; callerCount: number }
   >();
 
-  function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
-    const timeoutMs = request.type === 'thumbnail' ? drawTimeoutMs : 3 * drawTimeoutMs;
+  function drawInWorker(tenantId: string, request: WorkerRequest, signal: AbortSignal) {
+    const timeoutMs = request.type === 'thumbnail' ? decodeTimeoutMs : 3 * decodeTimeoutMs;
     // If `signal` aborts, only the wait for the drawing ends. The worker finishes the drawing first, and only then
     // releases its slot.
-    const pendingDrawing = workers.runInSlot(tenantId, signal, async () => {
-      const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
+    const pendingDrawing = workerPool.runInSlot(tenantId, signal, async () => {
+      const worker = workerPool.takeIdleWorker() ?? workerPool.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { timeoutMs });
         // Stop a worker that could not decode a picture, because the picture may have corrupted the worker's memory.
         if (drawing === undefined) void worker.terminate();
-        return drawing ?? { failed: 'damaged' as const };
+        return drawing ?? { failure: 'damaged' as const };
       } catch (error) {
-        return { failed: error instanceof WorkerTimeoutError ? ('slow' as const) : ('ended' as const) };
+        return { failure: error instanceof WorkerTimeoutError ? ('timedOut' as const) : ('crashed' as const) };
       } finally {
-        workers.returnToIdle(worker);
+        workerPool.returnToIdle(worker);
       }
     });
     return raceAbort(pendingDrawing, signal);
@@ -200,29 +204,29 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
    */
   async function drawOrExplain(
     tenantId: string,
-    request: DrawRequest,
+    request: WorkerRequest,
     { signal, getRemainingMs }: DrawingOptions,
-  ): Promise<Drawing | { reason: string }> {
+  ): Promise<DrawnPicture | { reason: string }> {
     try {
       const drawing = await withDeadline({ signals: [signal], timeoutMs: getRemainingMs() }, (timeUpSignal) =>
         drawInWorker(tenantId, request, timeUpSignal),
       );
-      return 'failed' in drawing ? { reason: drawProblems[drawing.failed] } : drawing;
+      return 'failure' in drawing ? { reason: drawFailureReasons[drawing.failure] } : drawing;
     } catch (error) {
       signal.throwIfAborted();
       const isBusy = error instanceof AdLibraryError && error.failure.kind === 'busy';
       const isTimedOut = error instanceof DOMException && error.name === 'TimeoutError';
       if (!isBusy && !isTimedOut) throw error;
-      return { reason: drawProblems[isBusy ? 'busy' : 'slow'] };
+      return { reason: drawFailureReasons[isBusy ? 'busy' : 'timedOut'] };
     }
   }
 
   /**
    * Fetches and decodes a picture. Resolves to the picture's bytes and thumbnail, or to the reason why the picture
-   * cannot be shown. `undecodable` is set if the picture could be fetched but not decoded, so that a retry is useless.
+   * cannot be shown. `isUndecodable` is set if the picture could be fetched but not decoded, so that a retry is useless.
    */
   const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
-    fetchSlots.runInSlot(tenantId, signal, async () => {
+    pictureSlots.runInSlot(tenantId, signal, async () => {
       const fetchResult = await fetchPicture(
         pictureUrl,
         { hosts, getAgent, servedPictures, userAgent, limits },
@@ -234,7 +238,7 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
       if ('reason' in header) return header;
       const { format } = header;
       const drawing = await drawInWorker(tenantId, { type: 'thumbnail', format, bytes, maxSide }, signal);
-      if ('failed' in drawing) return { reason: decodeProblems[drawing.failed], undecodable: true };
+      if ('failure' in drawing) return { reason: decodeFailureReasons[drawing.failure], isUndecodable: true };
       return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
 
@@ -242,20 +246,20 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
    * Creates a thumbnail and caches it. If no thumbnail can be created, the reason is cached only if a retry would also
    * fail.
    */
-  async function loadThumbnail(
+  async function createThumbnail(
     tenantId: string,
     pictureUrl: string,
     maxSide: number,
     signal: AbortSignal,
   ): Promise<Thumbnail> {
     const decodedPicture = await fetchAndDecode(tenantId, pictureUrl, maxSide, signal);
-    if ('reason' in decodedPicture && !('undecodable' in decodedPicture)) return decodedPicture;
+    if ('reason' in decodedPicture && !('isUndecodable' in decodedPicture)) return decodedPicture;
     const thumbnail =
       'reason' in decodedPicture
         ? { reason: decodedPicture.reason }
         : { jpeg: decodedPicture.jpeg, perceptualHash: decodedPicture.perceptualHash };
     const bytes = 'jpeg' in thumbnail ? thumbnail.jpeg.length : 0;
-    thumbnails.set(tenantId, `${maxSide} ${pictureUrl}`, { value: thumbnail, bytes });
+    cachedThumbnails.set(tenantId, `${maxSide} ${pictureUrl}`, { value: thumbnail, bytes });
     return thumbnail;
   }
 
@@ -267,11 +271,11 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
      * Concurrent calls for the same picture share one fetch, which is aborted when no call waits for the picture
      * anymore.
      */
-    async function getThumbnail(
+    async function loadThumbnail(
       pictureUrl: string,
       { maxSide, signal, timeUpSignal = signal }: ThumbnailOptions,
     ): Promise<Thumbnail> {
-      const cachedThumbnail = thumbnails.get(tenantId, `${maxSide} ${pictureUrl}`);
+      const cachedThumbnail = cachedThumbnails.get(tenantId, `${maxSide} ${pictureUrl}`);
       if (cachedThumbnail) return cachedThumbnail;
       const key = `${tenantId} ${maxSide} ${pictureUrl}`;
       try {
@@ -280,7 +284,7 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
         if (pendingThumbnail === undefined) {
           const abortController = new AbortController();
           pendingThumbnail = {
-            thumbnailPromise: loadThumbnail(tenantId, pictureUrl, maxSide, abortController.signal),
+            thumbnailPromise: createThumbnail(tenantId, pictureUrl, maxSide, abortController.signal),
             abortController,
             callerCount: 0,
           };
@@ -304,36 +308,36 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
     }
 
     return {
-      thumbnail: getThumbnail,
+      loadThumbnail,
       /** Returns the picture in the size in which a full picture sheet shows it. */
       loadPreview: (pictureUrl: string, thumbnailOptions: Omit<ThumbnailOptions, 'maxSide'>) =>
-        getThumbnail(pictureUrl, { ...thumbnailOptions, maxSide: previewSide }),
+        loadThumbnail(pictureUrl, { ...thumbnailOptions, maxSide: maxPreviewSide }),
       /** Returns the original bytes of a picture, or the reason why the picture cannot be fetched or decoded. */
       fetchOriginal: (pictureUrl: string, signal: AbortSignal) =>
-        fetchAndDecode(tenantId, pictureUrl, previewSide, signal),
+        fetchAndDecode(tenantId, pictureUrl, maxPreviewSide, signal),
       /**
        * Draws a sheet of numbered pictures as a JPEG. Draws nothing if no picture is available, because an empty sheet
        * would only cost tokens. If drawing fails, the result contains the reason.
        */
       async drawSheet(
         tiles: readonly SheetTile[],
-        { signal, waitMs, getRemainingMs, usesPreviewSize = false }: SheetOptions,
+        { signal, maxWaitMs, getRemainingMs, usesPreviewSize = false }: SheetOptions,
       ): Promise<{ tiles: FetchedTile[]; jpeg?: Uint8Array; reason?: string }> {
-        const grid = computeGrid(usesPreviewSize ? maxTiles : tiles.length);
-        const fetchedTiles = await withDeadline({ signals: [signal], timeoutMs: waitMs }, (timeUpSignal) =>
+        const layout = computeSheetLayout(usesPreviewSize ? maxSheetTiles : tiles.length);
+        const fetchedTiles = await withDeadline({ signals: [signal], timeoutMs: maxWaitMs }, (timeUpSignal) =>
           Promise.all(
             tiles.map(async (tile): Promise<FetchedTile> => {
               if ('reason' in tile) return tile;
               const { pictureUrl, ...texts } = tile;
               return {
                 ...texts,
-                ...(await getThumbnail(pictureUrl, { maxSide: grid.maxPictureSide, signal, timeUpSignal })),
+                ...(await loadThumbnail(pictureUrl, { maxSide: layout.maxPictureSide, signal, timeUpSignal })),
               };
             }),
           ),
         );
         if (fetchedTiles.every((tile) => 'reason' in tile)) return { tiles: fetchedTiles };
-        const request = { type: 'sheet', proofWord: generateProofWord(random()), grid, tiles: fetchedTiles } as const;
+        const request = { type: 'sheet', proofWord: generateProofWord(random()), layout, tiles: fetchedTiles } as const;
         const drawing = await drawOrExplain(tenantId, request, { signal, getRemainingMs });
         return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: fetchedTiles };
       },
@@ -345,7 +349,7 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
   return {
     forTenant,
     async close() {
-      await workers.close();
+      await workerPool.close();
       await (await getAgent.getIfCreated())?.destroy();
     },
   };
@@ -354,20 +358,20 @@ export function openPictures({ resolveHost = resolveInDns, ...options }: Picture
 const workerModule = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
 /** A request to the worker thread, which decodes and draws pictures. */
-export type DrawRequest =
+export type WorkerRequest =
   /** A request to shrink a picture, so that it fits into a square with sides of `maxSide` pixels. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; maxSide: number }
-  | { type: 'sheet'; proofWord: string; grid: Grid; tiles: readonly FetchedTile[] }
+  | { type: 'sheet'; proofWord: string; layout: SheetLayout; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };
 
 /** A tile of a picture sheet with its thumbnail, or with the reason why there is no thumbnail. */
 export type FetchedTile = TileCaption & ({ jpeg: Uint8Array; perceptualHash?: string } | { reason: string });
 
 /** The reply of the worker thread to a request. Undefined if a picture cannot be decoded or drawn. */
-export type DrawReply = Drawing | undefined;
+export type WorkerReply = DrawnPicture | undefined;
 
 /** A picture that the worker thread has drawn or reduced in size. */
-export interface Drawing {
+export interface DrawnPicture {
   jpeg: Uint8Array;
   /** The perceptual hash of a thumbnail. Similar pictures have similar hashes. */
   perceptualHash?: string;
@@ -375,37 +379,37 @@ export interface Drawing {
    * Set only for charts. True if numbers replace some names in the chart, because the font lacks the letters of these
    * names.
    */
-  isNumbered?: boolean;
+  hasNumberedLabels?: boolean;
 }
 
 /** The layout of a picture sheet, in pixels. */
-export type Grid = ReturnType<typeof computeGrid>;
+export type SheetLayout = ReturnType<typeof computeSheetLayout>;
 
 /** The number of tiles on a full picture sheet (an image with the pictures of several ads). */
-const maxTiles = 12;
+const maxSheetTiles = 12;
 
 /**
  * The number of columns of a picture sheet, for 0 to 12 tiles. These numbers make the sheet roughly square and leave
  * few places empty.
  */
-const columnsByTileCount = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
+const columnCountByTileCount = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
 /**
  * Computes the layout of a picture sheet. In the returned layout, `maxPictureSide` is the maximum width and height of
  * each picture, in pixels.
  */
-export function computeGrid(tileCount: number) {
-  const columns = columnsByTileCount[tileCount] ?? 4;
+export function computeSheetLayout(tileCount: number) {
+  const columns = columnCountByTileCount[tileCount] ?? 4;
   const [width, gap] = [1100, 14];
-  const maxSide = Math.floor((width - gap * (columns + 1)) / columns);
-  return { columns, maxPictureSide: maxSide, width, gap, headHeight: 58, labelHeight: 34 };
+  const maxPictureSide = Math.floor((width - gap * (columns + 1)) / columns);
+  return { columns, maxPictureSide, width, gap, headerHeight: 58, labelHeight: 34 };
 }
 
 /**
  * The maximum width and height of a preview, in pixels. Perceptual hashes are always computed from previews, because a
  * hash depends on the size of the picture.
  */
-const previewSide = computeGrid(maxTiles).maxPictureSide;
+const maxPreviewSide = computeSheetLayout(maxSheetTiles).maxPictureSide;
 
 /**
  * Generates a random word of six letters, which is drawn on a picture sheet. A model that can repeat the word must have

@@ -6,7 +6,7 @@ import { breakIntoLines, canDrawText, drawText, measureText } from '../drawing/t
 import { getLightColor } from '../ui/palette.ts';
 import { lowerThreadPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
-import type { Drawing, DrawReply, DrawRequest, FetchedTile, Grid } from './pictures.ts';
+import type { DrawnPicture, FetchedTile, SheetLayout, WorkerReply, WorkerRequest } from './pictures.ts';
 
 /*
  * This worker thread decodes pictures of advertisers, which may be hostile. The thread therefore has no environment, no
@@ -17,7 +17,7 @@ const decoders: Record<PictureFormat, typeof decodeJpeg> = { jpeg: decodeJpeg, p
 
 const thumbnailQuality = 85;
 
-async function handleRequest(request: DrawRequest): Promise<DrawReply> {
+async function handleRequest(request: WorkerRequest): Promise<WorkerReply> {
   if (request.type === 'sheet') return { jpeg: await drawSheet(request) };
   if (request.type === 'chart') return drawChart(request.chart);
   const { format, bytes, maxSide } = request;
@@ -32,7 +32,7 @@ async function handleRequest(request: DrawRequest): Promise<DrawReply> {
  */
 const minBrightnessStep = 3;
 /** The number of visible brightness differences, out of 64, below which a picture counts as nearly plain. */
-const minVisibleSteps = 14;
+const minVisibleStepCount = 14;
 
 /**
  * Computes the difference hash of a picture, which is divided into 8 rows of 9 cells. Each of the 64 bits tells whether
@@ -41,19 +41,19 @@ const minVisibleSteps = 14;
  */
 function computePerceptualHash(raster: Raster): string {
   const { data } = resize(raster, 9, 8);
-  const computeBrightness = (pixel: number) =>
+  const computeBrightness = (pixelIndex: number) =>
     [0.299, 0.587, 0.114].reduce(
-      (sum, channelWeight, channel) => sum + channelWeight * (data[4 * pixel + channel] ?? 0),
+      (sum, channelWeight, channel) => sum + channelWeight * (data[4 * pixelIndex + channel] ?? 0),
       0,
     );
-  let [bits, visibleSteps] = [0n, 0];
+  let [bits, visibleStepCount] = [0n, 0];
   for (let bit = 0; bit < 64; bit++) {
-    const index = bit + Math.floor(bit / 8);
-    const brightnessStep = computeBrightness(index) - computeBrightness(index + 1);
+    const cellIndex = bit + Math.floor(bit / 8);
+    const brightnessStep = computeBrightness(cellIndex) - computeBrightness(cellIndex + 1);
     bits = (bits << 1n) | BigInt(brightnessStep > minBrightnessStep);
-    if (Math.abs(brightnessStep) > minBrightnessStep) visibleSteps++;
+    if (Math.abs(brightnessStep) > minBrightnessStep) visibleStepCount++;
   }
-  return `${bits.toString(16).padStart(16, '0')}${visibleSteps < minVisibleSteps ? '-' : ''}`;
+  return `${bits.toString(16).padStart(16, '0')}${visibleStepCount < minVisibleStepCount ? '-' : ''}`;
 }
 
 /** Shrinks a picture to fit into a square. Does not enlarge a smaller picture. */
@@ -69,31 +69,31 @@ function resize(raster: Raster, width: number, height: number): Raster {
 }
 
 lowerThreadPriority();
-parentPort?.on('message', (request: DrawRequest) => {
-  const reply = async () => parentPort?.postMessage(await handleRequest(request).catch(() => undefined));
-  void reply();
+parentPort?.on('message', (request: WorkerRequest) => {
+  const sendReply = async () => parentPort?.postMessage(await handleRequest(request).catch(() => undefined));
+  void sendReply();
 });
 // Tell the pool that this worker is ready for its first request.
 parentPort?.postMessage(undefined);
 
-const sheetColor = getLightColor('panel');
-const tileColor = getLightColor('paper');
-const inkColor = getLightColor('ink');
+const sheetBackgroundColor = getLightColor('panel');
+const tileBackgroundColor = getLightColor('paper');
+const textColor = getLightColor('ink');
 const captionColor = getLightColor('soft');
-const missingPictureColor = getLightColor('line');
+const missingPictureBackgroundColor = getLightColor('line');
 
-const maxBytes = 200_000;
-/** The height of a row that contains no picture, in pixels. */
+const maxDrawingBytes = 200_000;
+/** The height of the area that explains why a picture is missing, in pixels. */
 const missingPictureHeight = 150;
 
 type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
 
 /**
- * Draws a picture sheet: a line with the proof word, followed by rows of numbered pictures. Each row is as high as its
- * highest picture.
+ * Draws a picture sheet: a header with the proof word (see `generateProofWord`), followed by rows of numbered pictures.
+ * Each row is as high as its tallest picture.
  */
-async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
-  const { columns, maxPictureSide, width, gap, headHeight, labelHeight } = grid;
+async function drawSheet({ proofWord, layout, tiles }: Extract<WorkerRequest, { type: 'sheet' }>): Promise<Uint8Array> {
+  const { columns, maxPictureSide, width, gap, headerHeight, labelHeight } = layout;
   const decodedTiles: DecodedTile[] = [];
   for (const tile of tiles)
     decodedTiles.push({ tile, picture: 'jpeg' in tile ? await decodeJpeg(tile.jpeg) : undefined });
@@ -106,10 +106,10 @@ async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type
     );
     return { tiles: rowTiles, height: labelHeight + Math.max(...heights) };
   });
-  const height = headHeight + rows.reduce((sum, row) => sum + row.height + gap, 0);
-  const canvas = new Canvas(width, height, sheetColor);
-  drawHeader(canvas, proofWord, { count: tiles.length, grid });
-  let y = headHeight;
+  const height = headerHeight + rows.reduce((sum, row) => sum + row.height + gap, 0);
+  const canvas = new Canvas(width, height, sheetBackgroundColor);
+  drawHeader(canvas, proofWord, { count: tiles.length, layout });
+  let y = headerHeight;
   for (const row of rows) {
     row.tiles.forEach((tile, column) => {
       drawTile(
@@ -131,23 +131,27 @@ async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type
 const computeScale = ({ width, height }: Raster, maxPictureSide: number) =>
   Math.min(maxPictureSide / Math.max(width, height), 2);
 
-function drawHeader(canvas: Canvas, proofWord: string, { count, grid }: { count: number; grid: Grid }): void {
-  const { width, gap, headHeight } = grid;
-  const y = headHeight - 20;
+function drawHeader(
+  canvas: Canvas,
+  proofWord: string,
+  { count, layout }: { count: number; layout: SheetLayout },
+): void {
+  const { width, gap, headerHeight } = layout;
+  const y = headerHeight - 20;
   drawText(canvas, 'word:', { x: gap, y, size: 26, color: captionColor });
   drawText(canvas, proofWord, {
     x: gap + measureText('word: ', { size: 26 }),
     y,
     size: 30,
     bold: true,
-    color: inkColor,
+    color: textColor,
   });
-  const note = count === 1 ? '1 ad' : `${count} ads`;
-  drawText(canvas, note, { x: width - gap, y, size: 22, color: captionColor, anchor: 'end' });
+  const adCountText = count === 1 ? '1 ad' : `${count} ads`;
+  drawText(canvas, adCountText, { x: width - gap, y, size: 22, color: captionColor, anchor: 'end' });
 }
 
 function drawTile(canvas: Canvas, { tile, picture }: DecodedTile, area: Rect, labelHeight: number): void {
-  canvas.fillRect(area, picture ? tileColor : missingPictureColor);
+  canvas.fillRect(area, picture ? tileBackgroundColor : missingPictureBackgroundColor);
   drawLabel(canvas, tile, { ...area, height: labelHeight });
   const pictureArea = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
   if (picture) canvas.drawRaster(picture, centerInArea(picture, pictureArea));
@@ -170,13 +174,13 @@ function drawLabel(canvas: Canvas, { number, label }: FetchedTile, { x, y, width
   const fontSize = 22;
   const numberText = String(number);
   const boxWidth = Math.max(height + 6, measureText(numberText, { size: fontSize, bold: true }) + 20);
-  canvas.fillRect({ x, y, width: boxWidth, height }, inkColor);
+  canvas.fillRect({ x, y, width: boxWidth, height }, textColor);
   drawText(canvas, numberText, {
     x: x + boxWidth / 2,
     y: y + 25,
     size: fontSize,
     bold: true,
-    color: tileColor,
+    color: tileBackgroundColor,
     anchor: 'middle',
   });
   if (label === undefined) return;
@@ -196,13 +200,15 @@ function drawCenteredTexts(canvas: Canvas, texts: readonly string[], { x, y, wid
   const lines = texts.flatMap((text) => breakIntoLines(text, { size, maxWidth: width - 32, maxLines }));
   const top = y + (height - lines.length * lineHeight) / 2 + size;
   for (const [index, line] of lines.entries())
-    drawText(canvas, line, { x: x + width / 2, y: top + index * lineHeight, size, color: inkColor, anchor: 'middle' });
+    drawText(canvas, line, { x: x + width / 2, y: top + index * lineHeight, size, color: textColor, anchor: 'middle' });
 }
 
 const getChartColor = (color: ChartColor): Color => getLightColor(color === 'grid' ? 'line' : color);
 
-async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
-  const isNumbered = shapes.some((shape) => 'fallbackText' in shape && shape.fallbackText && !canDrawText(shape.text));
+async function drawChart({ width, height, shapes }: Chart): Promise<DrawnPicture> {
+  const hasNumberedLabels = shapes.some(
+    (shape) => 'fallbackText' in shape && shape.fallbackText && !canDrawText(shape.text),
+  );
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const color = getChartColor(shape.color);
@@ -215,7 +221,7 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
       drawText(canvas, canDrawText(text) ? text : fallbackText, { ...position, color });
     }
   }
-  return { jpeg: await encodeWithinLimit(canvas), isNumbered };
+  return { jpeg: await encodeWithinLimit(canvas), hasNumberedLabels };
 }
 
 /** Returns a lighter version of a color. Used for the bars of months, weeks or days that have not ended. */
@@ -226,25 +232,25 @@ const dashLength = 7;
 
 function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Point[][] {
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-  const findPointAt = (distance: number): Point => {
-    const share = Math.min(1, distance / length);
-    return [x1 + share * (x2 - x1), y1 + share * (y2 - y1)];
+  const interpolatePoint = (distance: number): Point => {
+    const fraction = Math.min(1, distance / length);
+    return [x1 + fraction * (x2 - x1), y1 + fraction * (y2 - y1)];
   };
   return Array.from({ length: Math.ceil(length / (2 * dashLength)) }, (_, index) => [
-    findPointAt(2 * dashLength * index),
-    findPointAt(2 * dashLength * index + dashLength),
+    interpolatePoint(2 * dashLength * index),
+    interpolatePoint(2 * dashLength * index + dashLength),
   ]);
 }
 
 /**
- * Encodes a picture as a JPEG, with the highest quality at which the file has at most `maxBytes` bytes. If no quality
+ * Encodes a picture as a JPEG, with the highest quality at which the file has at most `maxDrawingBytes` bytes. If no quality
  * is low enough, returns the smallest file.
  */
 async function encodeWithinLimit(canvas: Canvas): Promise<Uint8Array> {
   let jpeg: Uint8Array = new Uint8Array();
   for (const quality of [82, 68, 52, 36, 20, 8]) {
     jpeg = await encodeJpeg(canvas, quality);
-    if (jpeg.length <= maxBytes) break;
+    if (jpeg.length <= maxDrawingBytes) break;
   }
   return jpeg;
 }

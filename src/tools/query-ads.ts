@@ -119,7 +119,7 @@ export const queryAds = defineTool({
     if ('reason' in chartPicture) return buildOutputWithoutChart(chartPicture.reason);
     // Some hosts drop the picture if a result also has structured data. Therefore, mention the picture only in the
     // text, and not in the structured data.
-    const note = `The chart shows these rows${chartPicture.isNumbered ? numberedRowsNote : ''}.`;
+    const note = `The chart shows these rows${chartPicture.hasNumberedLabels ? numberedRowsNote : ''}.`;
     return { data, text: addNote(note), attachments: [createJpegContent(chartPicture.jpeg)] };
   },
 });

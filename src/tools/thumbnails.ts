@@ -29,7 +29,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
         fetchResult:
           'reason' in picture
             ? picture
-            : await pictures.thumbnail(picture.url, { maxSide: sideLengthPx, signal, timeUpSignal }),
+            : await pictures.loadThumbnail(picture.url, { maxSide: sideLengthPx, signal, timeUpSignal }),
       })),
     ),
   );

@@ -6,7 +6,7 @@ import type { AdRowReader } from '../dataset/ad-rows.ts';
 import type { GatherContext } from '../dataset/gather.ts';
 import type { ErrorContext } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
-import type { Pictures } from '../pictures/pictures.ts';
+import type { TenantPictures } from '../pictures/pictures.ts';
 import { type ExportedFile, exportTtlMs, type TenantExports } from '../storage/exports.ts';
 import type { DataOf } from '../views/fields.ts';
 import { quote, quoteUnlessWord } from '../views/safe-text.ts';
@@ -205,7 +205,7 @@ export interface CallerContext
    * undefined until the service has charged for a page of this list.
    */
   getPagePrice(listOperation: OperationName, itemCount: number): Promise<PriceBounds | undefined>;
-  loadPictures(): Promise<Pictures>;
+  loadPictures(): Promise<TenantPictures>;
   cursors: Cursors;
 }
 

@@ -112,7 +112,7 @@ export const viewAds = defineTool({
       (await Promise.all((adIds ?? []).map(async (id) => ({ id, storedAd: await dataset.findItem('ads', id) }))));
     const tilesToDraw = chosenAds.map((ad, index) => buildTile(ad, { number: index + 1, card, now }));
     const remainingMs = deadline - getTime();
-    const waitMs = Math.max(remainingMs / 2, remainingMs - drawingReserveMs);
+    const maxWaitMs = Math.max(remainingMs / 2, remainingMs - drawingReserveMs);
     const drawnSheet = await (await loadPictures()).drawSheet(
       tilesToDraw.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
         const comparisonTexts =
@@ -122,7 +122,7 @@ export const viewAds = defineTool({
       }),
       {
         signal,
-        waitMs,
+        maxWaitMs,
         getRemainingMs: () => getRemainingDrawingMs(context),
         usesPreviewSize: comparison !== undefined,
       },

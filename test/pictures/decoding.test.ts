@@ -16,10 +16,10 @@ import {
 } from './sample-pictures.ts';
 
 const host = await startPictureHost();
-const opened = openTestPictures([host.host], { drawTimeoutMs: 30_000 });
+const opened = openTestPictures([host.host], { decodeTimeoutMs: 30_000 });
 const { signal } = new AbortController();
 const showPicture = (bytes: Uint8Array, pictures = opened.forTenant('tenant')) =>
-  pictures.thumbnail(host.serve(bytes), { maxSide: 100, signal });
+  pictures.loadThumbnail(host.serve(bytes), { maxSide: 100, signal });
 afterAll(async () => {
   await opened.close();
   await host.close();
@@ -136,14 +136,14 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
 });
 
 test('picture decoding stops at its time limit and does not delay pictures for other API keys', async () => {
-  const hastyPictures = openTestPictures([host.host], { drawTimeoutMs: 4000 });
+  const hastyPictures = openTestPictures([host.host], { decodeTimeoutMs: 4000 });
   const [attacker, other] = [hastyPictures.forTenant('attacker'), hastyPictures.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };
   // Start both worker threads first.
   const jpegs = await Promise.all([createUncachedPicture(), createUncachedPicture(), createUncachedPicture()]);
   await Promise.all([attacker, other].map((pictures, at) => showPicture(jpegs[at] as Uint8Array, pictures)));
   const address = host.serve(createScanBomb(20_000));
-  const bomb = attacker.thumbnail(address, { maxSide: 100, signal });
+  const bomb = attacker.loadThumbnail(address, { maxSide: 100, signal });
   const first = await Promise.race([bomb, showPicture(jpegs[2] as Uint8Array, other)]);
   expect(first).toHaveProperty('jpeg');
   expect(await bomb).toEqual(tooLong);
@@ -151,6 +151,6 @@ test('picture decoding stops at its time limit and does not delay pictures for o
   // The same bomb is rejected from the cache, so it does not wait for the bomb that is being decoded.
   const another = showPicture(createScanBomb(20_001), other).then(() => 'decoded');
   await waitUntil(() => host.countOpenRequests() === 0);
-  expect(await Promise.race([another, attacker.thumbnail(address, { maxSide: 100, signal })])).toEqual(tooLong);
+  expect(await Promise.race([another, attacker.loadThumbnail(address, { maxSide: 100, signal })])).toEqual(tooLong);
   await hastyPictures.close();
 });

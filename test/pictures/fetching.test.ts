@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isPrivateAddress, type MediaHosts } from '../../src/pictures/fetch-picture.ts';
-import type { PictureOptions } from '../../src/pictures/pictures.ts';
+import type { PictureServiceOptions } from '../../src/pictures/pictures.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { type PictureAnswer, startPictureHost, streamBytes } from '../support/picture-host.ts';
 import { createJpeg, createScanBomb, openTestPictures } from './sample-pictures.ts';
@@ -24,13 +24,13 @@ const limits = { nonPublicFailureMs: 800, fetchTimeoutMs: 20_000 };
 const opened = openTestPictures([host.host], limits, { resolveHost: resolve });
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
-const showPicture = (address: string) => opened.forTenant('tenant').thumbnail(address, { maxSide: 100, signal });
+const showPicture = (address: string) => opened.forTenant('tenant').loadThumbnail(address, { maxSide: 100, signal });
 /** Shows the picture at a URL with other picture options. */
-async function showPictureWith(options: Partial<PictureOptions>, address: string) {
+async function showPictureWith(options: Partial<PictureServiceOptions>, address: string) {
   const otherPictures = openTestPictures([host.host], limits, options);
   return await otherPictures
     .forTenant('tenant')
-    .thumbnail(address, { maxSide: 100, signal })
+    .loadThumbnail(address, { maxSide: 100, signal })
     .finally(() => otherPictures.close());
 }
 
@@ -179,7 +179,7 @@ test('the reason for a missing picture says how the request for the picture fail
     response.on('close', () => clearInterval(timer));
   };
   for (const slow of [() => {}, serveSlowly]) {
-    const thumbnail = await hastyPictures.forTenant('tenant').thumbnail(host.serve(slow), { maxSide: 100, signal });
+    const thumbnail = await hastyPictures.forTenant('tenant').loadThumbnail(host.serve(slow), { maxSide: 100, signal });
     expect(thumbnail).toEqual({ reason: 'it did not come within 0.5 s' });
   }
   await hastyPictures.close();
@@ -198,7 +198,7 @@ describe('Concurrent picture fetches', () => {
     const thumbnails = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
     for (const each of [...thumbnails, await showPicture(address)]) expect(each).toBe(thumbnails[0]);
     expect(host.requests).toHaveLength(1);
-    expect(await opened.forTenant('tenant').thumbnail(address, { maxSide: 40, signal })).toHaveProperty('jpeg');
+    expect(await opened.forTenant('tenant').loadThumbnail(address, { maxSide: 40, signal })).toHaveProperty('jpeg');
   });
 
   test('the download of a picture ends when all calls that wait for the picture are cancelled', async () => {
@@ -207,7 +207,7 @@ describe('Concurrent picture fetches', () => {
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
     const requestPicture = () => {
       const leaving = new AbortController();
-      const shown = opened.forTenant('tenant').thumbnail(address, { maxSide: 100, signal: leaving.signal });
+      const shown = opened.forTenant('tenant').loadThumbnail(address, { maxSide: 100, signal: leaving.signal });
       const abandonRequest = () => {
         leaving.abort(new Error('left'));
         return expect(shown).rejects.toThrow('left');
@@ -227,11 +227,11 @@ describe('Concurrent picture fetches', () => {
   });
 
   test('a picture that is being decoded still counts toward the limit of parallel downloads of its API key', async () => {
-    const limitedPictures = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawTimeoutMs: 4000 });
+    const limitedPictures = openTestPictures([host.host], { maxPicturesInMemoryPerTenant: 2, decodeTimeoutMs: 4000 });
     const showBytes = (bytes: Uint8Array) =>
       limitedPictures
         .forTenant('tenant')
-        .thumbnail(host.serve(bytes), { maxSide: 100, signal: new AbortController().signal });
+        .loadThumbnail(host.serve(bytes), { maxSide: 100, signal: new AbortController().signal });
     const bomb = showBytes(createScanBomb(20_000));
     await waitUntil(() => host.requests.length === 1);
     // A picture that reaches the decoder before the bomb frees its slot for the next fetch.

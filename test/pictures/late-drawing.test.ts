@@ -15,15 +15,17 @@ const chart: Chart = {
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 
 test('a call with a chart returns a reason instead of the chart if drawing takes too long', async () => {
-  const opened = openTestPictures([host.host], { drawTimeoutMs: 0.01 });
+  const opened = openTestPictures([host.host], { decodeTimeoutMs: 0.01 });
   expect(await opened.forTenant('tenant').drawChart(chart, { signal, getRemainingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
 test('view_ads returns the single pictures and a reason if the combined picture is not drawn in time', async () => {
-  const opened = openTestPictures([host.host], { drawTimeoutMs: 30_000 });
+  const opened = openTestPictures([host.host], { decodeTimeoutMs: 30_000 });
   const tile = { number: 1, pictureUrl: host.serve(await createJpeg()) };
-  const sheet = await opened.forTenant('tenant').drawSheet([tile], { signal, waitMs: 60_000, getRemainingMs: () => 0 });
+  const sheet = await opened
+    .forTenant('tenant')
+    .drawSheet([tile], { signal, maxWaitMs: 60_000, getRemainingMs: () => 0 });
   expect(sheet).toEqual({
     ...late,
     tiles: [{ number: 1, jpeg: expect.anything(), perceptualHash: expect.any(String) }],
@@ -32,18 +34,18 @@ test('view_ads returns the single pictures and a reason if the combined picture 
 });
 
 test('a chart can be drawn after an earlier drawing timed out', async () => {
-  const opened = openTestPictures([host.host], { drawTimeoutMs: 30_000 });
+  const opened = openTestPictures([host.host], { decodeTimeoutMs: 30_000 });
   const pictures = opened.forTenant('tenant');
   expect(await pictures.drawChart(chart, { signal, getRemainingMs: () => 0 })).toEqual(late);
   expect(await pictures.drawChart(chart, { signal, getRemainingMs: () => 60_000 })).toEqual({
     jpeg: expect.any(Uint8Array),
-    isNumbered: false,
+    hasNumberedLabels: false,
   });
   await opened.close();
 });
 
 test('a call that is cancelled while its chart is drawn fails with the reason for the cancellation', async () => {
-  const opened = openTestPictures([host.host], { drawTimeoutMs: 30_000 });
+  const opened = openTestPictures([host.host], { decodeTimeoutMs: 30_000 });
   const abort = new AbortController();
   const drawing = opened.forTenant('tenant').drawChart(chart, { signal: abort.signal, getRemainingMs: () => 60_000 });
   abort.abort(new Error('cancelled'));

@@ -4,7 +4,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
 import { Canvas, type Color } from '../../src/drawing/canvas.ts';
 import { encodeJpeg } from '../../src/drawing/codecs.ts';
-import { openPictures, type PictureOptions, type PictureService } from '../../src/pictures/pictures.ts';
+import { openPictureService, type PictureService, type PictureServiceOptions } from '../../src/pictures/pictures.ts';
 
 // Creates valid and malicious pictures when a test needs them, so that the repository contains no third-party files.
 
@@ -93,14 +93,14 @@ export function createScanBomb(scans: number): Uint8Array {
 
 /** Opens pictures that allow public hosts and the listed hosts. By default, DNS lookups find nothing. */
 export const openTestPictures = (
-  listedHosts: PictureOptions['hosts']['listedHosts'],
-  limits: PictureOptions['limits'] = {},
-  options: Partial<PictureOptions> = {},
+  listedHosts: PictureServiceOptions['hosts']['listedHosts'],
+  limits: PictureServiceOptions['limits'] = {},
+  options: Partial<PictureServiceOptions> = {},
 ): PictureService =>
-  openPictures({
+  openPictureService({
     hosts: { allowsPublicHosts: true, listedHosts },
     userAgent: 'ad-library-mcp/test',
-    now: Date.now,
+    getTime: Date.now,
     random: () => 0,
     resolveHost: async () => [],
     limits,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { Canvas } from '../../src/drawing/canvas.ts';
 import { decodeJpeg, encodeJpeg, type Raster } from '../../src/drawing/codecs.ts';
-import { computeGrid } from '../../src/pictures/pictures.ts';
+import { computeSheetLayout } from '../../src/pictures/pictures.ts';
 import { createJpeg } from '../pictures/sample-pictures.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
@@ -39,10 +39,10 @@ const readImage = ({ raw }: Result) => {
 /** Returns the center color of each tile on a sheet with a single row of tiles. */
 async function readTileColours(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
   const sheet = await decodeJpeg(readImage(result).bytes);
-  const { columns, maxPictureSide, gap, headHeight, labelHeight } = computeGrid(tiles);
+  const { columns, maxPictureSide, gap, headerHeight, labelHeight } = computeSheetLayout(tiles);
   return Array.from({ length: Math.min(tiles, columns) }, (_, tile) => {
     const x = gap + tile * (maxPictureSide + gap) + Math.floor(maxPictureSide / 2);
-    const at = 4 * ((headHeight + labelHeight + 30) * sheet.width + x);
+    const at = 4 * ((headerHeight + labelHeight + 30) * sheet.width + x);
     const isNearColour = (colour: readonly number[]) =>
       colour.every((channel, index) => Math.abs(channel - (sheet.data[at + index] ?? 0)) < 24);
     return (Object.keys(colours) as ColourName[]).find((name) => isNearColour(colours[name]));
@@ -140,7 +140,7 @@ test('view_ads draws a word into its picture that the result text does not conta
     if (Math.abs(value - (other?.data[at] ?? 0)) > 64) rows.push(Math.floor(at / 4 / one.width));
   });
   expect(rows.length).toBeGreaterThan(500);
-  expect(Math.max(...rows)).toBeLessThan(computeGrid(1).headHeight);
+  expect(Math.max(...rows)).toBeLessThan(computeSheetLayout(1).headerHeight);
 });
 
 test('view_ads returns its picture after the text in every output format of the server', async ({

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Pictures } from '../../pictures/pictures.ts';
+import type { TenantPictures } from '../../pictures/pictures.ts';
 import { listCardMedia, selectPicture } from '../../views/ad-media.ts';
 import { getPictureKey } from '../../views/media-urls.ts';
 import type { UntypedFields } from '../../views/view.ts';
@@ -191,7 +191,7 @@ export type FetchPicturesOptions = {
   maxBytes: number;
   /** True to retry pictures that could not be fetched before, or whose files have been deleted. */
   shouldRetryFailed: boolean;
-  fetchOriginal: Pictures['fetchOriginal'];
+  fetchOriginal: TenantPictures['fetchOriginal'];
   makeFolder(path: string): Promise<void>;
   /** Called before the first picture is fetched, and after each picture. */
   onProgress(report: PicturesReport): void;

@@ -6,8 +6,8 @@ import { createLazyGetter } from '../../../lazy-getter.ts';
 import {
   createGuardedAgent,
   type GuardedAgent,
-  readBody,
-  requestWithUniformDelay,
+  readResponseBody,
+  requestWithUniformFailureTime,
   resolveInDns,
 } from '../../../pictures/fetch-picture.ts';
 import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
@@ -261,7 +261,7 @@ const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], timeoutMs: documentLimits.timeoutMs }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const answer = await requestWithUniformDelay(
+    const answer = await requestWithUniformFailureTime(
       url,
       { agent, headers, nonPublicFailureMs: nonPublicHostDelayMs },
       signal,
@@ -270,7 +270,7 @@ function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promis
       answer.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
     }
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readBody(answer, documentLimits.maxBytes));
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readResponseBody(answer, documentLimits.maxBytes));
   });
 }
 
