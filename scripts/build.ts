@@ -29,7 +29,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 import { sqliteFile } from '../src/dataset/sql/compiled-sqlite.ts';
-import { packagedFiles } from '../src/drawing/codecs.ts';
+import { wasmFiles } from '../src/drawing/codecs.ts';
 import { fontFiles } from '../src/drawing/text.ts';
 import { writeDemoData } from '../src/library/demo/built-demo-data.ts';
 import { makeDemoData } from '../src/library/demo/make-demo-data.ts';
@@ -170,7 +170,7 @@ for (const folder of [chunkFolder, buildFolder]) writeFileSync(new URL('board.ht
 // The program looks for its SQLite engines, picture codecs and fonts in the folder of the chunk that reads them. Copy
 // these files there.
 const sqliteEngines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', sqliteFile];
-const companionFiles = [...sqliteEngines, ...Object.values(packagedFiles), ...fontFiles];
+const companionFiles = [...sqliteEngines, ...Object.values(wasmFiles), ...fontFiles];
 for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
 const demoFolder = new URL('src/library/demo/', root);
 await writeDemoData(await makeDemoData(), chunkFolder);

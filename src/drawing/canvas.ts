@@ -34,20 +34,20 @@ export class Canvas implements Raster {
   }
 
   fillPath(path: Path, color: Color): void {
-    const mask = computeCoverage(path, this.width, this.height);
-    if (mask === undefined) return;
-    const { x, y, width, height, coverage } = mask;
+    const pathCoverage = computeCoverage(path, this.width, this.height);
+    if (pathCoverage === undefined) return;
+    const { x, y, width, height, coverage } = pathCoverage;
     const pixels = createRowOfColor(color, width);
     for (let row = 0; row < height; row++)
       this.#blendRow(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
-  /** Draws a picture on the bitmap, stretched to fill the rectangle `frame`. */
-  drawRaster(raster: Raster, frame: Rect): void {
-    const targetSize = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
-    const leftColumn = Math.round(frame.x);
+  /** Draws a picture on the bitmap, stretched to fill the rectangle `target`. */
+  drawRaster(raster: Raster, target: Rect): void {
+    const targetSize = { width: Math.max(1, Math.round(target.width)), height: Math.max(1, Math.round(target.height)) };
+    const leftColumn = Math.round(target.x);
     const hiddenColumnCount = Math.max(0, -leftColumn);
-    let row = Math.round(frame.y);
+    let row = Math.round(target.y);
     for (const pixels of resampleRows(raster, targetSize)) {
       const visiblePixels = pixels.subarray(
         hiddenColumnCount * 4,
@@ -102,7 +102,7 @@ export type GlyphCommand =
 const curveSegmentCount = 10;
 
 /** Converts the outline of a glyph (the shape of a letter) to a path. Replaces curves with short line segments. */
-export function buildPath(commands: Iterable<GlyphCommand>): Path {
+export function buildGlyphPath(commands: Iterable<GlyphCommand>): Path {
   const path: Point[][] = [];
   let lastPoint: Point = [0, 0];
   for (const command of commands) {
@@ -128,9 +128,9 @@ const flattenCurve = (start: Point, control: Point, end: Point): Point[] =>
   });
 
 function buildCircle(x: number, y: number, radius: number): Point[] {
-  const sides = 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
-  return Array.from({ length: sides }, (_, index) => {
-    const angle = (index / sides) * 2 * Math.PI;
+  const sideCount = 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
+  return Array.from({ length: sideCount }, (_, index) => {
+    const angle = (index / sideCount) * 2 * Math.PI;
     return [x + Math.cos(angle) * radius, y + Math.sin(angle) * radius];
   });
 }
@@ -139,14 +139,14 @@ function buildCircle(x: number, y: number, radius: number): Point[] {
 export function buildStroke(linePoints: readonly Point[], width: number): Path {
   const radius = width / 2;
   return linePoints.flatMap(([x, y], index) => {
-    const endCircle = buildCircle(x, y, radius);
+    const roundEnd = buildCircle(x, y, radius);
     const [toX, toY] = linePoints[index + 1] ?? [x, y];
     const length = Math.hypot(toX - x, toY - y);
-    if (length === 0) return [endCircle];
-    const [acrossX, acrossY] = [(-(toY - y) / length) * radius, ((toX - x) / length) * radius];
-    const offsetPoint = (px: number, py: number, side: 1 | -1): Point => [px + side * acrossX, py + side * acrossY];
+    if (length === 0) return [roundEnd];
+    const [offsetX, offsetY] = [(-(toY - y) / length) * radius, ((toX - x) / length) * radius];
+    const offsetPoint = (px: number, py: number, side: 1 | -1): Point => [px + side * offsetX, py + side * offsetY];
     return [
-      endCircle,
+      roundEnd,
       [offsetPoint(x, y, -1), offsetPoint(toX, toY, -1), offsetPoint(toX, toY, 1), offsetPoint(x, y, 1)],
     ];
   });
@@ -168,8 +168,8 @@ function computeCoverage(path: Path, width: number, height: number) {
       addEdge(
         coverageChanges,
         bounds,
-        toBoxCoordinates(point, bounds),
-        toBoxCoordinates(outline[(index + 1) % outline.length] ?? point, bounds),
+        toBoundsCoordinates(point, bounds),
+        toBoundsCoordinates(outline[(index + 1) % outline.length] ?? point, bounds),
       );
     });
   for (let row = 0; row < bounds.height; row++) {
@@ -182,7 +182,7 @@ function computeCoverage(path: Path, width: number, height: number) {
   return { ...bounds, coverage: coverageChanges };
 }
 
-const toBoxCoordinates = ([x, y]: Point, box: Rect): Point => [x - box.x, y - box.y];
+const toBoundsCoordinates = ([x, y]: Point, bounds: Rect): Point => [x - bounds.x, y - bounds.y];
 
 function computeBounds(path: Path, width: number, height: number): Rect | undefined {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
@@ -192,12 +192,12 @@ function computeBounds(path: Path, width: number, height: number): Rect | undefi
       [left, right] = [Math.min(left, x), Math.max(right, x)];
       [top, bottom] = [Math.min(top, y), Math.max(bottom, y)];
     }
-  const box = { x: Math.max(0, Math.floor(left)), y: Math.max(0, Math.floor(top)) };
+  const topLeft = { x: Math.max(0, Math.floor(left)), y: Math.max(0, Math.floor(top)) };
   const size = {
-    width: Math.min(width, Math.ceil(right)) - box.x,
-    height: Math.min(height, Math.ceil(bottom)) - box.y,
+    width: Math.min(width, Math.ceil(right)) - topLeft.x,
+    height: Math.min(height, Math.ceil(bottom)) - topLeft.y,
   };
-  return size.width > 0 && size.height > 0 ? { ...box, ...size } : undefined;
+  return size.width > 0 && size.height > 0 ? { ...topLeft, ...size } : undefined;
 }
 
 /**
@@ -258,21 +258,21 @@ function* resampleRows(
   for (const { firstSourceIndex, weights } of rowWeights) {
     channelSums.fill(0);
     for (const [row, weight] of weights.entries()) {
-      const start = (firstSourceIndex + row) * width * 4;
+      const rowStart = (firstSourceIndex + row) * width * 4;
       for (let index = 0; index < channelSums.length; index += 4) {
-        const opacity = data[start + index + 3] ?? 0;
+        const opacity = data[rowStart + index + 3] ?? 0;
         const opacityWeight = (weight * opacity) / 255;
-        channelSums[index] = (channelSums[index] ?? 0) + (data[start + index] ?? 0) * opacityWeight;
-        channelSums[index + 1] = (channelSums[index + 1] ?? 0) + (data[start + index + 1] ?? 0) * opacityWeight;
-        channelSums[index + 2] = (channelSums[index + 2] ?? 0) + (data[start + index + 2] ?? 0) * opacityWeight;
+        channelSums[index] = (channelSums[index] ?? 0) + (data[rowStart + index] ?? 0) * opacityWeight;
+        channelSums[index + 1] = (channelSums[index + 1] ?? 0) + (data[rowStart + index + 1] ?? 0) * opacityWeight;
+        channelSums[index + 2] = (channelSums[index + 2] ?? 0) + (data[rowStart + index + 2] ?? 0) * opacityWeight;
         channelSums[index + 3] = (channelSums[index + 3] ?? 0) + opacity * weight;
       }
     }
-    for (const [column, { firstSourceIndex: from, weights }] of columnWeights.entries())
+    for (const [column, { firstSourceIndex, weights }] of columnWeights.entries())
       for (let channel = 0; channel < 4; channel++) {
         let sum = 0;
         for (let index = 0; index < weights.length; index++)
-          sum += (channelSums[(from + index) * 4 + channel] ?? 0) * (weights[index] ?? 0);
+          sum += (channelSums[(firstSourceIndex + index) * 4 + channel] ?? 0) * (weights[index] ?? 0);
         pixels[column * 4 + channel] = sum;
       }
     yield pixels;
@@ -288,11 +288,14 @@ function computeResampleWeights(sourcePixelCount: number, targetPixelCount: numb
   const scale = sourcePixelCount / targetPixelCount;
   const weightRadius = Math.max(1, scale);
   return Array.from({ length: targetPixelCount }, (_, index) => {
-    const middle = (index + 0.5) * scale - 0.5;
-    const firstSourceIndex = Math.min(sourcePixelCount - 1, Math.max(0, Math.ceil(middle - weightRadius)));
-    const to = Math.max(firstSourceIndex, Math.min(sourcePixelCount - 1, Math.floor(middle + weightRadius)));
-    const weights = Float32Array.from({ length: to - firstSourceIndex + 1 }, (_, offset) =>
-      Math.max(1e-6, 1 - Math.abs(firstSourceIndex + offset - middle) / weightRadius),
+    const sourceCenter = (index + 0.5) * scale - 0.5;
+    const firstSourceIndex = Math.min(sourcePixelCount - 1, Math.max(0, Math.ceil(sourceCenter - weightRadius)));
+    const lastSourceIndex = Math.max(
+      firstSourceIndex,
+      Math.min(sourcePixelCount - 1, Math.floor(sourceCenter + weightRadius)),
+    );
+    const weights = Float32Array.from({ length: lastSourceIndex - firstSourceIndex + 1 }, (_, offset) =>
+      Math.max(1e-6, 1 - Math.abs(firstSourceIndex + offset - sourceCenter) / weightRadius),
     );
     const sum = weights.reduce((total, weight) => total + weight, 0);
     return { firstSourceIndex, weights: weights.map((weight) => weight / sum) };

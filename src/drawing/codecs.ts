@@ -13,7 +13,7 @@ export interface Raster {
  * The paths of WebAssembly files in npm packages. The server reads each file on first use. The build copies the files
  * next to the bundled server.
  */
-export const packagedFiles = {
+export const wasmFiles = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
   pngDecoder: '@jsquash/png/codec/pkg/squoosh_png_bg.wasm',
@@ -26,24 +26,25 @@ type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
  * Loads the options for an Emscripten module. The options suppress the module's output, because the module prints
  * warnings about pictures, and standard output is reserved for MCP messages.
  */
-const loadModuleOptions = async (fileKey: keyof typeof packagedFiles) => ({
-  wasmBinary: await readFile(locatePackagedFile(packagedFiles[fileKey])),
+const loadModuleOptions = async (fileKey: keyof typeof wasmFiles) => ({
+  wasmBinary: await readFile(locatePackagedFile(wasmFiles[fileKey])),
   print: () => {},
   printErr: () => {},
 });
 
 /**
- * Creates a decoder, which loads its WebAssembly module on first use. After a failure, the decoder loads a new module
- * for the next picture, because a failed call does not release the memory of its module.
+ * Creates a decoder. The decoder loads its WebAssembly module on first use, because most processes never decode a PNG or
+ * WebP picture. After a failure, the decoder loads a new module for the next picture, because a failed call does not
+ * release the memory of its module.
  */
 function createDecoder(loadModule: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
-  let getDecoder = createLazyGetter(loadModule);
+  let getDecodeFunction = createLazyGetter(loadModule);
   return async (bytes) => {
-    const decode = await getDecoder();
+    const decode = await getDecodeFunction();
     try {
       return await decode(new Uint8Array(bytes).buffer);
     } catch (cause) {
-      getDecoder = createLazyGetter(loadModule);
+      getDecodeFunction = createLazyGetter(loadModule);
       throw new Error('The picture is broken, or not of the format it was read as.', { cause });
     }
   };
@@ -56,20 +57,14 @@ export const decodeJpeg = createDecoder(async () => {
   return (bytes) => decode(bytes, { preserveOrientation: true });
 });
 
-/**
- * Decodes a PNG picture. The WebAssembly module is loaded for the first such picture, because most processes never
- * decode one.
- */
+/** Decodes a PNG. */
 export const decodePng = createDecoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
-  await init(await readFile(locatePackagedFile(packagedFiles.pngDecoder)));
+  await init(await readFile(locatePackagedFile(wasmFiles.pngDecoder)));
   return decode;
 });
 
-/**
- * Decodes a WebP picture. The WebAssembly module is loaded for the first such picture, because most processes never
- * decode one.
- */
+/** Decodes a WebP picture. */
 export const decodeWebp = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/webp/decode.js');
   await init(await loadModuleOptions('webpDecoder'));
@@ -84,7 +79,7 @@ const getJpegEncoder = createLazyGetter(async () => {
 
 /**
  * Encodes a picture as a baseline JPEG. A progressive JPEG would take twice as long and be only 5 % smaller.
- * @param quality number from 0 to 100
+ * @param quality a number from 0 (smallest file) to 100 (best picture)
  */
 export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {
   const encode = await getJpegEncoder();

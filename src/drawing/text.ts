@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import createBidi from 'bidi-js';
 import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
 import { locatePackagedFile } from '../packaged-files.ts';
-import { buildPath, type Canvas, type Color, type Point } from './canvas.ts';
+import { buildGlyphPath, type Canvas, type Color, type Point } from './canvas.ts';
 
 interface FontStyle {
   /** Font size in pixels. */
@@ -21,39 +21,43 @@ interface TextPosition extends FontStyle {
   maxWidth?: number;
 }
 
-const getInterPath = (subset: string, weight = 400) => `@fontsource/inter/files/inter-${subset}-${weight}-normal.woff`;
-const getNotoPath = (name: string, subset: string | number) =>
+const getInterFontFile = (subset: string, weight = 400) =>
+  `@fontsource/inter/files/inter-${subset}-${weight}-normal.woff`;
+const getNotoFontFile = (name: string, subset: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${subset}-400-normal.woff`;
 /**
  * Returns the paths of the most useful files of a large font, e.g. of a Chinese font. Such a font is split into
  * numbered files, and the files with the highest numbers contain the most common letters.
  */
-const listFontFiles = (fontName: string, firstFileNumber: number, lastFileNumber = 119) =>
+const listNotoFontFiles = (fontName: string, firstFileNumber: number, lastFileNumber = 119) =>
   Array.from({ length: lastFileNumber - firstFileNumber + 1 }, (_, index) =>
-    getNotoPath(fontName, lastFileNumber - index),
+    getNotoFontFile(fontName, lastFileNumber - index),
   );
 
-const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
-const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
-const japaneseFonts = listFontFiles('jp', 104);
+const latinFontFiles = { regular: getInterFontFile('latin'), bold: getInterFontFile('latin', 700) };
+const chineseFontFiles = [...listNotoFontFiles('sc', 108), ...listNotoFontFiles('tc', 117, 118)];
+const japaneseFontFiles = listNotoFontFiles('jp', 104);
 /**
- * Font files by script. To draw a letter, the server searches the files of the first pattern that matches the letter.
+ * The font files for each script, in order of preference. To draw a letter, the server searches the files of the first
+ * pattern that matches the letter.
  */
-const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
-  [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japaneseFonts],
-  [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chineseFonts, ...japaneseFonts]],
-  [/\p{Script=Hangul}/u, listFontFiles('kr', 102)],
-  [/\p{scx=Arabic}/u, [getNotoPath('arabic', 'arabic')]],
-  [/\p{Script=Hebrew}/u, [getNotoPath('hebrew', 'hebrew')]],
-  [/\p{Script=Thai}/u, [getNotoPath('thai', 'thai')]],
+const fontFilesByScript: readonly [letterPattern: RegExp, files: readonly string[]][] = [
+  [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japaneseFontFiles],
+  [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chineseFontFiles, ...japaneseFontFiles]],
+  [/\p{Script=Hangul}/u, listNotoFontFiles('kr', 102)],
+  [/\p{scx=Arabic}/u, [getNotoFontFile('arabic', 'arabic')]],
+  [/\p{Script=Hebrew}/u, [getNotoFontFile('hebrew', 'hebrew')]],
+  [/\p{Script=Thai}/u, [getNotoFontFile('thai', 'thai')]],
   [
     /[\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Latin}₫]/u,
-    ['greek', 'cyrillic', 'latin-ext', 'vietnamese'].map((subset) => getInterPath(subset)),
+    ['greek', 'cyrillic', 'latin-ext', 'vietnamese'].map((subset) => getInterFontFile(subset)),
   ],
 ];
 
 /** The paths of all font files. The build copies the files next to the bundled server. */
-export const fontFiles = [...new Set([...Object.values(latinFonts), ...fontsByScript.flatMap(([, files]) => files)])];
+export const fontFiles = [
+  ...new Set([...Object.values(latinFontFiles), ...fontFilesByScript.flatMap(([, files]) => files)]),
+];
 
 const fontsByFile = new Map<string, Font>();
 
@@ -65,7 +69,7 @@ function loadFont(file: string): Font {
 
 const readGlyph = (font: Font, letter: string) => {
   const { advanceWidth, path } = font.charToGlyph(letter);
-  return { advanceWidth, outline: buildPath(path.commands), unitsPerEm: font.unitsPerEm };
+  return { advanceWidth, outline: buildGlyphPath(path.commands), unitsPerEm: font.unitsPerEm };
 };
 
 /**
@@ -77,8 +81,8 @@ const cachedGlyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>()
 function findGlyph(letter: string, bold = false) {
   const cacheKey = bold ? `bold ${letter}` : letter;
   if (!cachedGlyphs.has(cacheKey)) {
-    const files = fontsByScript.find(([letters]) => letters.test(letter))?.[1] ?? [];
-    const file = [bold ? latinFonts.bold : latinFonts.regular, ...files].find(
+    const files = fontFilesByScript.find(([letterPattern]) => letterPattern.test(letter))?.[1] ?? [];
+    const file = [bold ? latinFontFiles.bold : latinFontFiles.regular, ...files].find(
       (file) => loadFont(file).charToGlyphIndex(letter) > 0,
     );
     cachedGlyphs.set(cacheKey, file === undefined ? undefined : readGlyph(loadFont(file), letter));
@@ -92,15 +96,18 @@ const measureLetter = (letter: string, { size, bold }: FontStyle): number => {
 };
 
 /** Combines letters with their accents, e.g. `e` and `´` to `é`, because the fonts contain few separate accents. */
-const composeLetters = (text: string) => text.normalize('NFC');
+const composeAccentedLetters = (text: string) => text.normalize('NFC');
 
 /** Returns the width of a text in pixels when it is drawn on one line. */
 export const measureText = (text: string, fontStyle: FontStyle): number =>
-  orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, fontStyle), 0);
+  orderLettersForDrawing(composeAccentedLetters(text)).reduce(
+    (width, letter) => width + measureLetter(letter, fontStyle),
+    0,
+  );
 
 /** Returns true if the fonts contain at least one letter of the text. Letters that no font contains are not drawn. */
 export const canDrawText = (text: string): boolean =>
-  [...composeLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
+  [...composeAccentedLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
 
 /** Draws a text on one line. Letters that no font contains are left out. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
@@ -126,38 +133,38 @@ export function breakIntoLines(
   { maxWidth, maxLines, ...fontStyle }: FontStyle & { maxWidth: number; maxLines: number },
 ): string[] {
   const lines: string[] = [];
-  let remainingText = composeLetters(text).trim();
+  let remainingText = composeAccentedLetters(text).trim();
   while (remainingText !== '' && lines.length < maxLines) {
-    const { fittingText } = fitLetters(remainingText, fontStyle, maxWidth);
-    const space = fittingText === remainingText ? fittingText.length : fittingText.lastIndexOf(' ');
-    const isLast = lines.length === maxLines - 1;
-    const line = isLast
+    const { fittingPrefix } = findFittingPrefix(remainingText, fontStyle, maxWidth);
+    const breakIndex = fittingPrefix === remainingText ? fittingPrefix.length : fittingPrefix.lastIndexOf(' ');
+    const isLastLine = lines.length === maxLines - 1;
+    const line = isLastLine
       ? shortenWithEllipsis(remainingText, fontStyle, maxWidth)
-      : remainingText.slice(0, space > 0 ? space : fittingText.length || 1);
+      : remainingText.slice(0, breakIndex > 0 ? breakIndex : fittingPrefix.length || 1);
     lines.push(line);
-    remainingText = isLast ? '' : remainingText.slice(line.length).trimStart();
+    remainingText = isLastLine ? '' : remainingText.slice(line.length).trimStart();
   }
   return lines;
 }
 
 function shortenWithEllipsis(text: string, fontStyle: FontStyle, maxWidth: number): string {
-  const { fittingText, isWhole } = fitLetters(text, fontStyle, maxWidth);
-  if (isWhole) return fittingText;
-  return `${fitLetters(text, fontStyle, maxWidth - measureText('…', fontStyle)).fittingText.trimEnd()}…`;
+  const { fittingPrefix, isWholeText } = findFittingPrefix(text, fontStyle, maxWidth);
+  if (isWholeText) return fittingPrefix;
+  return `${findFittingPrefix(text, fontStyle, maxWidth - measureText('…', fontStyle)).fittingPrefix.trimEnd()}…`;
 }
 
 /**
  * Returns the longest prefix of a text that fits the width. Arabic letters are measured in their unjoined form, which
  * is at least as wide as their joined form, so that the drawn text fits too.
  */
-function fitLetters(text: string, fontStyle: FontStyle, maxWidth: number) {
-  let [fittingText, width] = ['', 0];
-  for (const letter of composeLetters(text)) {
+function findFittingPrefix(text: string, fontStyle: FontStyle, maxWidth: number) {
+  let [fittingPrefix, width] = ['', 0];
+  for (const letter of composeAccentedLetters(text)) {
     width += measureLetter(letter, fontStyle);
-    if (width > maxWidth) return { fittingText, isWhole: false };
-    fittingText += letter;
+    if (width > maxWidth) return { fittingPrefix, isWholeText: false };
+    fittingPrefix += letter;
   }
-  return { fittingText, isWhole: true };
+  return { fittingPrefix, isWholeText: true };
 }
 
 const rightToLeftPattern = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
@@ -177,16 +184,16 @@ export function orderLettersForDrawing(text: string): string[] {
   // `bidi` returns indices of UTF-16 code units. Replace each letter that has two code units with a single neutral code
   // unit, so that the same indices apply to `letters`.
   const codeUnits = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
-  const levels = bidi.getEmbeddingLevels(codeUnits, 'auto');
-  return bidi.getReorderedIndices(codeUnits, levels).map((index) => {
+  const embeddingLevels = bidi.getEmbeddingLevels(codeUnits, 'auto');
+  return bidi.getReorderedIndices(codeUnits, embeddingLevels).map((index) => {
     const letter = letters[index] ?? '';
-    const isRightToLeft = (levels.levels[index] ?? 0) % 2 === 1;
+    const isRightToLeft = (embeddingLevels.levels[index] ?? 0) % 2 === 1;
     return (isRightToLeft && bidi.getMirroredCharacter(letter)) || letter;
   });
 }
 
 /**
- * The forms of each Arabic letter, in the order of Unicode: isolated, final, initial and medial. The place of a letter
+ * The forms of each Arabic letter, in the order of Unicode: isolated, final, initial and medial. The position of a letter
  * in its word determines the form.
  */
 const arabicFormsByLetter = new Map<string, string[]>();
@@ -198,9 +205,10 @@ for (const [firstCode, lastCode] of [
   [0xfe80, 0xfefc],
 ] as const)
   for (let code = firstCode; code <= lastCode; code++) {
-    const form = String.fromCharCode(code);
-    const letter = form.normalize('NFKC');
-    if (letter !== form) arabicFormsByLetter.set(letter, [...(arabicFormsByLetter.get(letter) ?? []), form]);
+    const letterForm = String.fromCharCode(code);
+    const letter = letterForm.normalize('NFKC');
+    if (letter !== letterForm)
+      arabicFormsByLetter.set(letter, [...(arabicFormsByLetter.get(letter) ?? []), letterForm]);
   }
 
 /**
@@ -215,8 +223,8 @@ function joinArabicLetters(letters: readonly string[]): string[] {
     lettersAndLigatures.push(isLigature ? letterPair : (letters[index] ?? ''));
     if (isLigature) index++;
   }
-  const canJoin = (letter = '', forms: 2 | 4) =>
-    letter === 'ـ' || (arabicFormsByLetter.get(letter)?.length ?? 0) >= forms;
+  const canJoin = (letter = '', minFormCount: 2 | 4) =>
+    letter === 'ـ' || (arabicFormsByLetter.get(letter)?.length ?? 0) >= minFormCount;
   return lettersAndLigatures.map((letter, index) => {
     const forms = arabicFormsByLetter.get(letter);
     if (forms === undefined) return letter;

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildOptions, commonJsVariablesCode } from '../../scripts/bundle.ts';
-import { packagedFiles } from '../../src/drawing/codecs.ts';
+import { wasmFiles } from '../../src/drawing/codecs.ts';
 import { fontFiles } from '../../src/drawing/text.ts';
 import { workersFolder } from './start-bundled-worker.ts';
 
@@ -22,6 +22,6 @@ export async function setup(): Promise<void> {
   });
   for (const file of Object.keys(metafile.outputs))
     writeFileSync(file, `${commonJsVariablesCode}\n${readFileSync(file, 'utf8')}`);
-  for (const file of [...Object.values(packagedFiles), ...fontFiles])
+  for (const file of [...Object.values(wasmFiles), ...fontFiles])
     copyFileSync(resolve(file), join(workersFolder, basename(file)));
 }
