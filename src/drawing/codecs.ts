@@ -33,8 +33,8 @@ const loadModuleOptions = async (fileKey: keyof typeof wasmFiles) => ({
 });
 
 /**
- * Creates a decoder. The decoder loads its WebAssembly module on first use, because most processes never decode a PNG or
- * WebP picture. After a failure, the decoder loads a new module for the next picture, because a failed call does not
+ * Creates a decoder. The decoder loads its WebAssembly module on first use, because most processes never decode a PNG
+ * or WebP picture. After a failure, the decoder loads a new module for the next picture, because a failed call does not
  * release the memory of its module.
  */
 function createDecoder(loadModule: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {

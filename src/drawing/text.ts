@@ -193,8 +193,8 @@ export function orderLettersForDrawing(text: string): string[] {
 }
 
 /**
- * The forms of each Arabic letter, in the order of Unicode: isolated, final, initial and medial. The position of a letter
- * in its word determines the form.
+ * The forms of each Arabic letter, in the order of Unicode: isolated, final, initial and medial. The position of a
+ * letter in its word determines the form.
  */
 const arabicFormsByLetter = new Map<string, string[]>();
 for (const [firstCode, lastCode] of [

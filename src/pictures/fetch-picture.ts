@@ -180,8 +180,8 @@ export async function createGuardedAgent({ hosts, ...options }: GuardOptions): P
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
       if (isListedHost(hosts, { host, port: getPort(target) })) return connectToListedHost(target, callback);
-      // Check hosts that are already IP addresses here. Node looks up only host names, so `createPublicHostLookup` never
-      // sees these hosts.
+      // Check hosts that are already IP addresses here. Node looks up only host names, so the lookup of
+      // `createPublicHostLookup` never sees these hosts.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectToPublicHost(target, callback);
     },
@@ -325,7 +325,7 @@ export type PictureFormat = 'jpeg' | 'png' | 'webp';
  */
 type PictureHeader = { format: PictureFormat; width: number; height: number } | { reason: string };
 
-/** The maximum number of pixels of an original picture. A picture with more pixels would need too much memory when decoded. */
+/** The maximum number of pixels of an original picture. Decoding a larger picture would need too much memory. */
 const maxPixelCount = 16_000_000;
 /** The maximum width and height of an original picture, in pixels. */
 const maxOriginalSide = 20_000;

@@ -91,8 +91,8 @@ const defaultLimits = {
 const maxWaitingPictures = 4096;
 
 /**
- * The options of `openPictureService`. `getTime` returns a time in milliseconds, from which the age of cached pictures is
- * computed. `random` returns a random number from 0 to 1.
+ * The options of `openPictureService`. `getTime` returns a time in milliseconds, from which the age of cached pictures
+ * is computed. `random` returns a random number from 0 to 1.
  */
 export interface PictureServiceOptions {
   hosts: MediaHosts;
@@ -145,12 +145,12 @@ export function openPictureService({ resolveHost = resolveInDns, ...options }: P
     createGuardedAgent({
       hosts,
       resolveHost,
-      // The time limit for DNS is slightly shorter than `nonPublicFailureMs`. A host with slow DNS therefore fails after
-      // the same time as a missing host.
+      // The time limit for DNS is slightly shorter than `nonPublicFailureMs`. A host with slow DNS therefore fails
+      // after the same time as a missing host.
       dnsTimeoutMs: limits.nonPublicFailureMs * 0.9,
     }),
   );
-  // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workerPool.
+  // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.
   const workerPool = new WorkerPool<WorkerRequest, WorkerReply>({
     worker: workerModule,
     maxWorkers,
@@ -223,7 +223,7 @@ export function openPictureService({ resolveHost = resolveInDns, ...options }: P
 
   /**
    * Fetches and decodes a picture. Resolves to the picture's bytes and thumbnail, or to the reason why the picture
-   * cannot be shown. `isUndecodable` is set if the picture could be fetched but not decoded, so that a retry is useless.
+   * cannot be shown. `isUndecodable` is set if the picture could be fetched but not decoded. A retry is then useless.
    */
   const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
     pictureSlots.runInSlot(tenantId, signal, async () => {

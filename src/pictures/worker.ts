@@ -243,8 +243,8 @@ function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[
 }
 
 /**
- * Encodes a picture as a JPEG, with the highest quality at which the file has at most `maxDrawingBytes` bytes. If no quality
- * is low enough, returns the smallest file.
+ * Encodes a picture as a JPEG, with the highest quality at which the file has at most `maxDrawingBytes` bytes. If no
+ * quality is low enough, returns the smallest file.
  */
 async function encodeWithinLimit(canvas: Canvas): Promise<Uint8Array> {
   let jpeg: Uint8Array = new Uint8Array();

@@ -126,7 +126,7 @@ export async function writeReportPage(
     else if (!isWritten) missingPictures.push(tooLargeReason);
     await yieldToEventLoop();
   }
-  return { html: writer.html(), missingPictures };
+  return { html: writer.getHtml(), missingPictures };
 }
 
 const maxPageBytes = 5_000_000;
@@ -177,7 +177,7 @@ function createPageWriter() {
       pageBytes = newPageBytes;
       return true;
     },
-    html: () => htmlChunks.join(''),
+    getHtml: () => htmlChunks.join(''),
   };
 }
 
@@ -269,8 +269,7 @@ const maxKeyFigureLength = 60;
 
 /**
  * Converts a table with a single row into key figures, which are shown in large type. A key figure has a title, a
- * number or short text, and the number from an earlier report, if any. Returns undefined if the table cannot be shown as
- * key figures.
+ * number or short text, and the number from an earlier report, if any. Returns undefined if the table is not suitable.
  */
 function buildKeyFigures(
   { columns, rows: [row, ...otherRows] }: ReportTable,
@@ -313,8 +312,8 @@ const KeyFigures = ({ figures, previousDay }: KeyFiguresProps) => (
 );
 
 /**
- * The approximate number of table cells that are written at a time. After each chunk of a table, other work in the event
- * loop can continue.
+ * The approximate number of table cells that are written at a time. After each chunk of a table, other work in the
+ * event loop can continue.
  */
 const cellsPerChunk = 100;
 

@@ -198,8 +198,8 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 }
 
 /**
- * The minimum share of ads (0 to 1) with the same last day from which a list counts as incomplete. If the service last
- * saw so many of the ads on the same day, the list probably lacks ads that ended before that day.
+ * If the service last saw at least this share of the ads (0 to 1) on the same day, the list counts as incomplete. Such a
+ * list probably lacks ads that ended before that day.
  */
 const minSameDayShareOfIncompleteList = 0.8;
 

@@ -445,8 +445,8 @@ export function sortAds(ads: readonly BriefAd[], sortName: SortName): BriefAd[] 
 }
 
 /**
- * A time axis, with both ends in milliseconds since 1970. The bars of all ads share one axis, so that users
- * can compare them.
+ * A time axis, with both ends in milliseconds since 1970. The bars of all ads share one axis, so that users can compare
+ * them.
  */
 export interface TimeAxis {
   startMs: number;
