@@ -205,7 +205,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
     },
     warn: log.warn,
   });
-  const { ledger, usageWindows } = state;
+  const { ledger, reachedUsageLimits } = state;
   const { acceptedKeys = createSingleUserAcceptedKeys() } = options;
   const keys: AcceptedKeys = {
     ...acceptedKeys,
@@ -227,7 +227,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   };
   const networkClient = createUndiciFetch();
   const { fetch = networkClient.fetch } = apiService;
-  const meterOptions = { ledger, windows: usageWindows, budget, createCallLedger, timeoutMs, now: monotonicNow };
+  const meterOptions = { ledger, reachedUsageLimits, budget, createCallLedger, timeoutMs, monotonicNow };
   const { datasets, responseCache } = state;
   const cacheOptions = { datasets, responseCache, cacheMs: cacheSeconds * 1000, acceptedKeys: keys };
   const callBounds = {

@@ -88,10 +88,10 @@ export interface Settlement {
   updatePrices?(prices: Prices): Prices;
 }
 
-/** An hourly or daily limit on credits (a usage window) that an API key has reached. */
-export interface FullUsageWindow {
+/** The hourly and daily limits on the credits of an API key that has reached one of these limits. */
+export interface ReachedUsageLimit {
   usageLimit: ParsedUsageLimit;
-  /** The remaining credits in the hourly or the daily window, whichever is lower. */
+  /** The credits that remain within the hourly or the daily limit, whichever are fewer. */
   remainingCredits: number;
   /**
    * The time at which this server last asked the service for the usage limits, in milliseconds of a monotonic clock.
@@ -105,9 +105,9 @@ export interface FullUsageWindow {
  * Stores which API keys have reached the service's hourly or daily limit on credits. A lost entry is harmless: the
  * server sends one more call, and the service refuses it.
  */
-export interface FullUsageWindows {
-  get(tenantId: string): Promise<FullUsageWindow | undefined>;
-  set(tenantId: string, usageWindow: FullUsageWindow | undefined): Promise<void>;
+export interface ReachedUsageLimits {
+  get(tenantId: string): Promise<ReachedUsageLimit | undefined>;
+  set(tenantId: string, reachedLimit: ReachedUsageLimit | undefined): Promise<void>;
 }
 
 /**

@@ -4,7 +4,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import { type Budget, getConnectionAccountId, isBudget, reserveCredits, type SpendingLimit } from './budget.ts';
 import { type CallBudget, createCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
-import type { CreditLedger, FullUsageWindow, FullUsageWindows, Lease } from './ledger.ts';
+import type { CreditLedger, ReachedUsageLimit, ReachedUsageLimits, Lease } from './ledger.ts';
 import { isPaidOperation } from './prices.ts';
 import {
   buildSettlement,
@@ -14,11 +14,11 @@ import {
   type Outcome,
   readReportedCharge,
 } from './settlement.ts';
-import { createCreditsReader, trackUsageWindows } from './usage-windows.ts';
+import { createCreditStatusReader, trackUsageLimits } from './usage-limits.ts';
 
 interface MeterOptions {
   ledger: CreditLedger;
-  windows: FullUsageWindows;
+  reachedUsageLimits: ReachedUsageLimits;
   /**
    * The maximum number of credits that each API key may spend. If undefined, spending is unlimited but still recorded.
    */
@@ -26,8 +26,8 @@ interface MeterOptions {
   /** Creates an empty ledger in memory, for the spending of a single tool call. */
   createCallLedger(): CreditLedger;
   timeoutMs: number;
-  /** Returns the milliseconds of a monotonic clock, i.e. one that never goes back. Used to measure durations. */
-  now: () => number;
+  /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
+  monotonicNow: () => number;
 }
 
 type TenantOrConnection = Pick<CallOwner, 'tenantId' | 'connection'>;
@@ -147,8 +147,8 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
     return response;
   };
 
-  const readCredits = createCreditsReader(options);
-  const usage = trackUsageWindows({ ...options, readPrices }, (call) => readCredits(sendMetered, call));
+  const readCreditStatus = createCreditStatusReader(options);
+  const usageLimitTracker = trackUsageLimits({ ...options, readPrices }, (call) => readCreditStatus(sendMetered, call));
 
   return {
     /**
@@ -160,12 +160,15 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
       if (!operation.requiresCredits) {
         const response = await sendMetered(call);
         if (operation.name === 'getCredits')
-          await usage.recordUsageLimit(call.owner.tenantId, (response.validatedBody as ParsedCreditStatus).usageLimit);
+          await usageLimitTracker.recordUsageLimit(
+            call.owner.tenantId,
+            (response.validatedBody as ParsedCreditStatus).usageLimit,
+          );
         return response;
       }
-      const usageWindow: FullUsageWindow | undefined = await usage.admitCall(call);
+      const reachedLimit: ReachedUsageLimit | undefined = await usageLimitTracker.admitCall(call);
       return sendMetered(call).catch(async (error) => {
-        throw await usage.explainError(error, call, usageWindow);
+        throw await usageLimitTracker.explainError(error, call, reachedLimit);
       });
     },
     /**

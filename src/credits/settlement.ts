@@ -39,13 +39,13 @@ export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Set
   const response = 'response' in outcome ? outcome.response : undefined;
   const { charged, uncertain } = charge;
   const isChargeReported = readReportedCharge(finishedCall) !== undefined;
-  const status =
+  const creditStatus =
     request.operation.name === 'getCredits' ? (response?.validatedBody as ParsedCreditStatus | undefined) : undefined;
   return {
     charged,
     uncertain,
     isPaidResponse: response !== undefined && request.operation.requiresCredits,
-    remaining: response?.receipt.remaining ?? status?.credits ?? undefined,
+    remaining: response?.receipt.remaining ?? creditStatus?.credits ?? undefined,
     // A failed call that was charged also reveals a price, although its response lists no items.
     updatePrices: (prices) =>
       isChargeReported && (response || charged > 0)

@@ -1,5 +1,5 @@
 import type { ApiCall, CachedResponseName, ServiceResponse } from '../api/call.ts';
-import type { CreditLedger, FullUsageWindows } from '../credits/ledger.ts';
+import type { CreditLedger, ReachedUsageLimits } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { UseOnce } from './single-use.ts';
 export interface CallState {
   ledger: CreditLedger;
   responseCache: ResponseCache;
-  usageWindows: FullUsageWindows;
+  reachedUsageLimits: ReachedUsageLimits;
   openCursors(tenantId: string): CursorStore;
   /** Marks a token as used, e.g. a confirmation to spend credits, so that nobody can use it a second time. */
   useOnce: UseOnce;

@@ -16,7 +16,7 @@ import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
 import { Leases } from './store/leases.ts';
-import { openFullUsageWindows, openLedger } from './store/ledger.ts';
+import { openReachedUsageLimits, openLedger } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
@@ -69,7 +69,7 @@ export function openFolderState(options: FolderOptions) {
     // Resend a call that was lost because its process was killed, if the user repeats the call. The service may charge
     // twice, but the user has seen the failure and wants a result.
     responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, canResendLostCalls: true })),
-    usageWindows: runQueueBefore(queue, openFullUsageWindows(keyAccess, options.monotonicNow)),
+    reachedUsageLimits: runQueueBefore(queue, openReachedUsageLimits(keyAccess, options.monotonicNow)),
     openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
     locks: runQueueBefore(queue, openNamedLocks(keyAccess)),

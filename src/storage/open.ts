@@ -8,7 +8,7 @@ import { MemoryDatasets } from './memory-datasets.ts';
 import { createMemoryResponseCache } from './memory-response-cache.ts';
 import type { NamedLocks } from './named-locks.ts';
 import { openSingleUse } from './single-use.ts';
-import { openFullUsageWindows } from './store/ledger.ts';
+import { openReachedUsageLimits } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
 /** All data that the server keeps between tool calls: cached responses, spending, datasets and exported files. */
@@ -64,7 +64,7 @@ export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): Ser
   return {
     ledger: createMemoryLedger({ monotonicNow }),
     responseCache: createMemoryResponseCache({ maxBytes: maxCachedBytes, ttlMs, now }),
-    usageWindows: openFullUsageWindows(smallStore, monotonicNow),
+    reachedUsageLimits: openReachedUsageLimits(smallStore, monotonicNow),
     openCursors: openCursors(smallStore),
     useOnce: openSingleUse(smallStore),
     datasets: new MemoryDatasets(),

@@ -4,8 +4,8 @@ import {
   type CreditAccount,
   type CreditLedger,
   decideAdmission,
-  type FullUsageWindow,
-  type FullUsageWindows,
+  type ReachedUsageLimit,
+  type ReachedUsageLimits,
   type ReserveRequest,
   type Settlement,
 } from '../../credits/ledger.ts';
@@ -337,11 +337,11 @@ const parsePrices = (serializedPrices: string): Prices =>
  * Opens the record of the hourly and daily usage limits that API keys have reached. Replicas share this record. If the
  * record cannot be read, the only effect is one call that the service rejects.
  */
-export function openFullUsageWindows(
+export function openReachedUsageLimits(
   { documents, buildKey }: StoreAccess,
   monotonicNow: () => number,
-): FullUsageWindows {
-  type StoredWindow = { window: FullUsageWindow; at: number };
+): ReachedUsageLimits {
+  type StoredWindow = { window: ReachedUsageLimit; at: number };
   return {
     get: async (tenantId) => {
       const pendingRead = documents.read<StoredWindow>(buildKey(tenantId, 'window'));

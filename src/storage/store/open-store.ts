@@ -12,7 +12,7 @@ import { StoreDatasets } from './datasets.ts';
 import { Documents } from './documents.ts';
 import { createEncryption } from './encryption.ts';
 import { Leases } from './leases.ts';
-import { openFullUsageWindows, openLedger } from './ledger.ts';
+import { openLedger, openReachedUsageLimits } from './ledger.ts';
 import { openStoredResponseCache } from './response-cache.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -76,7 +76,7 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
     state: (options: StateOptions) => ({
       ledger: openLedger(access, { isShared: true }),
       responseCache: openStoredResponseCache(access, options),
-      usageWindows: openFullUsageWindows(access, options.monotonicNow),
+      reachedUsageLimits: openReachedUsageLimits(access, options.monotonicNow),
       openCursors: openCursors(access),
       useOnce: openSingleUse(access),
       datasets: new StoreDatasets(access) as Datasets,

@@ -8,22 +8,22 @@ import { operations } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
 import { limitEntries } from '../limit-entries.ts';
 import type { ReadPrices } from './budget.ts';
-import type { FullUsageWindow, FullUsageWindows } from './ledger.ts';
+import type { ReachedUsageLimit, ReachedUsageLimits } from './ledger.ts';
 import { computeRequestPriceBounds } from './prices.ts';
 
 /**
  * Requests `GET /v1/credits`, e.g. to explain why another call failed. Resolves to undefined if no response arrives in
  * time.
  */
-export type ReadCredits = (send: SendCall, call: ApiCall) => Promise<ParsedCreditStatus | undefined>;
+export type ReadCreditStatus = (send: SendCall, call: ApiCall) => Promise<ParsedCreditStatus | undefined>;
 
 /** The maximum time to wait for the response to `GET /v1/credits`, in milliseconds. */
-const maxCreditsWaitMs = 2000;
+const maxCreditStatusWaitMs = 2000;
 /**
  * The maximum time to wait for the response to `GET /v1/credits`, as a fraction of a call's time limit. The shorter of
  * both times applies.
  */
-const maxCreditsWaitFraction = 0.25;
+const maxCreditStatusWaitFraction = 0.25;
 /**
  * How long the server sends no `GET /v1/credits` for an API key after such a request has timed out, in milliseconds.
  * Further calls then do not have to wait for a slow service.
@@ -36,14 +36,20 @@ const maxPausedTenants = 10_000;
  * Creates a function that reads the credit balance and the usage limits of an API key. After a request has timed out,
  * the function sends no further request for this key for a minute.
  */
-export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
+export function createCreditStatusReader({
+  timeoutMs,
+  monotonicNow,
+}: {
+  timeoutMs: number;
+  monotonicNow: () => number;
+}): ReadCreditStatus {
   const pausedTenants = new LRUCache<string, true>({
     ...limitEntries(maxPausedTenants),
     ttl: pauseAfterTimeoutMs,
     ttlResolution: 0,
-    perf: { now },
+    perf: { now: monotonicNow },
   });
-  const waitLimitMs = Math.min(maxCreditsWaitMs, maxCreditsWaitFraction * timeoutMs);
+  const waitLimitMs = Math.min(maxCreditStatusWaitMs, maxCreditStatusWaitFraction * timeoutMs);
   const request = createRequestWithoutArguments(operations.getCredits);
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
@@ -66,24 +72,37 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
 const recheckAfterMs = 60_000;
 
 /**
- * Tracks which API keys have reached the service's hourly or daily limit on credits (a usage window).
+ * Tracks which API keys have reached the service's hourly or daily limit on credits.
  *
  * A paid call that costs more than the remaining credits is refused without being sent. After a minute, the limits are
  * read again from the free `GET /v1/credits`. If they allow the call, or if no response arrives, the call is sent. The
  * response of `GET /v1/credits` also explains 402 and 429 errors.
  */
-export function trackUsageWindows(
-  { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullUsageWindows; now: () => number },
-  readCredits: (call: ApiCall) => Promise<ParsedCreditStatus | undefined>,
+export function trackUsageLimits(
+  {
+    readPrices,
+    reachedUsageLimits,
+    monotonicNow,
+  }: { readPrices: ReadPrices; reachedUsageLimits: ReachedUsageLimits; monotonicNow: () => number },
+  readCreditStatus: (call: ApiCall) => Promise<ParsedCreditStatus | undefined>,
 ) {
   const requestsInProgress = new Map<string, Promise<ParsedCreditStatus | undefined>>();
 
-  const recordUsageLimit = (tenantId: string, usageLimit: ParsedUsageLimit | undefined, isRefused = false) => {
-    const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || isRefused);
-    return windows.set(
+  /**
+   * Stores the usage limits of an API key if one of them is reached. Otherwise, removes the stored limits.
+   * @param wasCallRefused true if the service has just answered 429, so that a limit counts as reached in any case
+   */
+  const recordUsageLimit = (tenantId: string, usageLimit: ParsedUsageLimit | undefined, wasCallRefused = false) => {
+    const isReached = usageLimit !== undefined && (usageLimit.isLimitReached || wasCallRefused);
+    return reachedUsageLimits.set(
       tenantId,
-      isFull
-        ? { usageLimit, remainingCredits: computeRemainingCredits(usageLimit), checkedAt: now(), id: randomUUID() }
+      isReached
+        ? {
+            usageLimit,
+            remainingCredits: computeRemainingCredits(usageLimit),
+            checkedAt: monotonicNow(),
+            id: randomUUID(),
+          }
         : undefined,
     );
   };
@@ -92,67 +111,70 @@ export function trackUsageWindows(
    * Reads the credit balance and the usage limits of an API key. Concurrent calls with the same key share one request.
    * Resolves to undefined if no response arrives in time.
    */
-  const readCreditsOnce = (call: ApiCall): Promise<ParsedCreditStatus | undefined> => {
+  const readSharedCreditStatus = (call: ApiCall): Promise<ParsedCreditStatus | undefined> => {
     const { tenantId } = call.owner;
     const pendingStatus =
-      requestsInProgress.get(tenantId) ?? readCredits(call).finally(() => requestsInProgress.delete(tenantId));
+      requestsInProgress.get(tenantId) ?? readCreditStatus(call).finally(() => requestsInProgress.delete(tenantId));
     requestsInProgress.set(tenantId, pendingStatus);
     return pendingStatus;
   };
 
   /**
-   * Returns true if the usage window (an hourly or daily credit limit) has no remaining credits, or fewer than the
-   * lowest expected cost of the call.
+   * Returns true if the reached limit leaves no credits, or fewer credits than the lowest expected cost of the call.
    */
-  const isCallOverLimit = async (usageWindow: FullUsageWindow, call: ApiCall): Promise<boolean> => {
+  const exceedsLimit = async (reachedLimit: ReachedUsageLimit, call: ApiCall): Promise<boolean> => {
     return (
-      usageWindow.remainingCredits <= 0 ||
+      reachedLimit.remainingCredits <= 0 ||
       computeRequestPriceBounds(await readPrices(call.owner.tenantId), call.request).atLeast >
-        usageWindow.remainingCredits
+        reachedLimit.remainingCredits
     );
   };
 
   return {
     recordUsageLimit,
     /**
-     * Checks a call against the usage window (the hourly or daily credit limit) that its API key has reached. Returns
-     * this window, or undefined if the key has reached no limit.
+     * Checks a call against the hourly or daily limit that its API key has reached. Returns this limit, or undefined if
+     * the key has reached no limit.
      * @throws AdLibraryError `usage_limit` if the call would exceed the limit
      */
-    async admitCall(call: ApiCall): Promise<FullUsageWindow | undefined> {
+    async admitCall(call: ApiCall): Promise<ReachedUsageLimit | undefined> {
       const { tenantId } = call.owner;
-      const usageWindow = await windows.get(tenantId);
-      if (usageWindow === undefined || !(await isCallOverLimit(usageWindow, call))) return usageWindow;
-      if (now() - usageWindow.checkedAt < recheckAfterMs) throw createUsageLimitError(usageWindow.usageLimit);
+      const reachedLimit = await reachedUsageLimits.get(tenantId);
+      if (reachedLimit === undefined || !(await exceedsLimit(reachedLimit, call))) return reachedLimit;
+      if (monotonicNow() - reachedLimit.checkedAt < recheckAfterMs)
+        throw createUsageLimitError(reachedLimit.usageLimit);
       // Store the time of this check before requesting `GET /v1/credits`, so that concurrent calls do not request it
       // again.
-      await windows.set(tenantId, { ...usageWindow, checkedAt: now() });
-      await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
-      const recheckedWindow = await windows.get(tenantId);
-      if (recheckedWindow && (await isCallOverLimit(recheckedWindow, call)))
-        throw createUsageLimitError(recheckedWindow.usageLimit);
-      return recheckedWindow;
+      await reachedUsageLimits.set(tenantId, { ...reachedLimit, checkedAt: monotonicNow() });
+      await recordUsageLimit(tenantId, (await readSharedCreditStatus(call))?.usageLimit);
+      const recheckedLimit = await reachedUsageLimits.get(tenantId);
+      if (recheckedLimit && (await exceedsLimit(recheckedLimit, call)))
+        throw createUsageLimitError(recheckedLimit.usageLimit);
+      return recheckedLimit;
     },
     /** Adds the usage limits to a 429 error, or the credit balance to a 402 error. Returns other errors unchanged. */
-    async explainError(error: unknown, call: ApiCall, previousWindow: FullUsageWindow | undefined): Promise<unknown> {
+    async explainError(error: unknown, call: ApiCall, previousLimit: ReachedUsageLimit | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // If another call has updated the usage limits since this call was sent, reuse them instead of sending a request.
-      const newerWindow = await windows.get(call.owner.tenantId);
-      if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== previousWindow?.id) {
-        return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
+      const newerLimit = await reachedUsageLimits.get(call.owner.tenantId);
+      if (failure.kind === 'usage_limit' && newerLimit && newerLimit.id !== previousLimit?.id) {
+        return new AdLibraryError({ ...failure, usageLimit: newerLimit.usageLimit }, { cause: error });
       }
-      const status = await readCreditsOnce(call);
+      const creditStatus = await readSharedCreditStatus(call);
       if (failure.kind === 'payment_required') {
-        return new AdLibraryError({ ...failure, remainingCredits: status?.credits ?? undefined }, { cause: error });
+        return new AdLibraryError(
+          { ...failure, remainingCredits: creditStatus?.credits ?? undefined },
+          { cause: error },
+        );
       }
-      await recordUsageLimit(call.owner.tenantId, status?.usageLimit, true);
-      return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
+      await recordUsageLimit(call.owner.tenantId, creditStatus?.usageLimit, true);
+      return new AdLibraryError({ ...failure, usageLimit: creditStatus?.usageLimit }, { cause: error });
     },
   };
 }
 
-/** Computes the remaining credits in the hourly or the daily window, whichever has fewer. */
+/** Computes the credits that remain within the hourly or the daily limit, whichever are fewer. */
 function computeRemainingCredits({
   isLimitReached,
   hourlyCredits,
