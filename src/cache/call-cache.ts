@@ -60,7 +60,7 @@ export type CallCache = ReturnType<typeof openCallCache>;
  * - It caches each new response and adds the ads and pages of the response to the dataset.
  */
 export function openCallCache(
-  meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'readPrices'>,
+  meter: Pick<Meter, 'send' | 'addBalance' | 'settleLostCall' | 'readPrices'>,
   options: CallCacheOptions,
 ) {
   const { datasets, responseCache, cacheMs, acceptedKeys, now, onError } = options;
@@ -132,7 +132,7 @@ export function openCallCache(
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cacheOptions } = call;
     const responseName = await responseCache.resolveName(owner.tenantId, getCachedResponseName(request));
-    const onProcessDied = (id: string) => meter.settleLost(call, id);
+    const onProcessDied = (id: string) => meter.settleLostCall(call, id);
     const claim = await responseCache.claim(call, responseName, {
       arrivedAfter: cacheOptions.ignoresCache ? now() : undefined,
       onProcessDied,

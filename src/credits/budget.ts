@@ -15,11 +15,11 @@ export interface SpendingLimit {
   scope: 'tool call' | 'connection' | 'server';
 }
 
-/** A spending limit that can refuse a call, because it has a maximum number of credits. */
-export type Budget = SpendingLimit & { budget: number };
+/** A spending limit with a maximum number of credits. Only such a limit can refuse a call. */
+export type LimitWithBudget = SpendingLimit & { budget: number };
 
 /** Returns true if the limit has a maximum number of credits. Other limits only record spending. */
-export const isBudget = (limit: SpendingLimit): limit is Budget => limit.budget !== undefined;
+export const hasBudget = (limit: SpendingLimit): limit is LimitWithBudget => limit.budget !== undefined;
 
 /**
  * Returns the id of the account that records the spending of a sign-in connection, e.g. `connection 7f3a`. The prefix
@@ -38,7 +38,7 @@ export type ReadPrices = (tenantId: string) => Promise<Prices>;
  */
 export async function reserveCredits(
   call: ApiCall,
-  budget: Budget,
+  budget: LimitWithBudget,
   readPrices: ReadPrices,
 ): Promise<Lease | undefined> {
   try {
@@ -51,7 +51,7 @@ export async function reserveCredits(
   }
 }
 
-async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPrices): Promise<Lease> {
+async function waitForAdmission(call: ApiCall, limit: LimitWithBudget, readPrices: ReadPrices): Promise<Lease> {
   const { ledger, accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {
@@ -111,7 +111,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
  * calls in progress have finished.
  */
 export function createBudgetError(
-  { scope, budget }: Budget,
+  { scope, budget }: LimitWithBudget,
   { problem, isTransient }: { problem: string; isTransient: boolean },
 ) {
   const refusal = { kind: 'credit_budget', problem, wasSent: false } as const;

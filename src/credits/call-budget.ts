@@ -1,7 +1,7 @@
 import type { CreditLimit } from '../api/call.ts';
 import { type Operation, type OperationName, operations } from '../api/operations.ts';
 import { formatCreditAmount } from '../views/numbers.ts';
-import { type Budget, createBudgetError, isBudget, type SpendingLimit } from './budget.ts';
+import { createBudgetError, hasBudget, type LimitWithBudget, type SpendingLimit } from './budget.ts';
 import { isAffordable, sumUsedCredits } from './ledger.ts';
 import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type Prices } from './prices.ts';
 
@@ -43,8 +43,10 @@ export interface CallBudget extends CreditLimit {
 }
 
 interface CallBudgetOptions {
-  callLimit: Budget;
-  /** The credit limits of the caller's sign-in connection and of the server, which apply in addition to `callLimit`. */
+  toolCallLimit: LimitWithBudget;
+  /**
+   * The credit limits of the caller's sign-in connection and of the server, which apply in addition to `toolCallLimit`.
+   */
   callerLimits: readonly SpendingLimit[];
   readPrices(): Promise<Prices>;
   /**
@@ -59,45 +61,48 @@ interface CallBudgetOptions {
  * `callerLimits`, apply as well.
  */
 export function createCallBudget({
-  callLimit,
+  toolCallLimit,
   callerLimits,
-  readPrices: loadPrices,
+  readPrices,
   trustsFreeOperations,
 }: CallBudgetOptions): CallBudget {
   return {
-    maxCredits: callLimit.budget,
-    readUsedCredits: async () => sumUsedCredits(await callLimit.ledger.read(callLimit.accountId)),
+    maxCredits: toolCallLimit.budget,
+    readUsedCredits: async () => sumUsedCredits(await toolCallLimit.ledger.read(toolCallLimit.accountId)),
     async choosePageSize({ operation, maxSize }) {
-      const page = { operation: operations[operation], prices: await loadPrices(), trustsFreeOperations };
-      let size = maxSize;
-      for (const limit of [callLimit, ...callerLimits].filter(isBudget)) {
+      const pagePricing = { operation: operations[operation], prices: await readPrices(), trustsFreeOperations };
+      let pageSize = maxSize;
+      for (const limit of [toolCallLimit, ...callerLimits].filter(hasBudget)) {
         const account = await limit.ledger.read(limit.accountId);
-        const spent = sumUsedCredits(account);
-        size = findLargestPageSize({ ...page, maxSize: size, maxCost: limit.budget - spent });
-        if (size === 0) {
-          const problem = explainSmallRemainder(limit.budget, spent, account.day);
-          const creditsAfterCalls = limit.budget - spent + account.reservedCredits;
-          const isTransient = findLargestPageSize({ ...page, maxSize, maxCost: creditsAfterCalls }) > 0;
+        const usedCredits = sumUsedCredits(account);
+        pageSize = findLargestPageSize({ ...pagePricing, maxSize: pageSize, maxCost: limit.budget - usedCredits });
+        if (pageSize === 0) {
+          const problem = explainTooFewCredits(limit.budget, usedCredits, account.day);
+          const remainingWithoutReservations = limit.budget - usedCredits + account.reservedCredits;
+          const isTransient =
+            findLargestPageSize({ ...pagePricing, maxSize, maxCost: remainingWithoutReservations }) > 0;
           throw createBudgetError(limit, { problem, isTransient });
         }
       }
-      return size;
+      return pageSize;
     },
     async estimateCost({ operation, totalItems, pageSize, isTotalKnown }) {
-      const knownPrices = await loadPrices();
-      const [fullPages, lastPageItems] = [Math.floor(totalItems / pageSize), totalItems % pageSize];
-      const fullPage = computePriceBounds(knownPrices, operations[operation], pageSize);
-      const lastPage = computePriceBounds(knownPrices, operations[operation], lastPageItems || pageSize);
+      const prices = await readPrices();
+      const [fullPageCount, lastPageItems] = [Math.floor(totalItems / pageSize), totalItems % pageSize];
+      const fullPage = computePriceBounds(prices, operations[operation], pageSize);
+      const lastPage = computePriceBounds(prices, operations[operation], lastPageItems || pageSize);
       if (!Number.isFinite(fullPage.atMost + lastPage.atMost)) return undefined;
-      const combine = (combinePrices: (full: number, last: number) => number) => ({
-        atLeast: combinePrices(fullPage.atLeast, lastPage.atLeast),
-        atMost: combinePrices(fullPage.atMost, lastPage.atMost),
+      const applyToBounds = (combineCosts: (fullPageCost: number, lastPageCost: number) => number) => ({
+        atLeast: combineCosts(fullPage.atLeast, lastPage.atLeast),
+        atMost: combineCosts(fullPage.atMost, lastPage.atMost),
       });
-      if (fullPages > 0 || isTotalKnown)
-        return combine((full, last) => fullPages * full + (lastPageItems === 0 ? 0 : last));
-      return { atLeast: combine(Math.min).atLeast, atMost: combine(Math.max).atMost };
+      if (fullPageCount > 0 || isTotalKnown)
+        return applyToBounds(
+          (fullPageCost, lastPageCost) => fullPageCount * fullPageCost + (lastPageItems === 0 ? 0 : lastPageCost),
+        );
+      return { atLeast: applyToBounds(Math.min).atLeast, atMost: applyToBounds(Math.max).atMost };
     },
-    isFree: async (operation) => getMaxPrice(await loadPrices(), operation) === 0,
+    isFree: async (operation) => getMaxPrice(await readPrices(), operation) === 0,
   };
 }
 
@@ -109,7 +114,7 @@ export function createCallBudget({
 const isRoundPageSize = (pageSize: number) => pageSize % 10 === 0 || pageSize === 5 || pageSize <= 2;
 
 /** The input of `findLargestPageSize`: the largest page size to try, and the maximum cost of the page in credits. */
-interface PageToFit {
+interface PageSizeQuery {
   operation: Operation;
   prices: Prices;
   maxSize: number;
@@ -121,7 +126,7 @@ interface PageToFit {
  * Returns the largest page size whose highest possible cost is at most `maxCost` credits, or 0 if there is none. If the
  * cost has no known upper bound, the function assumes one credit per item, or no cost for a free operation.
  */
-function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOperations }: PageToFit): number {
+function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOperations }: PageSizeQuery): number {
   const isFree = trustsFreeOperations && getMaxPrice(prices, operation.name) === 0;
   for (let size = maxSize; size > 0; size--) {
     const bounds = computePriceBounds(prices, operation, size);
@@ -133,5 +138,5 @@ function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOp
 }
 
 /** Returns an error message which says that the remaining credits may not cover another page. */
-const explainSmallRemainder = (maxCredits: number, usedCredits: number, day?: string) =>
+const explainTooFewCredits = (maxCredits: number, usedCredits: number, day?: string) =>
   `${formatCreditAmount(usedCredits)} of ${formatCreditAmount(maxCredits)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

@@ -52,7 +52,7 @@ export const getSpendingSchema = createLazyGetter(() =>
     .meta({ title: 'Spending' }),
 );
 /** The spending of an API key on this server. The type of `prices` is more precise than in the schema `Spending`. */
-export type Spending = z.infer<ReturnType<typeof getSpendingSchema>> & { prices: Record<string, SizeCharge[]> };
+export type Spending = z.infer<ReturnType<typeof getSpendingSchema>> & { prices: Record<string, ItemCountCharge[]> };
 
 /**
  * Summarizes the spending and the budget of an API key. For a signed-in caller, adds the spending and the budget of the
@@ -82,8 +82,8 @@ export function buildSpending(
 }
 
 /**
- * Returns the operations whose prices are shown. Leaves out operations that are normally free, unless they have charged
- * credits.
+ * Returns the operations whose prices are shown. Leaves out operations that are normally free, unless the service has
+ * charged for them.
  */
 const listPricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => isPaidOperation(operations[operation as OperationName], prices));
@@ -120,16 +120,17 @@ type BudgetUsage = { budget: number; charged: number; uncertain?: number | undef
 const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUsage): string =>
   `budget ${formatCreditAmount(budget)}, ${formatCreditAmount(Math.max(0, budget - charged - uncertain))} left`;
 
-const formatCharges = (charges: readonly SizeCharge[]): string =>
+const formatCharges = (charges: readonly ItemCountCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
 
-/** The highest number of credits that the service has charged so far for a response with `items` items. */
-export interface SizeCharge {
+/** The highest charge so far, in credits, for a response with `items` items. */
+export interface ItemCountCharge {
   items: number;
   charged: number;
 }
 
-const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
+const formatCharge = ({ items, charged }: ItemCountCharge) =>
+  `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
 /** A call that would exceed a budget, with the data that explains why. */
 interface RefusedCall {

@@ -21,8 +21,8 @@ interface DailyAccount {
  * twice.
  * @param now the current time in milliseconds since 1970
  * @param accountFile the path of the account's file, for the error message
- * @throws AdLibraryError `unavailable` if the account is more than a day ahead of the clock, so that one of them is
- * wrong
+ * @throws AdLibraryError `unavailable` if the day of the account is more than one day ahead of the clock, because the
+ * account or the clock must then be wrong
  */
 export function resetAccountOnNewDay<Account extends DailyAccount>(
   account: Account,
@@ -43,4 +43,4 @@ export function resetAccountOnNewDay<Account extends DailyAccount>(
   return { ...account, day: today, spent: 0, uncertain: 0, calls: 0, leases: Object.fromEntries(openLeases) };
 }
 
-const formatUtcDay = (time: number): string => new Date(time).toISOString().slice(0, 10);
+const formatUtcDay = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 10);

@@ -1,7 +1,7 @@
 import type { ApiCall, CallOwner, CreditLimit, SendCall, ServiceResponse } from '../api/call.ts';
 import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { type Budget, getConnectionAccountId, isBudget, reserveCredits, type SpendingLimit } from './budget.ts';
+import { type LimitWithBudget, getConnectionAccountId, hasBudget, reserveCredits, type SpendingLimit } from './budget.ts';
 import { type CallBudget, createCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
 import type { CreditLedger, ReachedUsageLimit, ReachedUsageLimits, Lease } from './ledger.ts';
@@ -33,7 +33,7 @@ interface MeterOptions {
 type TenantOrConnection = Pick<CallOwner, 'tenantId' | 'connection'>;
 
 interface Reservation {
-  limit: Budget;
+  limit: LimitWithBudget;
   lease: Lease | undefined;
 }
 
@@ -52,7 +52,7 @@ export type Meter = ReturnType<typeof createMeter>;
  */
 export function createMeter(sendCall: SendCall, options: MeterOptions) {
   const { ledger, budget, createCallLedger } = options;
-  const callLimits = new WeakMap<CreditLimit, Budget>();
+  const limitsOfToolCalls = new WeakMap<CreditLimit, LimitWithBudget>();
   const readPrices = async (tenantId: string) => (await ledger.readPossiblyOutdated(tenantId)).prices;
 
   /**
@@ -68,8 +68,8 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
     ];
   };
   const listCallLimits = (call: ApiCall): SpendingLimit[] => {
-    const callLimit = call.creditLimit && callLimits.get(call.creditLimit);
-    return callLimit ? [callLimit, ...listCallerLimits(call.owner)] : listCallerLimits(call.owner);
+    const toolCallLimit = call.creditLimit && limitsOfToolCalls.get(call.creditLimit);
+    return toolCallLimit ? [toolCallLimit, ...listCallerLimits(call.owner)] : listCallerLimits(call.owner);
   };
 
   /**
@@ -81,7 +81,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
     const { operation } = call.request;
     const reservations: Reservation[] = [];
     try {
-      for (const limit of listCallLimits(call).filter(isBudget))
+      for (const limit of listCallLimits(call).filter(hasBudget))
         reservations.push({ limit, lease: await reserveCredits(call, limit, readPrices) });
     } catch (error) {
       await Promise.all(reservations.map(releaseReservation));
@@ -107,7 +107,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
     const finishedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
     const isChargeReported = readReportedCharge(finishedCall) !== undefined;
     const prices = isChargeReported ? noPrices : await readPrices(tenantId);
-    const computeChargeIn = async (accountId: string, limit: Pick<SpendingLimit, 'ledger' | 'budget'>) =>
+    const computeChargeForAccount = async (accountId: string, limit: Pick<SpendingLimit, 'ledger' | 'budget'>) =>
       computeCharge(
         {
           account: isChargeReported ? undefined : await limit.ledger.readPossiblyOutdated(accountId),
@@ -119,7 +119,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
     // Update the account of the API key first, because calls that wait for another account read the new price from the
     // account of the API key.
     const keyReservation = reservations.find(({ limit }) => limit.scope === 'server');
-    const charge = await computeChargeIn(tenantId, { ledger, budget });
+    const charge = await computeChargeForAccount(tenantId, { ledger, budget });
     await ledger.settle(tenantId, buildSettlement(finishedCall, charge), keyReservation?.lease);
     const otherReservations = reservations.filter((reservation) => reservation !== keyReservation);
     await Promise.all(
@@ -127,7 +127,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
         const { isPaidResponse } = buildSettlement(finishedCall, charge);
         await limit.ledger.settle(
           limit.accountId,
-          { ...(await computeChargeIn(limit.accountId, limit)), isPaidResponse },
+          { ...(await computeChargeForAccount(limit.accountId, limit)), isPaidResponse },
           lease,
         );
       }),
@@ -215,19 +215,19 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
      */
     async createCallBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget> {
       const { tenantId } = caller;
-      const callLimit: Budget = {
+      const toolCallLimit: LimitWithBudget = {
         ledger: createCallLedger(),
         accountId: tenantId,
         budget: maxCredits ?? 0,
         scope: 'tool call',
       };
       const callBudget = createCallBudget({
-        callLimit,
+        toolCallLimit,
         callerLimits: listCallerLimits(caller),
         readPrices: () => readPrices(tenantId),
         trustsFreeOperations: maxCredits === undefined,
       });
-      callLimits.set(callBudget, callLimit);
+      limitsOfToolCalls.set(callBudget, toolCallLimit);
       return callBudget;
     },
     /**
@@ -235,7 +235,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
      * `claimId` identifies the attempt to send the call, so that the cost is counted only once if several processes
      * notice the loss.
      */
-    async settleLost(call: ApiCall, claimId: string) {
+    async settleLostCall(call: ApiCall, claimId: string) {
       // If there is a budget, the ledger already counts the reservation of the dead process as spent.
       if (budget !== undefined) return;
       const uncertain = estimateUnreportedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;

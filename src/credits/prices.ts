@@ -1,13 +1,13 @@
 import type { Receipt, ServiceRequest, ServiceResponse } from '../api/call.ts';
 import { maxPageSize, type Operation } from '../api/operations.ts';
 
-/** The charges that the service reported for calls that requested the same number of items. */
-interface SizePrice {
-  /** The highest charge of all these calls, in credits. */
+/** The highest charge for one page size, and the charge for the fullest page of this size so far. */
+interface PageSizePrice {
+  /** The highest charge for a call that requested a page of this size, in credits. */
   maxCharge: number;
-  /** The number of items in the response with the most items. */
+  /** The number of items on the page with the most items. */
   itemCount: number;
-  /** The charge for the response with the most items, in credits. */
+  /** The charge for the page with the most items, in credits. If there are several such pages, the highest charge. */
   chargedCredits: number;
 }
 
@@ -16,12 +16,12 @@ export interface PriceTable {
   /**
    * The charges by the number of items that the call requested. Operations that return a single object use the key 1.
    */
-  bySize: Map<number, SizePrice>;
+  bySize: Map<number, PageSizePrice>;
   /**
    * The charges of calls without the argument `limit`. Used until `defaultPageSize` is known; later charges are stored
    * in `bySize`.
    */
-  unsized?: SizePrice;
+  unsized?: PageSizePrice;
   /** The number of items that the service returns for a call without `limit`. Undefined until a response reveals it. */
   defaultPageSize?: number;
 }
@@ -36,11 +36,11 @@ export type Prices = Map<string, PriceTable>;
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /**
- * A pricing rule that the service may use: a call costs `credits` for each full or partial group of `groupSize`
- * items. If `groupSize` is undefined, every call costs `credits`, regardless of its page size.
+ * A pricing rule that the service may use: a call costs `creditsPerGroup` for each full or partial group of `groupSize`
+ * items. If `groupSize` is undefined, every call costs `creditsPerGroup`, regardless of its page size.
  */
 interface PriceRule {
-  credits: number;
+  creditsPerGroup: number;
   groupSize?: number;
 }
 
@@ -102,15 +102,15 @@ export function learnPrice(
  * Merges a charge into the stored charges for the same page size. Returns `previousPrice` itself if nothing changes.
  */
 function mergeCharge(
-  previousPrice: SizePrice | undefined,
-  { itemCount, chargedCredits }: Omit<SizePrice, 'maxCharge'>,
-): SizePrice {
+  previousPrice: PageSizePrice | undefined,
+  { itemCount, chargedCredits }: Omit<PageSizePrice, 'maxCharge'>,
+): PageSizePrice {
   if (previousPrice === undefined) return { maxCharge: chargedCredits, itemCount, chargedCredits };
   const maxCharge = Math.max(chargedCredits, previousPrice.maxCharge);
-  const isFuller =
+  const isFullestResponse =
     itemCount > previousPrice.itemCount ||
     (itemCount === previousPrice.itemCount && chargedCredits > previousPrice.chargedCredits);
-  if (isFuller) return { maxCharge, itemCount, chargedCredits };
+  if (isFullestResponse) return { maxCharge, itemCount, chargedCredits };
   return maxCharge === previousPrice.maxCharge ? previousPrice : { ...previousPrice, maxCharge };
 }
 
@@ -133,7 +133,7 @@ export const computeRequestPriceBounds = (prices: Prices, request: PricedRequest
 
 /**
  * Computes the lowest and the highest possible cost of a page with `size` items from earlier charges of the operation.
- * They are equal if a full page of this size was charged before, or if all possible pricing rules agree.
+ * Both bounds are equal if a full page of this size was charged before, or if all possible pricing rules agree.
  * @param size undefined if unknown. The upper bound is then the cost of the largest page that the API document allows.
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
@@ -152,9 +152,9 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   const smallerPageCharges = [...priceTable.bySize]
     .filter(([pageSize]) => pageSize <= size)
     .map(([, { maxCharge }]) => maxCharge);
-  const [lowByRules = 0, highByRules] = computeRulePriceBounds(priceTable, size);
-  const atLeast = Math.max(...smallerPageCharges, smallerPageCharges.length > 0 ? 0 : minPrice, lowByRules);
-  if (highByRules === atLeast) return { atLeast, atMost: atLeast };
+  const [minRuleCost = 0, maxRuleCost] = computeRulePriceBounds(priceTable, size);
+  const atLeast = Math.max(...smallerPageCharges, smallerPageCharges.length > 0 ? 0 : minPrice, minRuleCost);
+  if (maxRuleCost === atLeast) return { atLeast, atMost: atLeast };
   const atMost = computeMaxPageCost(priceTable, size);
   return { atLeast: isNearlyEqual(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
 }
@@ -189,7 +189,7 @@ function computeRulePriceBounds(priceTable: PriceTable, pageSize: number): [low?
   return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
 }
 
-/** The charge for a full page, i.e. for a page with as many items as the call requested. */
+/** The charge for a full page, i.e. a page with as many items as the call requested. */
 interface FullPageCharge {
   pageSize: number;
   chargedCredits: number;
@@ -213,23 +213,23 @@ function listFullPageCharges({ bySize }: PriceTable): FullPageCharge[] {
 function findMatchingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   const [firstCharge] = charges;
   if (firstCharge === undefined) return [];
-  const areWholeNumbers = charges.every(({ chargedCredits }) => Number.isInteger(chargedCredits));
+  const areAllChargesWhole = charges.every(({ chargedCredits }) => Number.isInteger(chargedCredits));
   const groupRules = candidateGroupSizes.map((groupSize) => ({
-    credits: firstCharge.chargedCredits / Math.ceil(firstCharge.pageSize / groupSize),
+    creditsPerGroup: firstCharge.chargedCredits / Math.ceil(firstCharge.pageSize / groupSize),
     groupSize,
   }));
-  return [{ credits: firstCharge.chargedCredits }, ...groupRules].filter(
+  return [{ creditsPerGroup: firstCharge.chargedCredits }, ...groupRules].filter(
     (rule) =>
       charges.every(({ pageSize, chargedCredits }) =>
         isNearlyEqual(computeRulePrice(rule, pageSize), chargedCredits),
       ) &&
-      (!areWholeNumbers || Number.isInteger(computeRulePrice(rule, 1))),
+      (!areAllChargesWhole || Number.isInteger(computeRulePrice(rule, 1))),
   );
 }
 
 /** Computes the price of a page with `itemCount` items under a pricing rule, in credits, rounded to six decimals. */
-const computeRulePrice = ({ credits, groupSize }: PriceRule, itemCount: number): number =>
-  Math.round((groupSize === undefined ? 1 : Math.ceil(itemCount / groupSize)) * credits * 1e6) / 1e6;
+const computeRulePrice = ({ creditsPerGroup, groupSize }: PriceRule, itemCount: number): number =>
+  Math.round((groupSize === undefined ? 1 : Math.ceil(itemCount / groupSize)) * creditsPerGroup * 1e6) / 1e6;
 
 const isNearlyEqual = (credits: number, otherCredits: number) => Math.abs(credits - otherCredits) < 1e-6;
 
@@ -254,7 +254,7 @@ const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cur
  */
 function getPageSize(request: PricedRequest, priceTable?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
-  const { bySize = new Map<number, SizePrice>(), defaultPageSize = request.operation.defaultLimit } = priceTable ?? {};
+  const { bySize = new Map<number, PageSizePrice>(), defaultPageSize = request.operation.defaultLimit } = priceTable ?? {};
   if (hasLimit(request)) {
     const limit = request.body?.limit ?? request.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;
