@@ -76,13 +76,13 @@ export interface Settlement {
    * only once.
    */
   id?: string;
-  charged: number;
-  /** The credits that the service may have charged in addition to `charged`. */
-  uncertain: number;
+  chargedCredits: number;
+  /** The credits that the service may have charged in addition to `chargedCredits`. */
+  uncertainCredits: number;
   isPaidResponse: boolean;
   /** The credit balance in the response, if the response includes one. */
-  remaining?: number | undefined;
-  /** If set, the ledger keeps the recorded spending for another 30 days from now, as it does after a paid call. */
+  remainingCredits?: number | undefined;
+  /** If true, the ledger keeps the recorded spending for another 30 days from now, as it does after a paid call. */
   extendsRetention?: true;
   /** Adds the price of this call to `prices`. Returns the same object if the call reveals no new price. */
   updatePrices?(prices: Prices): Prices;

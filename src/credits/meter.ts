@@ -1,10 +1,16 @@
 import type { ApiCall, CallOwner, CreditLimit, SendCall, ServiceResponse } from '../api/call.ts';
 import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { type LimitWithBudget, getConnectionAccountId, hasBudget, reserveCredits, type SpendingLimit } from './budget.ts';
+import {
+  getConnectionAccountId,
+  hasBudget,
+  type LimitWithBudget,
+  reserveCredits,
+  type SpendingLimit,
+} from './budget.ts';
 import { type CallBudget, createCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
-import type { CreditLedger, ReachedUsageLimit, ReachedUsageLimits, Lease } from './ledger.ts';
+import type { CreditLedger, Lease, ReachedUsageLimit, ReachedUsageLimits } from './ledger.ts';
 import { isPaidOperation } from './prices.ts';
 import {
   buildSettlement,
@@ -238,8 +244,8 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
     async settleLostCall(call: ApiCall, claimId: string) {
       // If there is a budget, the ledger already counts the reservation of the dead process as spent.
       if (budget !== undefined) return;
-      const uncertain = estimateUnreportedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
-      await ledger.settle(call.owner.tenantId, { ...freeSettlement, id: `lost:${claimId}`, uncertain });
+      const uncertainCredits = estimateUnreportedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
+      await ledger.settle(call.owner.tenantId, { ...freeSettlement, id: `lost:${claimId}`, uncertainCredits });
     },
   };
 }

@@ -16,7 +16,7 @@ interface FinishedCall {
 }
 
 /** The settlement (the cost to record) of a call that cost nothing. */
-export const freeSettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
+export const freeSettlement: Settlement = { chargedCredits: 0, uncertainCredits: 0, isPaidResponse: false };
 
 /** Returns the charge that the service reported for a call, in credits, or undefined if the charge is unknown. */
 export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | undefined {
@@ -37,19 +37,19 @@ export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | 
 export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Settlement {
   const { request, outcome } = finishedCall;
   const response = 'response' in outcome ? outcome.response : undefined;
-  const { charged, uncertain } = charge;
+  const { chargedCredits, uncertainCredits } = charge;
   const isChargeReported = readReportedCharge(finishedCall) !== undefined;
   const creditStatus =
     request.operation.name === 'getCredits' ? (response?.validatedBody as ParsedCreditStatus | undefined) : undefined;
   return {
-    charged,
-    uncertain,
+    chargedCredits,
+    uncertainCredits,
     isPaidResponse: response !== undefined && request.operation.requiresCredits,
-    remaining: response?.receipt.remaining ?? creditStatus?.credits ?? undefined,
+    remainingCredits: response?.receipt.remaining ?? creditStatus?.credits ?? undefined,
     // A failed call that was charged also reveals a price, although its response lists no items.
     updatePrices: (prices) =>
-      isChargeReported && (response || charged > 0)
-        ? learnPrice(prices, request, response ?? emptyResponse, charged)
+      isChargeReported && (response || chargedCredits > 0)
+        ? learnPrice(prices, request, response ?? emptyResponse, chargedCredits)
         : prices,
   };
 }
@@ -57,10 +57,10 @@ export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Set
 const emptyResponse = { validatedBody: { items: [] } };
 
 /**
- * The credits that the service charged for a call (`charged`), and the credits that it may have charged in addition
- * (`uncertain`).
+ * The credits that the service charged for a call (`chargedCredits`), and the credits that it may have charged in
+ * addition (`uncertainCredits`).
  */
-type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
+type Charge = Pick<Settlement, 'chargedCredits' | 'uncertainCredits'>;
 
 /**
  * Computes how many credits a finished call adds to one credit account.
@@ -72,14 +72,15 @@ export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },
   finishedCall: FinishedCall,
 ): Charge {
-  const charged = readReportedCharge(finishedCall);
-  if (charged !== undefined) return { charged, uncertain: 0 };
-  if (budget === undefined) return { charged: 0, uncertain: estimateUnreportedCost(prices, finishedCall.request) ?? 0 };
+  const reportedCharge = readReportedCharge(finishedCall);
+  if (reportedCharge !== undefined) return { chargedCredits: reportedCharge, uncertainCredits: 0 };
+  if (budget === undefined)
+    return { chargedCredits: 0, uncertainCredits: estimateUnreportedCost(prices, finishedCall.request) ?? 0 };
   const { spentCredits = 0, uncertainCredits = 0 } = account ?? {};
-  const remainingCredits = Math.max(1, budget - spentCredits - uncertainCredits);
+  const remainingBudget = Math.max(1, budget - spentCredits - uncertainCredits);
   return {
-    charged: 0,
-    uncertain: Math.max(1, estimateUnreportedCost(prices, finishedCall.request) ?? remainingCredits),
+    chargedCredits: 0,
+    uncertainCredits: Math.max(1, estimateUnreportedCost(prices, finishedCall.request) ?? remainingBudget),
   };
 }
 

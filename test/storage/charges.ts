@@ -3,8 +3,8 @@ import { getOverallMaxPrice } from '../../src/credits/prices.ts';
 
 /** Creates the settlement of a paid call with this charge. */
 export const chargedSettlement = (credits: number): Settlement => ({
-  charged: credits,
-  uncertain: 0,
+  chargedCredits: credits,
+  uncertainCredits: 0,
   isPaidResponse: true,
 });
 

@@ -44,8 +44,8 @@ const request = fc
     atLeast: Math.min(generatedRequest.atLeast, generatedRequest.credits),
   }));
 const settlement = fc.record({
-  charged: credits,
-  uncertain: fc.constantFrom(0, 0, 0, 2),
+  chargedCredits: credits,
+  uncertainCredits: fc.constantFrom(0, 0, 0, 2),
   isPaidResponse: fc.boolean(),
   learns: fc.boolean(),
 });
@@ -158,15 +158,15 @@ class ExpectedLedger {
     this.uncertain += countedCredits;
   }
 
-  settle(id: string, { charged, uncertain, isPaidResponse, updatePrices: learn }: Settlement): void {
+  settle(id: string, { chargedCredits, uncertainCredits, isPaidResponse, updatePrices: learn }: Settlement): void {
     assert.ok(!this.settledIds.has(id), 'the store counted a settlement twice');
     this.settledIds.add(id);
     this.openRequests.delete(id);
-    this.spent += charged;
-    this.uncertain += uncertain - (this.bookedCredits.get(id) ?? 0);
+    this.spent += chargedCredits;
+    this.uncertain += uncertainCredits - (this.bookedCredits.get(id) ?? 0);
     this.bookedCredits.delete(id);
     if (isPaidResponse) this.calls++;
-    if (learn) this.maxCharged = Math.max(this.maxCharged, charged);
+    if (learn) this.maxCharged = Math.max(this.maxCharged, chargedCredits);
   }
 
   readTotals() {
@@ -380,7 +380,7 @@ class Simulation {
       await this.#deliverAllMessages();
       for (const replica of this.replicas)
         while (replica.openLeases.length > 0)
-          this.#settle(replica, { charged: 1, uncertain: 0, isPaidResponse: true, learns: false });
+          this.#settle(replica, { chargedCredits: 1, uncertainCredits: 0, isPaidResponse: true, learns: false });
       await this.#advanceClock(retryIntervalMs);
       if (round === 8) for (const replica of this.replicas) this.#read(replica, true);
     }
@@ -429,7 +429,7 @@ class Simulation {
   #endCall(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
     const request = { operation: operations.getAd, query: {} };
     const learn: Settlement['updatePrices'] = (prices) =>
-      learnPrice(prices, request, { validatedBody: {} }, figures.charged);
+      learnPrice(prices, request, { validatedBody: {} }, figures.chargedCredits);
     const settlement: Settlement = { id, ...figures, ...(learns && { updatePrices: learn }) };
     this.#settlements.set(id, { replica, settlement });
     void replica.ledger.settle('t', settlement, lease);
@@ -454,7 +454,7 @@ class Simulation {
   #compareWithExpectedLedger(): void {
     const expectedLedger = new ExpectedLedger();
     const requests = new Map(this.#queries.flatMap(({ id, request }) => (request ? [[id, request] as const] : [])));
-    const zeroSettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
+    const zeroSettlement: Settlement = { chargedCredits: 0, uncertainCredits: 0, isPaidResponse: false };
     const states = [{ figures: expectedLedger.readTotals(), answers: this.#listExpectedAdmissions(expectedLedger) }];
     let previousAccount: StoredAccount | undefined;
     let version = '';

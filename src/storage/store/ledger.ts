@@ -32,9 +32,19 @@ interface LedgerOptions {
   onChargeLost?(error: unknown): void;
 }
 
-const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
-const isEmptySettlement = ({ charged, uncertain, isPaidResponse, remaining, extendsRetention }: Settlement): boolean =>
-  charged === 0 && uncertain === 0 && !isPaidResponse && remaining === undefined && !extendsRetention;
+const emptySettlement: Settlement = { chargedCredits: 0, uncertainCredits: 0, isPaidResponse: false };
+const isEmptySettlement = ({
+  chargedCredits,
+  uncertainCredits,
+  isPaidResponse,
+  remainingCredits,
+  extendsRetention,
+}: Settlement): boolean =>
+  chargedCredits === 0 &&
+  uncertainCredits === 0 &&
+  !isPaidResponse &&
+  remainingCredits === undefined &&
+  !extendsRetention;
 
 const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
@@ -297,17 +307,21 @@ function settleCall(
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
-  const { charged, uncertain, isPaidResponse, remaining, extendsRetention, updatePrices } = settlement;
+  const { chargedCredits, uncertainCredits, isPaidResponse, remainingCredits, extendsRetention, updatePrices } =
+    settlement;
   if (extendsRetention && account.paidAt === 0) return false;
   const lease = account.leases[callId];
   if (hasLease ? lease === undefined : account.settledCallIds.includes(callId)) return false;
   if (hasLease) delete account.leases[callId];
   else if (callId !== '') account.settledCallIds = [...account.settledCallIds, callId].slice(-maxSettledIds);
-  account.spent = Math.min(account.spent + charged, maxCredits);
-  account.uncertain = Math.min(account.uncertain + uncertain - (lease?.possibleCharge?.credits ?? 0), maxCredits);
+  account.spent = Math.min(account.spent + chargedCredits, maxCredits);
+  account.uncertain = Math.min(
+    account.uncertain + uncertainCredits - (lease?.possibleCharge?.credits ?? 0),
+    maxCredits,
+  );
   if (isPaidResponse) account.calls++;
-  if (isPaidResponse || charged + uncertain > 0 || extendsRetention) account.paidAt = now;
-  if (remaining !== undefined) account.remainingCredits = remaining;
+  if (isPaidResponse || chargedCredits + uncertainCredits > 0 || extendsRetention) account.paidAt = now;
+  if (remainingCredits !== undefined) account.remainingCredits = remainingCredits;
   if (updatePrices) {
     const prices = parsePricesCached(account.prices);
     const updatedPrices = updatePrices(prices);

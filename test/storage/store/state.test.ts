@@ -284,7 +284,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     await delay(20);
     await otherReplica.store({ id: '1', is: 'after' });
     for (const { find } of [replica, otherReplica]) expect(await find()).toEqual({ id: '1', is: 'after' });
-    await otherReplica.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
+    await otherReplica.ledger.settle('t', { chargedCredits: 1, uncertainCredits: 0, isPaidResponse: true });
     expect(await replica.ledger.read('t')).toMatchObject({ spentCredits: 1 });
   });
 
@@ -366,7 +366,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     );
     otherReplica.network.clockOffsetMs = callTimeoutMs + 11_000;
     expect(await otherReplica.ledger.read('t')).toMatchObject({ uncertainCredits: 5 });
-    await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidResponse: true }, lease);
+    await slow.ledger.settle('t', { chargedCredits: 3, uncertainCredits: 0, isPaidResponse: true }, lease);
     expect(await otherReplica.ledger.read('t')).toMatchObject({
       spentCredits: 3,
       uncertainCredits: 0,
@@ -457,7 +457,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
           await addAds(await replica.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
         expect(listLossWarnings()).toHaveLength(1);
         // The full queue still accepts the settlement, because it reserves memory for small writes.
-        await replica.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
+        await replica.ledger.settle('t', { chargedCredits: 1, uncertainCredits: 0, isPaidResponse: true });
       });
       await expect.poll(() => replica.ledger.read('t')).toMatchObject({ spentCredits: 1 });
     });
@@ -474,7 +474,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       await expect(addAds(await replica.dataset('u'), 1, { id: 'y', body: randomText(4000) })).rejects.toMatchObject(
         unavailable,
       );
-      await replica.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
+      await replica.ledger.settle('t', { chargedCredits: 1, uncertainCredits: 0, isPaidResponse: true });
       replica.network.state = fault;
       await expect.poll(() => otherReplica.ledger.read('t')).toMatchObject({ spentCredits: 1 });
       await expect.poll(async () => readIds(await otherReplica.dataset('u'))).toEqual(['y']);
