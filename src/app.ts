@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import { resolve as absolute } from 'node:path';
-import about from '../package.json' with { type: 'json' };
-import type { ApiCall, Connection } from './api/call.ts';
+import { resolve as toAbsolutePath } from 'node:path';
+import packageJson from '../package.json' with { type: 'json' };
+import type { ApiCall, SignInConnection } from './api/call.ts';
 import type { Caller, Credentials } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
 import type { Fetch } from './api/http.ts';
@@ -22,7 +22,7 @@ import type { AcceptedKeys } from './storage/call-state.ts';
 import type { ExportTarget } from './storage/exports.ts';
 import type { ReplicaState } from './storage/store/open-store.ts';
 
-export const { version } = about;
+export const { version } = packageJson;
 
 /** The settings of the server, and the dependencies that the caller passes in, e.g. the clocks and the network. */
 export interface AppOptions {
@@ -49,7 +49,7 @@ export interface AppOptions {
    * only one key.
    */
   acceptedKeys?: AcceptedKeys | undefined;
-  /** The state that all replicas of this server share, e.g. in Redis. Undefined for a single process. */
+  /** The state that all replicas (processes) of this server share, e.g. in Redis. Undefined for a single process. */
   replicaState?: ReplicaState | undefined;
   /** True if all processes with the same storage folder share one credit budget per day. */
   hasDailyBudget?: boolean | undefined;
@@ -140,7 +140,7 @@ export async function openApp(options: AppOptions) {
      * Extends how long the server remembers the credits that a sign-in connection has spent. Called when the connection
      * is renewed, so that earlier spending still counts against the connection's budget.
      */
-    extendSpendingRetention: async (connection: Connection) =>
+    extendSpendingRetention: async (connection: SignInConnection) =>
       (await getCallResources()).extendSpendingRetention(connection),
     findLinkedFile: async (link: string, fileName: string) => (await getCallResources()).findLinkedFile(link, fileName),
     respondWithPicture: service.servedPictures?.respond,
@@ -164,7 +164,7 @@ export async function openApp(options: AppOptions) {
  * The time limit in milliseconds for the request that asks the service to which account an API key belongs. A paid
  * response is stored under this account, so it may have to wait this long before it is stored.
  */
-const maxWhoamiMs = 5000;
+const whoamiTimeoutMs = 5000;
 
 /**
  * Connects the API client, the cache, the credit meter and the storage. Imports their modules on the first call, so
@@ -173,7 +173,7 @@ const maxWhoamiMs = 5000;
 export async function openCallResources(options: AppOptions, apiService: Service): Promise<CallResources> {
   const { config, log, now, monotonicNow, random, replicaState } = options;
   const { baseUrl } = apiService;
-  const filesFolder = config.files === undefined ? undefined : absolute(config.files);
+  const filesFolder = config.files === undefined ? undefined : toAbsolutePath(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
   const {
     createApi,
@@ -200,7 +200,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
     folder: config.demo ? undefined : filesFolder,
     exportTarget: filesFolder === undefined ? options.exportTarget : { folder: getExportsFolder(filesFolder) },
     fetchUserId: async (caller) => {
-      const { validatedBody } = await whoami({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) });
+      const { validatedBody } = await whoami({ ...caller, signal: AbortSignal.timeout(whoamiTimeoutMs) });
       return validatedBody.user?.userId;
     },
     warn: log.warn,
@@ -219,9 +219,9 @@ export async function openCallResources(options: AppOptions, apiService: Service
   };
   const createCallLedger = () => createMemoryLedger({ monotonicNow });
   const onResponseLost = (call: ApiCall) => void logLostCall(log, meter, call);
-  const onError = (error: unknown) => {
-    // Do not log this error, because the log already mentions that the store is unreachable. The response is added to
-    // the dataset (the stored ads) when the store can be reached again.
+  const onDatasetError = (error: unknown) => {
+    // If the shared store is unreachable, the log already says so. The response is added to the dataset (the stored
+    // ads) when the store can be reached again.
     if (replicaState && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
@@ -230,7 +230,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const meterOptions = { ledger, reachedUsageLimits, budget, createCallLedger, timeoutMs, monotonicNow };
   const { datasets, responseCache } = state;
   const cacheOptions = { datasets, responseCache, cacheMs: cacheSeconds * 1000, acceptedKeys: keys };
-  const callBounds = {
+  const inFlightLimits = {
     maxCallsPerTenant: Math.max(256, 2 * callsPerKey),
     maxCalls: Math.max(1024, 2 * callsAtOnce),
     timeoutMs,
@@ -245,23 +245,22 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const meter = createMeter(httpService, meterOptions);
   const callCache = openCallCache(meter, {
     ...cacheOptions,
-    ...callBounds,
+    ...inFlightLimits,
     now,
     onResponseLost,
-    onError,
+    onDatasetError,
   });
   const createCallerApi = createApi(callCache.send, baseUrl);
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
-  const pictures = createPictureOpener(options, apiService);
-  const { open: openPictureService } = pictures;
+  const pictureOpener = createPictureOpener(options, apiService);
   const contexts = createCallerContexts({
     createCallerApi,
     callCache,
     keys,
     meter,
     state,
-    pictures: openPictureService,
+    pictures: pictureOpener.open,
     baseUrl,
     version,
     now,
@@ -271,7 +270,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
     whoami,
     close: async (drainMs) => {
       await callCache.close(drainMs);
-      await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
+      await Promise.all([state.datasets.close(), contexts.close(), pictureOpener.close()]);
       // Close the network last, because closing a dataset (stored ads) whose owner is unknown sends one more request,
       // which asks for the owner.
       await networkClient.close();
@@ -305,10 +304,10 @@ function createPictureOpener(
 }
 
 /**
- * Returns a function that fetches pictures for a local library (an API server on the user's machine). The function
- * fetches pictures only from hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
+ * Opens the fetcher of pictures for a local library (an API server on the user's machine). The fetcher connects only to
+ * hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
-export async function openPictureFetch({ hosts, getTime }: Pick<PictureServiceOptions, 'hosts' | 'getTime'>) {
+export async function openPictureFetcher({ hosts, getTime }: Pick<PictureServiceOptions, 'hosts' | 'getTime'>) {
   const pictureSource = (await import('./pictures/pictures.ts')).openPictureService({
     hosts,
     userAgent,
@@ -375,12 +374,12 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
       const response = await callApi({
         method,
         url,
-        headers: createHeaderReader(headers),
+        headers: createCaseInsensitiveHeaders(headers),
         body: body === undefined ? null : [Buffer.from(body)],
       });
       return {
         status: response.status,
-        headers: createHeaderReader(response.headers),
+        headers: createCaseInsensitiveHeaders(response.headers),
         text: async () => response.body,
       };
     },
@@ -396,7 +395,7 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
 /**
  * Creates an object whose `get` method ignores the case of header names, like the `Headers` object of the web standard.
  */
-function createHeaderReader(headers: Record<string, string>) {
+function createCaseInsensitiveHeaders(headers: Record<string, string>) {
   const valuesByName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return { get: (name: string) => valuesByName.get(name.toLowerCase()) ?? null };
 }

@@ -29,20 +29,20 @@ export interface CallOwner {
    * The sign-in connection through which the caller uses the API key. Undefined if the caller provides the key
    * directly.
    */
-  connection?: Connection | undefined;
+  connection?: SignInConnection | undefined;
 }
 
 /** The options that control how the response cache handles a call. */
 export interface CacheOptions {
   /** True to send the request even if its response is in the cache. */
   ignoresCache?: boolean | undefined;
-  /** True if the response must not be cached, because the caller stores its content elsewhere. */
-  skipsCaching?: boolean | undefined;
+  /** True if the response must not be added to the cache, because the caller stores its content elsewhere. */
+  preventsCaching?: boolean | undefined;
   /** For `getAd`: true to accept an ad that an earlier search or list returned, instead of requesting the ad again. */
   acceptsListedAd?: boolean | undefined;
   /**
-   * True if the call must never send a paid request, nor change data. It throws `PaymentNeeded` if its response is not
-   * stored.
+   * True if the call must neither send a paid request nor change data. If no stored response answers the call, the call
+   * throws `PaymentNeededError`.
    */
   forbidsPaidRequests?: boolean | undefined;
   /**
@@ -95,7 +95,7 @@ export interface ApiCall {
  * A sign-in connection: the permission of an MCP host to use a user's API key. All connections of one key share the
  * cached responses and the dataset (stored ads).
  */
-export interface Connection {
+export interface SignInConnection {
   id: string;
   /** The maximum number of credits that this connection may spend. Undefined if only the server's budget applies. */
   creditBudget?: number | undefined;
@@ -134,10 +134,10 @@ export interface ServiceResponse {
    */
   sequenceNumber?: number;
   /**
-   * How long the cache still contains the response, in milliseconds. During this time, all items of its page can be
+   * How long the response will remain in the cache, in milliseconds. During this time, all items of its page can be
    * shown without another call. Undefined if the response is not cached.
    */
-  cachedForMs?: number;
+  remainingCacheMs?: number;
   /**
    * The operation that returned this ad earlier, e.g. `searchAds`. Set only for an ad from the dataset (the stored
    * ads).
@@ -147,14 +147,14 @@ export interface ServiceResponse {
    * True if the response comes from a dataset (stored ads), and the service could not confirm that this dataset belongs
    * to the caller.
    */
-  isUnconfirmed?: true;
+  isOwnerUnconfirmed?: true;
   /** True if the call was sent again although the service may have performed the first attempt. */
   wasRepeated?: true;
 }
 
 /** The error of a call with the option `forbidsPaidRequests` that would need a paid request. */
-export class PaymentNeeded extends Error {
-  override readonly name = 'PaymentNeeded';
+export class PaymentNeededError extends Error {
+  override readonly name = 'PaymentNeededError';
   readonly request: ServiceRequest;
 
   constructor(request: ServiceRequest) {

@@ -187,7 +187,7 @@ export interface Caller extends Credentials {
    * Called if data was read from a dataset (stored ads), but the service could not confirm that this dataset belongs to
    * the caller.
    */
-  onUnconfirmed?: () => void;
+  onOwnerUnconfirmed?: () => void;
 }
 
 /**
@@ -210,7 +210,7 @@ async function callOperation(
   caller: Caller & { apiKey: string },
   request: ApiArguments,
 ) {
-  const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onUnconfirmed } = caller;
+  const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onOwnerUnconfirmed } = caller;
   const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = request;
   try {
     const requested = { operation, path, query, ...(body && { body }) };
@@ -226,7 +226,7 @@ async function callOperation(
       progress: { isSent: false },
     });
     onReceipt?.(response.receipt);
-    if (response.isUnconfirmed) onUnconfirmed?.();
+    if (response.isOwnerUnconfirmed) onOwnerUnconfirmed?.();
     return response;
   } catch (error) {
     const expectedError = toAdLibraryError(error, signal);

@@ -7,7 +7,7 @@ import {
   getCachedResponseName,
   getCollectionCacheGroup,
   markAsCached,
-  PaymentNeeded,
+  PaymentNeededError,
   type SendCall,
   type ServiceRequest,
   type ServiceResponse,
@@ -73,7 +73,7 @@ export function openCallCache(
     const { operation } = request;
     if (!operation.requiresCredits) {
       if (call.cacheOptions.forbidsPaidRequests && (operation.changesData || (await hasCostCredits(call))))
-        throw new PaymentNeeded(request);
+        throw new PaymentNeededError(request);
       return operation.changesData ? sendCollectionChange(call) : meter.send(call);
     }
     // Run both lookups at the same time, because each lookup is a network round trip if the store is remote.
@@ -83,7 +83,7 @@ export function openCallCache(
     ]);
     if (storedResponse && !isKeyAccepted) assertIdentity(await callWhoami(owner, signal));
     if (storedResponse) return storedResponse;
-    if (call.cacheOptions.forbidsPaidRequests) throw new PaymentNeeded(request);
+    if (call.cacheOptions.forbidsPaidRequests) throw new PaymentNeededError(request);
     if (signal.aborted) throw createAbortError(signal, false);
     // If an identical call is in progress, wait for its response instead of sending another call.
     const callKey = `${owner.tenantId} ${request.fingerprint}`;
@@ -122,7 +122,7 @@ export function openCallCache(
 
   const markAsReplayed = ({ response, arrivedAt }: CachedResponse) => {
     const ageMs = getAgeMs(arrivedAt);
-    return { ...markAsCached(response, ageMs), ...(isCachingEnabled && { cachedForMs: Math.max(0, cacheMs - ageMs) }) };
+    return { ...markAsCached(response, ageMs), ...(isCachingEnabled && { remainingCacheMs: Math.max(0, cacheMs - ageMs) }) };
   };
 
   /**
@@ -160,7 +160,7 @@ export function openCallCache(
     // Number the responses in the order of their arrival. The cache and the dataset store this number, so that newer
     // data replaces older data.
     const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
-    const isCacheable = isCachingEnabled && !call.cacheOptions.skipsCaching;
+    const isCacheable = isCachingEnabled && !call.cacheOptions.preventsCaching;
     const response = { ...sentResponse, ...(sequenceNumber !== undefined && { sequenceNumber }) };
     const parseItems =
       responseText === undefined
@@ -180,7 +180,7 @@ export function openCallCache(
           })
           .catch(reportError),
     ]);
-    return isCached ? { ...response, cachedForMs: cacheMs } : response;
+    return isCached ? { ...response, remainingCacheMs: cacheMs } : response;
   }
 
   function startSharedCall(callKey: string, call: ApiCall, send: SendCall): SharedCall {
@@ -225,7 +225,7 @@ export function openCallCache(
     if (item === undefined) return undefined;
     const rawBody = parseItem(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
-    const source = { listedBy: item.listedBy, ...(dataset.isUnconfirmed && { isUnconfirmed: true as const }) };
+    const source = { listedBy: item.listedBy, ...(dataset.isOwnerUnconfirmed && { isOwnerUnconfirmed: true as const }) };
     return markAsCached({ rawBody, validatedBody: ParsedAd.parse(rawBody), receipt, ...source }, getAgeMs(item.at));
   }
 

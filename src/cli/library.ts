@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { openPictureFetch } from '../app.ts';
+import { openPictureFetcher } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { isLoopbackHost } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
@@ -267,12 +267,12 @@ async function fetchPicturesAndReport(
 ) {
   const { config, writeToStderr, printReport, canShowProgress, now } = options;
   let lastProgressLine: string | undefined;
-  const pictureFetch = await openPictureFetch({ hosts: config.mediaHosts, getTime: now });
+  const pictureFetcher = await openPictureFetcher({ hosts: config.mediaHosts, getTime: now });
   try {
     const report = await fetchPictures(target, {
       ...limits,
       shouldRetryFailed,
-      fetchOriginal: pictureFetch.fetch,
+      fetchOriginal: pictureFetcher.fetch,
       makeFolder: createPrivateFolder,
       onProgress(progress) {
         // The first line says which pictures will be fetched. After that, a terminal shows the progress in a single
@@ -287,7 +287,7 @@ async function fetchPicturesAndReport(
     printReport(report.isFolderFull ? 'error' : 'info', formatPicturesReport(report));
     return report.isFolderFull ? 1 : 0;
   } finally {
-    await pictureFetch.close();
+    await pictureFetcher.close();
   }
 }
 

@@ -1,5 +1,5 @@
 import { createAbortError } from '../api/abort.ts';
-import type { ApiCall, Connection, ServiceRequest } from '../api/call.ts';
+import type { ApiCall, ServiceRequest, SignInConnection } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { explainRefusal } from './credit-text.ts';
 import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from './ledger.ts';
@@ -25,7 +25,7 @@ export const hasBudget = (limit: SpendingLimit): limit is LimitWithBudget => lim
  * Returns the id of the account that records the spending of a sign-in connection, e.g. `connection 7f3a`. The prefix
  * ensures that this id never equals the account id of an API key.
  */
-export const getConnectionAccountId = ({ id }: Connection) => `connection ${id}`;
+export const getConnectionAccountId = ({ id }: SignInConnection) => `connection ${id}`;
 
 /** Reads the prices that the service has charged to a tenant (API key) so far. */
 export type ReadPrices = (tenantId: string) => Promise<Prices>;

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { type CacheOptions, PaymentNeeded, type ServiceRequest, type ServiceResponse } from '../api/call.ts';
+import { type CacheOptions, PaymentNeededError, type ServiceRequest, type ServiceResponse } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
 import type { CachedTotal } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
@@ -490,7 +490,7 @@ class GatheringReader {
         pageSizes.maxAccepted = Math.max(pageSizes.maxAccepted, limit);
         return;
       } catch (error) {
-        if (error instanceof PaymentNeeded && isLargestPageCached) {
+        if (error instanceof PaymentNeededError && isLargestPageCached) {
           // The cached page has just expired. Choose a page size that the credit limits allow.
           isLargestPageCached = false;
           maxPageSize = remainingAds;
@@ -529,8 +529,8 @@ class GatheringReader {
       return chargeableRequest;
     };
     const operation = getListOperationName(part.adQuery);
-    const skipsCaching = this.#adIds.size >= maxAdsToCache;
-    const callOptions = { ignoresCache: part.ignoresCache, skipsCaching, creditLimit: this.#callBudget, onSending };
+    const preventsCaching = this.#adIds.size >= maxAdsToCache;
+    const callOptions = { ignoresCache: part.ignoresCache, preventsCaching, creditLimit: this.#callBudget, onSending };
     const response = await this.#context.api[operation]({
       ...buildPageRequest(part.adQuery, position),
       ...callOptions,

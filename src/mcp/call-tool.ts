@@ -209,7 +209,7 @@ async function createToolContext(
     forbidsPaidRequests,
     onReceipt: receipts.add,
     onFailure: receipts.addFailure,
-    onUnconfirmed: () => {
+    onOwnerUnconfirmed: () => {
       notes.unconfirmedNote = unconfirmedNote;
     },
   });

@@ -75,7 +75,7 @@ export function createCallerContexts(options: CallerContextOptions) {
         api: createCallerApi(caller),
         openDataset: async () => {
           const dataset = await callCache.openDataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
-          if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
+          if (dataset.isOwnerUnconfirmed) caller.onOwnerUnconfirmed?.();
           return dataset;
         },
         getAdRowReader: () => adRows.forTenant(tenantId),

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
-import { type CallOwner, PaymentNeeded, type ServiceRequest } from '../api/call.ts';
+import { type CallOwner, PaymentNeededError, type ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson, toCanonicalJson } from '../api/json.ts';
 import { formatPrice } from '../credits/credit-text.ts';
@@ -247,7 +247,7 @@ export async function estimatePrice({
       atMost: Math.min(estimate.atMost ?? Infinity, creditLimit),
     };
   } catch (error) {
-    if (!(error instanceof PaymentNeeded)) throw error;
+    if (!(error instanceof PaymentNeededError)) throw error;
     // The tool needs a paid request to estimate its price, e.g. a search that counts the matching ads. A tool without
     // `maxCredits` sends only this request, or an equal one for each item id. For all other tools, `maxCredits` is the
     // only known upper bound.

@@ -24,7 +24,7 @@ export interface Dataset {
    * True if the service could not confirm which account the API key belongs to, e.g. because the service is
    * unreachable. This dataset then belongs to the last account that the service confirmed for the key.
    */
-  isUnconfirmed?: boolean;
+  isOwnerUnconfirmed?: boolean;
   userRecords: UserRecords;
   /** Adds the ads or advertiser pages of one API response. */
   addItems(batch: ItemBatch): Promise<void>;

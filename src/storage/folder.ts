@@ -16,7 +16,7 @@ import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
 import { Leases } from './store/leases.ts';
-import { openReachedUsageLimits, openLedger } from './store/ledger.ts';
+import { openLedger, openReachedUsageLimits } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
@@ -164,7 +164,7 @@ class FolderDatasets implements Datasets {
     await this.#pendingConfirmation;
     if (!toAdd && this.#failure) throw this.#failure;
     await this.#accountAccess.queue.retryWritesIfDue();
-    return { ...(await this.#datasets.open({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
+    return { ...(await this.#datasets.open({ tenantId: 'account' })), isOwnerUnconfirmed: !this.#isConfirmed };
   }
 
   async close(): Promise<void> {

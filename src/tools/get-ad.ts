@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PaymentNeeded } from '../api/call.ts';
+import { PaymentNeededError } from '../api/call.ts';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { buildAdView, formatAd, getAdViewSchema } from '../views/ad.ts';
 import type { DetailLevel } from '../views/full-view.ts';
@@ -30,7 +30,9 @@ export const getAd = defineTool({
     const { rawBody, listedBy } = await api
       .getAd({ path: { adId }, ignoresCache, acceptsListedAd: seen, forbidsPaidRequests })
       .catch((error) => {
-        throw forbidsPaidRequests && error instanceof PaymentNeeded ? createInvalidRequestError(notListedText) : error;
+        throw forbidsPaidRequests && error instanceof PaymentNeededError
+          ? createInvalidRequestError(notListedText)
+          : error;
       });
     const ad = buildAdView(rawBody as object, { detail, now, maxTokens: getMaxItemTokens(context) });
     return { data: { ad, ...(listedBy && { seenIn: getToolName(listedBy) }) } };

@@ -159,7 +159,7 @@ function fitPage<View, Heading>(
       lastItemNumber < sentCount ? { shownCount: lastItemNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // If the page is cached, its remaining items are free until the response expires.
-    const freeMs = lastItemNumber < sentCount ? response.cachedForMs : undefined;
+    const freeMs = lastItemNumber < sentCount ? response.remainingCacheMs : undefined;
     const nextPrice = nextListing && (freeMs === undefined ? price : freePriceBounds);
     const cursorFields = {
       cursor: nextListing ? buildCursor(nextListing, cursors) : null,
@@ -233,7 +233,7 @@ interface ListResponse<Heading> {
   validatedBody: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The response body as received. It also contains items with unknown fields or fields of unexpected types. */
   rawBody: unknown;
-  cachedForMs?: number | undefined;
+  remainingCacheMs?: number | undefined;
   heading?: { data: Heading; text: string | undefined };
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Connection } from '../../../api/call.ts';
+import type { SignInConnection } from '../../../api/call.ts';
 import type { Credentials } from '../../../api/client.ts';
 import { parseJson } from '../../../api/json.ts';
 import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
@@ -33,7 +33,7 @@ export interface TokensOptions {
    * Called before the tokens of a sign-in connection are renewed, so that the server stores the spending of the
    * connection for as long as the tokens are valid.
    */
-  beforeRenewal?(connection: Connection): Promise<void>;
+  beforeRenewal?(connection: SignInConnection): Promise<void>;
 }
 
 /**
