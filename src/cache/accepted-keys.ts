@@ -1,22 +1,22 @@
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import type { SendCall, ServiceResponse } from '../api/call.ts';
-import { AdLibraryError, type Failure, type FailureFacts } from '../api/errors.ts';
+import { AdLibraryError, type CommonFailureFields, type Failure } from '../api/errors.ts';
 import { Identity } from '../api/schemas.ts';
 import { limitEntries } from '../limit-entries.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
  * The maximum number of rejected API keys that the server remembers. A call that was sent before the rejection may
- * still succeed afterwards. Its response must not mark the rejected key as accepted again.
+ * still succeed afterwards, but must not mark the rejected key as accepted again.
  */
 const maxRememberedRejections = 10_000;
 
-/** Wraps `sendCall` so that the service's responses and errors update the list of accepted API keys. */
+/** Wraps `sendCall`. The wrapper updates `acceptedKeys` after each response and each error of the service. */
 export function recordAcceptedKeys(sendCall: SendCall, acceptedKeys: AcceptedKeys): SendCall {
   /**
-   * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls up to this
-   * number were sent before the rejection, so their responses do not mark the key as accepted.
+   * For each rejected API key, the number of calls that had been sent when the rejection arrived. A call with this
+   * number or a lower number was sent before the rejection, so its response does not mark the key as accepted.
    */
   const callCountsAtRejection = new LRUCache<string, number>(limitEntries(maxRememberedRejections));
   let sentCallCount = 0;
@@ -32,7 +32,7 @@ export function recordAcceptedKeys(sendCall: SendCall, acceptedKeys: AcceptedKey
       if (isFromService) await markAccepted();
       return response;
     } catch (error) {
-      const { kind, status = 0, code, requestId } = error instanceof AdLibraryError ? error.failure : noFailure;
+      const { kind, status = 0, code, requestId } = error instanceof AdLibraryError ? error.failure : emptyFailure;
       // A gateway may return status 401 without checking the key. Only the service itself sends an error code and a
       // request id.
       const isFromService = code !== undefined && requestId !== undefined;
@@ -45,7 +45,7 @@ export function recordAcceptedKeys(sendCall: SendCall, acceptedKeys: AcceptedKey
   };
 }
 
-const noFailure: Partial<Pick<Failure, 'kind'> & FailureFacts> = {};
+const emptyFailure: Partial<Pick<Failure, 'kind'> & CommonFailureFields> = {};
 
 /** The status codes that the service returns only after it has accepted the API key, e.g. 402 for too few credits. */
 const statusesOfAcceptedKeys = [402, 403, 404, 422, 429];

@@ -23,9 +23,9 @@ import type { AcceptedKeys, CachedResponse, GrantedClaim, ResponseCache } from '
 import type { Dataset, Datasets } from '../storage/dataset.ts';
 import { parseItem } from '../storage/item-versions.ts';
 import { assertIdentity } from './accepted-keys.ts';
-import { type InFlightCall, type InFlightOptions, trackInFlightCalls } from './in-flight-calls.ts';
+import { type InFlightCall, type InFlightCallOptions, trackInFlightCalls } from './in-flight-calls.ts';
 
-interface CallCacheOptions extends InFlightOptions {
+interface CallCacheOptions extends InFlightCallOptions {
   datasets: Datasets;
   responseCache: ResponseCache;
   /** How long responses are cached, in milliseconds. 0 if the server sends every call to the service. */
@@ -34,10 +34,10 @@ interface CallCacheOptions extends InFlightOptions {
   /** Returns the current time in milliseconds since 1970. Used to measure the age of cached responses. */
   now: () => number;
   /**
-   * Called if the ads or pages of a response could not be added to the dataset (the stored ads). The caller of the API
-   * operation still gets the response.
+   * Called if the ads or pages of a response could not be added to the dataset (the stored ads). The response is still
+   * returned to the caller.
    */
-  onError(error: unknown): void;
+  onDatasetError(error: unknown): void;
 }
 
 interface SharedCall extends InFlightCall {
@@ -63,9 +63,9 @@ export function openCallCache(
   meter: Pick<Meter, 'send' | 'addBalance' | 'settleLostCall' | 'readPrices'>,
   options: CallCacheOptions,
 ) {
-  const { datasets, responseCache, cacheMs, acceptedKeys, now, onError } = options;
+  const { datasets, responseCache, cacheMs, acceptedKeys, now, onDatasetError } = options;
   const isCachingEnabled = cacheMs > 0;
-  const inFlight = trackInFlightCalls(options);
+  const inFlightCalls = trackInFlightCalls(options);
   const sharedCalls = new Map<string, SharedCall>();
 
   async function handleCall(call: ApiCall): Promise<ServiceResponse> {
@@ -100,7 +100,7 @@ export function openCallCache(
     }
   }
 
-  /** Returns true if the service has charged the API key for this operation, although the operation is normally free. */
+  /** Returns true if the service has charged the API key for this operation before, although it is normally free. */
   const hasCostCredits = async ({ request, owner }: ApiCall): Promise<boolean> =>
     isPaidOperation(request.operation, await meter.readPrices(owner.tenantId));
 
@@ -115,19 +115,23 @@ export function openCallCache(
     if (listedAd !== undefined || !isCachingEnabled) return listedAd;
     const name = await responseCache.resolveName(owner.tenantId, getCachedResponseName(request));
     const cachedResponse = name === undefined ? undefined : await responseCache.get(owner.tenantId, name);
-    return cachedResponse && markAsReplayed(cachedResponse);
+    return cachedResponse && toCachedServiceResponse(cachedResponse);
   }
 
-  const getAgeMs = (time: number) => Math.max(0, now() - time);
+  const computeAgeMs = (arrivedAt: number) => Math.max(0, now() - arrivedAt);
 
-  const markAsReplayed = ({ response, arrivedAt }: CachedResponse) => {
-    const ageMs = getAgeMs(arrivedAt);
-    return { ...markAsCached(response, ageMs), ...(isCachingEnabled && { remainingCacheMs: Math.max(0, cacheMs - ageMs) }) };
+  /** Adds the age and the remaining cache time to a cached response, and marks the response as free of charge. */
+  const toCachedServiceResponse = ({ response, arrivedAt }: CachedResponse) => {
+    const ageMs = computeAgeMs(arrivedAt);
+    return {
+      ...markAsCached(response, ageMs),
+      ...(isCachingEnabled && { remainingCacheMs: Math.max(0, cacheMs - ageMs) }),
+    };
   };
 
   /**
    * Sends a call. If another replica (another process of this server) is already sending an identical call, waits for
-   * its response instead. The response is stored even if all callers have disconnected.
+   * the response to that call instead. The response is stored even if all callers have disconnected.
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cacheOptions } = call;
@@ -137,9 +141,9 @@ export function openCallCache(
       arrivedAfter: cacheOptions.ignoresCache ? now() : undefined,
       onProcessDied,
     });
-    if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
-    // The call is `lost` if another process died while it was sending the call. The service may have charged for it, so
-    // do not send the call a second time unless the caller asks again.
+    if (claim.kind === 'cached') return toCachedServiceResponse(claim.cachedResponse);
+    // The call is `lost` if another process died while it was sending the call. The service may have charged for the
+    // call, so do not send it a second time unless the caller asks again.
     if (claim.kind === 'lost') throw createLostCallError();
     try {
       const pendingResponse = sendAndStore(call, claim);
@@ -153,20 +157,20 @@ export function openCallCache(
   /** Sends a call, caches the response, and adds its ads or pages to the dataset (the stored ads of the API key). */
   async function sendAndStore(call: ApiCall, claim: GrantedClaim): Promise<ServiceResponse> {
     const { request, owner } = call;
-    const { bodyText: responseText, ...sentResponse } = await meter.send(call);
+    const { bodyText: responseText, ...receivedResponse } = await meter.send(call);
     const arrivedAt = now();
-    const reportError = (error: unknown): undefined => void onError(error);
-    const dataset = await datasets.open(owner, { toAdd: true }).catch(reportError);
+    const reportDatasetError = (error: unknown): undefined => void onDatasetError(error);
+    const dataset = await datasets.open(owner, { toAdd: true }).catch(reportDatasetError);
     // Number the responses in the order of their arrival. The cache and the dataset store this number, so that newer
     // data replaces older data.
-    const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
+    const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportDatasetError);
     const isCacheable = isCachingEnabled && !call.cacheOptions.preventsCaching;
-    const response = { ...sentResponse, ...(sequenceNumber !== undefined && { sequenceNumber }) };
+    const response = { ...receivedResponse, ...(sequenceNumber !== undefined && { sequenceNumber }) };
     const parseItems =
       responseText === undefined
-        ? () => extractItems(request.operation, sentResponse.rawBody)
+        ? () => extractItems(request.operation, receivedResponse.rawBody)
         : createItemParser(request.operation, responseText);
-    const source = { at: arrivedAt, listedBy: request.operation.name, requestId: sentResponse.receipt.requestId };
+    const source = { at: arrivedAt, listedBy: request.operation.name, requestId: receivedResponse.receipt.requestId };
     const [isCached] = await Promise.all([
       isCacheable ? claim.cacheResponse({ response, arrivedAt }) : claim.removeResponse(),
       sequenceNumber !== undefined &&
@@ -178,13 +182,13 @@ export function openCallCache(
             sequenceNumber,
             ...source,
           })
-          .catch(reportError),
+          .catch(reportDatasetError),
     ]);
     return isCached ? { ...response, remainingCacheMs: cacheMs } : response;
   }
 
   function startSharedCall(callKey: string, call: ApiCall, send: SendCall): SharedCall {
-    const startedCall = { ...inFlight.startCall(call, send), isChargeShown: false };
+    const startedCall = { ...inFlightCalls.startCall(call, send), isChargeShown: false };
     sharedCalls.set(callKey, startedCall);
     void startedCall.completion.then(() => forgetSharedCall(callKey, startedCall));
     return startedCall;
@@ -225,8 +229,11 @@ export function openCallCache(
     if (item === undefined) return undefined;
     const rawBody = parseItem(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
-    const source = { listedBy: item.listedBy, ...(dataset.isOwnerUnconfirmed && { isOwnerUnconfirmed: true as const }) };
-    return markAsCached({ rawBody, validatedBody: ParsedAd.parse(rawBody), receipt, ...source }, getAgeMs(item.at));
+    const source = {
+      listedBy: item.listedBy,
+      ...(dataset.isOwnerUnconfirmed && { isOwnerUnconfirmed: true as const }),
+    };
+    return markAsCached({ rawBody, validatedBody: ParsedAd.parse(rawBody), receipt, ...source }, computeAgeMs(item.at));
   }
 
   /**
@@ -247,7 +254,7 @@ export function openCallCache(
       await forgetCachedLists();
       return response;
     };
-    const startedCall = inFlight.startCall(call, send);
+    const startedCall = inFlightCalls.startCall(call, send);
     void startedCall.completion.then(() => forgetReadsOfCollection(call));
     return startedCall.joinCall(call.signal);
   }
@@ -292,7 +299,7 @@ export function openCallCache(
 
   return {
     send: async (call: ApiCall) => meter.addBalance(call, handleCall(call)),
-    close: inFlight.close,
+    close: inFlightCalls.close,
     confirmKey,
     hasCachedResponse,
     findCachedTotal,
@@ -320,9 +327,9 @@ async function awaitSharedCall(sharedCall: SharedCall, signal: AbortSignal): Pro
 }
 
 /**
- * Returns true if a call was refused by the credit limit of its tool call or of its sign-in connection. Other callers
- * that wait for the same call may still send it, because they have other limits. The server's budget applies to all
- * callers.
+ * Returns true if a call was refused by the credit limit of its tool call or of its sign-in connection. Another caller
+ * that waits for the same call may still send it, because this limit does not apply to the other caller. The server's
+ * budget applies to all callers.
  */
 const isRefusedByCallerLimit = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.limit !== 'server';

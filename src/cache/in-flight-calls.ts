@@ -3,7 +3,7 @@ import type { ApiCall, CallProgress, SendCall, ServiceResponse } from '../api/ca
 import { AdLibraryError } from '../api/errors.ts';
 
 /** The limits of the calls in progress, and the function to call when a response is lost. */
-export interface InFlightOptions {
+export interface InFlightCallOptions {
   /**
    * The maximum number of calls in progress per tenant (API key), including calls for which no caller is waiting any
    * more.
@@ -49,7 +49,7 @@ export interface InFlightCall {
  * A call that was sent continues even if all callers disconnect. The service charges for it anyway, and its cached
  * response serves the next identical call. A call that was not sent yet is aborted when its last caller disconnects.
  */
-export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onResponseLost }: InFlightOptions) {
+export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onResponseLost }: InFlightCallOptions) {
   const trackedCalls = new Set<TrackedCall>();
   const countCallsOfTenant = (tenantId: string) =>
     [...trackedCalls].filter(({ call }) => call.owner.tenantId === tenantId).length;
