@@ -178,7 +178,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const {
     createApi,
     createCallerContexts,
-    createHttpService,
+    createHttpSender,
     createMemoryLedger,
     createSingleUserAcceptedKeys,
     createUndiciFetch,
@@ -238,11 +238,11 @@ export async function openCallResources(options: AppOptions, apiService: Service
 
   // Every API call passes through the cache (`callCache`), then the credit meter, then HTTP. Without a base URL, the
   // API client rejects the call before the cache.
-  const httpService = recordAcceptedKeys(
-    createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker }),
+  const sendOverHttp = recordAcceptedKeys(
+    createHttpSender({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker }),
     keys,
   );
-  const meter = createMeter(httpService, meterOptions);
+  const meter = createMeter(sendOverHttp, meterOptions);
   const callCache = openCallCache(meter, {
     ...cacheOptions,
     ...inFlightLimits,

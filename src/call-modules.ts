@@ -3,7 +3,7 @@
  * lists its tools without these functions and must start fast.
  */
 export { createApi } from './api/client.ts';
-export { createHttpService, createUndiciFetch } from './api/http.ts';
+export { createHttpSender, createUndiciFetch } from './api/http.ts';
 export { recordAcceptedKeys } from './cache/accepted-keys.ts';
 export { openCallCache } from './cache/call-cache.ts';
 export { createMeter } from './credits/meter.ts';

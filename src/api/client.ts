@@ -12,7 +12,7 @@ import {
   type ServiceResponse,
 } from './call.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
-import { maxPageItems, type Operation, type OperationName, operations } from './operations.ts';
+import { maxResponseItems, type Operation, type OperationName, operations } from './operations.ts';
 import {
   Account,
   AddCollectionItemResult,
@@ -41,7 +41,7 @@ const maxCollections = 10_000;
  * Creates a schema for a list. The schema checks the length first, because checking many invalid items costs time and
  * memory.
  */
-const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = maxPageItems) =>
+const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = maxResponseItems) =>
   z.array(z.unknown()).max(maxItems).pipe(z.array(itemSchema));
 
 /**
@@ -131,9 +131,9 @@ function getIdField({ operation: { name, isList }, query }: Pick<ServiceRequest,
 
 /**
  * Removes items without an id from a list, so that one broken item does not make a whole paid page unusable. Keeps all
- * items of a collection if none has the expected id. They are probably of the other type, which `parseAds` or
- * `parsePages` reports.
- * @param plainBody the body as `JSON.parse` returns it; its items are checked
+ * items of a collection if none has the expected id. These items probably have the other item type, and `parseAds` or
+ * `parsePages` reports this error.
+ * @param plainBody the body as `JSON.parse` returns it; the items in this body are checked
  * @param exactBody the same body with long numbers as strings, because JavaScript cannot represent them exactly
  */
 export function removeItemsWithoutId(
@@ -141,29 +141,29 @@ export function removeItemsWithoutId(
   plainBody: unknown,
   exactBody: unknown,
 ) {
-  const unchangedResult = { checkedBody: plainBody, rawBody: exactBody, unusableCount: 0 };
+  const unchangedResult = { bodyToValidate: plainBody, rawBody: exactBody, unusableCount: 0 };
   const idField = getIdField(request);
   const items = (plainBody as { items?: unknown } | null | undefined)?.items;
   if (idField === undefined || !Array.isArray(items)) return unchangedResult;
   // Do not check the items of a list that is too long, because the schema rejects the list anyway.
-  if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchangedResult;
-  const usableFlags = items.map((item) => typeof item?.[idField] === 'string' && item[idField] !== '');
-  const unusableCount = usableFlags.filter((isUsable) => !isUsable).length;
+  if (items.length > (request.operation.isList ? maxResponseItems : maxCollections)) return unchangedResult;
+  const isUsableByIndex = items.map((item) => typeof item?.[idField] === 'string' && item[idField] !== '');
+  const unusableCount = isUsableByIndex.filter((isUsable) => !isUsable).length;
   if (unusableCount === 0 || (unusableCount === items.length && request.operation.name === 'listCollectionItems'))
     return unchangedResult;
   const keepUsableItems = (body: unknown) => {
     const page = body as { items: unknown[] };
-    return { ...page, items: page.items.filter((_, index) => usableFlags[index]) };
+    return { ...page, items: page.items.filter((_, index) => isUsableByIndex[index]) };
   };
-  const checkedBody = keepUsableItems(plainBody);
-  const rawBody = exactBody === plainBody ? checkedBody : keepUsableItems(exactBody);
-  return { checkedBody, rawBody, unusableCount };
+  const bodyToValidate = keepUsableItems(plainBody);
+  const rawBody = exactBody === plainBody ? bodyToValidate : keepUsableItems(exactBody);
+  return { bodyToValidate, rawBody, unusableCount };
 }
 
 type ResponseOf<Name extends OperationName> = z.output<ReturnType<(typeof responseSchemaGetters)[Name]>>;
 
 /** The API client of a caller, with one method for each API operation, e.g. `searchAds`. */
-export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiResponse<Name>> };
+export type Api = { [Name in OperationName]: (apiArguments?: ApiArguments) => Promise<ApiResponse<Name>> };
 
 /** The API key of a caller, and the ids under which the caller's data and spending are stored. */
 export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> {
@@ -175,7 +175,7 @@ export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> 
 export interface Caller extends Credentials {
   signal: AbortSignal;
   /**
-   * True if no paid request may be sent. The server uses this option to find out whether a tool call would cost
+   * True if no paid request may be sent. The server sets this option to find out whether a tool call would cost
    * credits.
    */
   forbidsPaidRequests?: boolean;
@@ -196,8 +196,8 @@ export interface Caller extends Credentials {
 export function createApi(sendCall: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methodEntries = Object.values(operations).map((operation) => {
-      const operationMethod = async (request: ApiArguments = {}) =>
-        callOperation(sendCall, operation, { ...caller, apiKey: requireApiKey(caller, baseUrl) }, request);
+      const operationMethod = async (apiArguments: ApiArguments = {}) =>
+        callOperation(sendCall, operation, { ...caller, apiKey: getApiKeyOrThrow(caller, baseUrl) }, apiArguments);
       return [operation.name, operationMethod] as const;
     });
     return Object.fromEntries(methodEntries) as unknown as Api;
@@ -208,14 +208,14 @@ async function callOperation(
   sendCall: SendCall,
   operation: Operation,
   caller: Caller & { apiKey: string },
-  request: ApiArguments,
+  apiArguments: ApiArguments,
 ) {
   const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onOwnerUnconfirmed } = caller;
-  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = request;
+  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = apiArguments;
   try {
-    const requested = { operation, path, query, ...(body && { body }) };
+    const request = { operation, path, query, ...(body && { body }) };
     const response = await sendCall({
-      request: { fingerprint: createFingerprint(requested), hasDefaultSize, ...requested },
+      request: { fingerprint: createFingerprint(request), hasDefaultSize, ...request },
       owner: { apiKey, tenantId, connection },
       signal,
       cacheOptions: {
@@ -245,7 +245,7 @@ async function callOperation(
  * Returns the API key of a caller.
  * @throws AdLibraryError `no_api_key` if the API key or the service's base URL is missing
  */
-export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefined): string {
+export function getApiKeyOrThrow({ apiKey }: Credentials, baseUrl: string | undefined): string {
   if (apiKey !== undefined && baseUrl !== undefined) return apiKey;
   const missingSettings = [
     apiKey === undefined && 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")',

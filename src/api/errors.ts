@@ -24,7 +24,7 @@ export type ErrorKind = (typeof errorKinds)[number];
  * The fields that any failed call may have. Texts from the service are not trusted, so sanitize them before showing
  * them.
  */
-export interface FailureFacts {
+export interface CommonFailureFields {
   /**
    * A description of the problem, written by this server and not by the service. Undefined if `kind` describes the
    * problem completely.
@@ -70,7 +70,8 @@ export interface FailureFacts {
 }
 
 /** A failed call. The value of `kind` determines which other fields exist. */
-export type Failure = FailureFacts & (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
+export type Failure = CommonFailureFields &
+  (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
 
 type KindSpecificFailure =
   | {
@@ -161,7 +162,7 @@ export function mayBeCharged({ kind, status, wasSent, charged, chargeUnreadable,
 }
 
 /** The kind of failure for each HTTP error status in the API document. */
-const documentedKinds = {
+const kindsByStatus = {
   401: 'unauthorized',
   402: 'payment_required',
   403: 'forbidden',
@@ -169,7 +170,7 @@ const documentedKinds = {
   422: 'invalid_request',
   429: 'usage_limit',
 } as const;
-type DocumentedKind = (typeof documentedKinds)[keyof typeof documentedKinds];
+type DocumentedKind = (typeof kindsByStatus)[keyof typeof kindsByStatus];
 
 /**
  * Returns the kind of failure for an HTTP status, e.g. `not_found` for 404. If the API document does not list the
@@ -177,7 +178,7 @@ type DocumentedKind = (typeof documentedKinds)[keyof typeof documentedKinds];
  */
 export function getFailureKind(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
   return (
-    (documentedKinds as Partial<Record<number, DocumentedKind>>)[status] ??
+    (kindsByStatus as Partial<Record<number, DocumentedKind>>)[status] ??
     (status >= 500 ? 'unavailable' : 'unexpected_response')
   );
 }

@@ -5,7 +5,7 @@ import { createLazyGetter } from '../lazy-getter.ts';
 import { createAbortError, toAdLibraryError } from './abort.ts';
 import type { ApiCall, Receipt, SendCall, ServiceResponse } from './call.ts';
 import { getResponseSchema, removeItemsWithoutId } from './client.ts';
-import { AdLibraryError, type BaseUrlProblem, type FailureFacts, getFailureKind } from './errors.ts';
+import { AdLibraryError, type BaseUrlProblem, type CommonFailureFields, getFailureKind } from './errors.ts';
 import { parseJson } from './json.ts';
 import { createLenientSchema, ErrorBody } from './schemas.ts';
 import { buildUrl } from './url.ts';
@@ -53,15 +53,15 @@ const maxAttempts = 3;
 const maxFirstDelayMs = 300;
 
 /**
- * Creates a function that sends a call to the service and parses the response. Throws an `AdLibraryError` for every
- * response except a 200 whose body matches the API document.
+ * Creates a function that sends a call to the service over HTTP and parses the response. The created function throws an
+ * `AdLibraryError` for every response except a 200 whose body matches the API document.
  *
  * A failed call is retried within its time limit if this is safe: the request was never sent, a gateway rejected it
  * (502, 503, 504), or repeating it costs nothing. A paid call is retried only if it was not sent, or after a 503
- * without a charge. Otherwise, the service may have charged for it. There are no retries after 402 and 429, because the
- * limit behind a 429 lasts an hour or a day.
+ * without a charge. In all other cases, the service may have charged for the paid call. There are no retries after 402
+ * and 429, because the limit behind a 429 lasts an hour or a day.
  */
-export function createHttpService(options: ServiceOptions): SendCall {
+export function createHttpSender(options: ServiceOptions): SendCall {
   return async (call) => {
     let unsafeRetryCount = 0;
     for (let attempt = 1; ; attempt++) {
@@ -69,10 +69,10 @@ export function createHttpService(options: ServiceOptions): SendCall {
         const response = await sendRequest(call, options);
         return unsafeRetryCount > 0 ? { ...response, wasRepeated: true } : response;
       } catch (attemptError) {
-        const error = unsafeRetryCount > 0 ? markAsRepeated(attemptError) : attemptError;
-        const retry = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetryCount) : 'no';
-        if (retry === 'no' || call.progress.isAwaited?.() === false) throw error;
-        if (retry === 'unsafe') {
+        const error = unsafeRetryCount > 0 ? markAsPossiblyPerformed(attemptError) : attemptError;
+        const retryDecision = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetryCount) : 'no';
+        if (retryDecision === 'no' || call.progress.isAwaited?.() === false) throw error;
+        if (retryDecision === 'unsafe') {
           unsafeRetryCount++;
           call.progress.mayHaveBeenPerformed = true;
         }
@@ -92,7 +92,7 @@ export function createHttpService(options: ServiceOptions): SendCall {
 /**
  * Returns a copy of the error with a flag that says that the service may have performed an earlier attempt of the call.
  */
-const markAsRepeated = (error: unknown): unknown =>
+const markAsPossiblyPerformed = (error: unknown): unknown =>
   error instanceof AdLibraryError
     ? new AdLibraryError({ ...error.failure, wasSent: true, mayHaveBeenPerformed: true }, { cause: error })
     : error;
@@ -110,9 +110,9 @@ function decideRetry(
   if (kind === 'network' && wasSent === false) return 'safe';
   if (charged || chargeUnreadable) return 'no';
   if (isPaid) return status === 503 ? 'safe' : 'no';
-  const isRejected = status === 502 || status === 503 || status === 504;
-  if (isRejected && !operation.changesData) return 'safe';
-  return (isRejected || kind === 'network') && unsafeRetryCount < operation.maxUnsafeRetries ? 'unsafe' : 'no';
+  const isRejectedByGateway = status === 502 || status === 503 || status === 504;
+  if (isRejectedByGateway && !operation.changesData) return 'safe';
+  return (isRejectedByGateway || kind === 'network') && unsafeRetryCount < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
 async function sendRequest(
@@ -137,7 +137,7 @@ async function sendRequest(
     const response = await fetch(url, init);
     return await parseResponse(call, url, response, createKeyMasker(owner.apiKey));
   } catch (error) {
-    throw refineError(error, { signal, wasSent: progress.isSent });
+    throw toRequestError(error, { signal, wasSent: progress.isSent });
   }
 }
 
@@ -146,7 +146,7 @@ async function sendRequest(
  * returned error says so (`wasSent: false`). After an abort, any error that is not an `AdLibraryError` is replaced by
  * the error for aborted calls.
  */
-function refineError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
+function toRequestError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
     const { failure } = error;
     if (wasSent || failure.kind !== 'network') return error;
@@ -169,16 +169,21 @@ async function parseResponse(
   const unmaskedReceipt = readReceipt(headers);
   const receipt = { ...unmaskedReceipt, requestId: unmaskedReceipt.requestId && maskKey(unmaskedReceipt.requestId) };
   const { charged, requestId, chargeUnreadable = false } = receipt;
-  const failureFacts = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
-  const body = await response.text().catch((error) => throwBodyError(error, call, failureFacts));
-  const parsedBody = parseJson(body);
-  const plainBody = maskKey(parsedBody, body);
-  const mayLoseDigits = plainBody !== undefined && containsLongNumber(body);
-  const exactBody = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plainBody;
+  const responseFields = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
+  const responseText = await response.text().catch((error) => throwBodyError(error, call, responseFields));
+  const parsedBody = parseJson(responseText);
+  const plainBody = maskKey(parsedBody, responseText);
+  const mayLoseDigits = plainBody !== undefined && containsLongNumber(responseText);
+  const exactBody = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(responseText)), responseText) : plainBody;
   if (status !== 200) {
     const serviceError = parseServiceError(exactBody);
     const retryAfterSeconds = readRetryAfter(headers);
-    const failure = { ...failureFacts, ...(serviceError ?? missingErrorBody), retryAfterSeconds, wasSent: true };
+    const failure = {
+      ...responseFields,
+      ...(serviceError ?? missingErrorBodyFields),
+      retryAfterSeconds,
+      wasSent: true,
+    };
     const baseUrlProblem =
       detectBaseUrlProblem(status, headers, url) ?? detectUnknownPath(status, serviceError, call.request.operation);
     throw new AdLibraryError(
@@ -187,12 +192,12 @@ async function parseResponse(
         : { ...failure, kind: getFailureKind(status) },
     );
   }
-  const { checkedBody, rawBody, unusableCount } = removeItemsWithoutId(call.request, plainBody, exactBody);
-  const result = getResponseSchema(call.request.operation.name).safeParse(checkedBody);
-  if (result.success) {
-    const bodyText = rawBody === parsedBody ? body : undefined;
+  const { bodyToValidate, rawBody, unusableCount } = removeItemsWithoutId(call.request, plainBody, exactBody);
+  const validation = getResponseSchema(call.request.operation.name).safeParse(bodyToValidate);
+  if (validation.success) {
+    const bodyText = rawBody === parsedBody ? responseText : undefined;
     return {
-      validatedBody: result.data,
+      validatedBody: validation.data,
       rawBody,
       receipt: unusableCount > 0 ? { ...receipt, unusableCount } : receipt,
       bodyText,
@@ -201,8 +206,8 @@ async function parseResponse(
   const problem =
     rawBody === undefined
       ? 'The answer is not JSON.'
-      : `The answer does not match the API document: ${formatFirstIssue(result.error)}`;
-  throw new AdLibraryError({ ...failureFacts, kind: 'unexpected_response', problem, wasSent: true });
+      : `The answer does not match the API document: ${formatFirstIssue(validation.error)}`;
+  throw new AdLibraryError({ ...responseFields, kind: 'unexpected_response', problem, wasSent: true });
 }
 
 /**
@@ -227,7 +232,7 @@ function detectBaseUrlProblem(
  */
 function detectUnknownPath(
   status: number,
-  serviceError: FailureFacts | undefined,
+  serviceError: CommonFailureFields | undefined,
   { path }: ApiCall['request']['operation'],
 ): BaseUrlProblem | undefined {
   const isPathUnknown = serviceError?.requestId === undefined || serviceError.code === 'no_such_path';
@@ -248,13 +253,13 @@ function readRedirectTarget(location: string | null, requestUrl: string): string
 }
 
 /**
- * Throws the error for a response body that ended early. The headers have already arrived, so the error includes the
- * charge that they report.
+ * Throws the error for a response body that ended early. The response headers have already arrived, so the error
+ * includes the charge that these headers report.
  */
-function throwBodyError(error: unknown, { signal }: ApiCall, failureFacts: FailureFacts): never {
+function throwBodyError(error: unknown, { signal }: ApiCall, responseFields: CommonFailureFields): never {
   const expectedError = toAdLibraryError(error, signal);
   if (expectedError === undefined) throw error;
-  throw new AdLibraryError({ ...failureFacts, ...expectedError.failure }, { cause: error });
+  throw new AdLibraryError({ ...responseFields, ...expectedError.failure }, { cause: error });
 }
 
 /**
@@ -292,13 +297,13 @@ const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
  */
 const quoteOrNumberPattern = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
-/** Puts quotes around whole numbers in JSON that JavaScript would round, so that they become strings. */
+/** Turns whole numbers in JSON that JavaScript would round into strings, by putting quotes around them. */
 function quoteLongNumbers(json: string): string {
   let isInString = false;
-  return json.replace(quoteOrNumberPattern, (token) => {
-    if (token === '"') isInString = !isInString;
-    const isWhole = token !== '"' && !/[.eE]/.test(token);
-    return !isInString && isWhole && String(Number(token)) !== token ? `"${token}"` : token;
+  return json.replace(quoteOrNumberPattern, (match) => {
+    if (match === '"') isInString = !isInString;
+    const isWhole = match !== '"' && !/[.eE]/.test(match);
+    return !isInString && isWhole && String(Number(match)) !== match ? `"${match}"` : match;
   });
 }
 
@@ -307,14 +312,14 @@ function formatFirstIssue({ issues }: z.ZodError): string {
 }
 
 /** Parses the error in a response body as the API document defines it. Returns undefined for any other body. */
-function parseServiceError(body: unknown): FailureFacts | undefined {
+function parseServiceError(body: unknown): CommonFailureFields | undefined {
   const parseResult = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parseResult.success) return undefined;
   const { code, message, requestId, details } = parseResult.data;
   return { code, serviceMessage: message, details, ...(requestId !== undefined && { requestId }) };
 }
 
-const missingErrorBody: FailureFacts = {
+const missingErrorBodyFields: CommonFailureFields = {
   problem: 'The answer has no documented error body: it may not come from the API.',
   isUndocumented: true,
 };
@@ -331,8 +336,8 @@ const maxRetryAfterSeconds = 24 * 60 * 60;
  */
 function readRetryAfter(headers: HttpResponse['headers']): number | undefined {
   const retryAfter = headers.get('retry-after')?.trim() ?? '';
-  const isNumber = /^\d+$/.test(retryAfter);
-  const seconds = isNumber
+  const hasSeconds = /^\d+$/.test(retryAfter);
+  const seconds = hasSeconds
     ? Number(retryAfter)
     : (Date.parse(retryAfter) - Date.parse(headers.get('date') ?? '')) / 1000;
   return seconds > 0 ? Math.min(seconds, maxRetryAfterSeconds) : undefined;

@@ -1,10 +1,10 @@
 /**
- * The maximum number of items on a page of results. The API document states this limit only for collections. It states
- * no limit for searches, so they use the same limit.
+ * The maximum page size according to the API document, in items. The API document states this limit only for
+ * collections. The server assumes the same limit for searches.
  */
-export const maxPageSize = 100;
+export const maxDocumentedPageSize = 100;
 /** The maximum number of items in a response. The server refuses to request a larger page. */
-export const maxPageItems = 1000;
+export const maxResponseItems = 1000;
 
 /** The page size of a collection if the caller sets none (API document, *Limits*, rule 1). */
 export const defaultCollectionPageSize = 50;
@@ -24,9 +24,9 @@ interface OperationRules {
    */
   requiresCredits: boolean;
   /**
-   * How often a call is retried if the service may already have performed it. The number is 0 for reads that cost
-   * credits, because the service may have charged for them. It is 1 for adding an item to a collection, because adding
-   * it twice is harmless (API document, *Endpoints*, rule 1).
+   * How often a call is retried if the service may already have performed it. The value is 0 for reads that cost
+   * credits, because the service may have charged for them. The value is 1 for adding an item to a collection, because
+   * adding the same item twice is harmless (API document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
   /** True if the operation changes data on the service, e.g. if it adds an item to a collection. */

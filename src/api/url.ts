@@ -28,11 +28,11 @@ const dotSegmentPattern = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
  * Returns true if an id can safely be part of a URL path. Returns false for an empty id, a very long id, or an id such
  * as `..`.
  */
-export const isPathId = (id: string): boolean =>
+export const isSafePathId = (id: string): boolean =>
   id !== '' && id.length <= maxIdLength && !dotSegmentPattern.test(id) && id.isWellFormed();
 
 function encodeId(name: string, id: string): string {
-  if (!isPathId(id)) {
+  if (!isSafePathId(id)) {
     throw createInvalidRequestError(
       `${name} is not an id: it must be 1 to ${maxIdLength} characters, copied from an earlier result.`,
     );

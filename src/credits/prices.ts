@@ -1,5 +1,5 @@
 import type { Receipt, ServiceRequest, ServiceResponse } from '../api/call.ts';
-import { maxPageSize, type Operation } from '../api/operations.ts';
+import { maxDocumentedPageSize, type Operation } from '../api/operations.ts';
 
 /** The highest charge for one page size, and the charge for the fullest page of this size so far. */
 interface PageSizePrice {
@@ -144,7 +144,7 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
     return {
       atLeast: priceTable.unsized?.maxCharge ?? minPrice,
       // The size of the page is unknown, so the upper bound is the cost of the largest page.
-      atMost: Math.max(getMaxCharge(priceTable), computeMaxPageCost(priceTable, maxPageSize)),
+      atMost: Math.max(getMaxCharge(priceTable), computeMaxPageCost(priceTable, maxDocumentedPageSize)),
     };
   const sizePrice = priceTable.bySize.get(size);
   if (sizePrice?.itemCount === size) return { atLeast: sizePrice.maxCharge, atMost: sizePrice.maxCharge };
@@ -254,7 +254,8 @@ const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cur
  */
 function getPageSize(request: PricedRequest, priceTable?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
-  const { bySize = new Map<number, PageSizePrice>(), defaultPageSize = request.operation.defaultLimit } = priceTable ?? {};
+  const { bySize = new Map<number, PageSizePrice>(), defaultPageSize = request.operation.defaultLimit } =
+    priceTable ?? {};
   if (hasLimit(request)) {
     const limit = request.body?.limit ?? request.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;

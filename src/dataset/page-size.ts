@@ -1,4 +1,4 @@
-import { maxPageSize } from '../api/operations.ts';
+import { maxDocumentedPageSize } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { AdQuery } from './gatherings.ts';
 
@@ -7,9 +7,9 @@ import type { AdQuery } from './gatherings.ts';
  * describes one, but never more than the API document allows.
  */
 export function determineMaxPageSize({ collectionId }: AdQuery, searchFilters: readonly SearchFilter[]): number {
-  if (collectionId !== undefined) return maxPageSize;
-  const serviceMaxPageSize = searchFilters.find(({ key }) => key === 'limit')?.maximum ?? maxPageSize;
-  return Math.max(1, Math.min(maxPageSize, Math.floor(serviceMaxPageSize)));
+  if (collectionId !== undefined) return maxDocumentedPageSize;
+  const serviceMaxPageSize = searchFilters.find(({ key }) => key === 'limit')?.maximum ?? maxDocumentedPageSize;
+  return Math.max(1, Math.min(maxDocumentedPageSize, Math.floor(serviceMaxPageSize)));
 }
 
 /**

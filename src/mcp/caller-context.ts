@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { ServiceRequest } from '../api/call.ts';
-import { type Api, type ApiResponse, type Caller, type Credentials, requireApiKey } from '../api/client.ts';
+import { type Api, type ApiResponse, type Caller, type Credentials, getApiKeyOrThrow } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
 import type { CallCache } from '../cache/call-cache.ts';
 import type { Meter } from '../credits/meter.ts';
@@ -74,7 +74,7 @@ export function createCallerContexts(options: CallerContextOptions) {
       return {
         api: createCallerApi(caller),
         openDataset: async () => {
-          const dataset = await callCache.openDataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
+          const dataset = await callCache.openDataset({ tenantId, apiKey: getApiKeyOrThrow(caller, baseUrl) }, signal);
           if (dataset.isOwnerUnconfirmed) caller.onOwnerUnconfirmed?.();
           return dataset;
         },
@@ -115,7 +115,7 @@ export function createCallerContexts(options: CallerContextOptions) {
       const isKeyAccepted = async () => {
         try {
           const signal = AbortSignal.timeout(keyCheckTimeoutMs);
-          await callCache.confirmKey({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
+          await callCache.confirmKey({ tenantId, apiKey: getApiKeyOrThrow(caller, baseUrl) }, signal);
           return true;
         } catch {
           return false;

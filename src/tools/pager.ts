@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
-import { maxPageItems } from '../api/operations.ts';
+import { maxResponseItems } from '../api/operations.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { freePriceBounds, type PriceBounds } from '../credits/prices.ts';
 import { createLazyGetter } from '../lazy-getter.ts';
@@ -47,8 +47,8 @@ export async function readFittingPage<View, Heading = object>(
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   };
-  if (Number(pageParams.limit) > maxPageItems)
-    throw createInvalidRequestError(`limit: this server reads at most ${maxPageItems} items on one page.`);
+  if (Number(pageParams.limit) > maxResponseItems)
+    throw createInvalidRequestError(`limit: this server reads at most ${maxResponseItems} items on one page.`);
   // A cursor of this server contains the page size, if a caller requested one. If the cursor contains no page size,
   // request the default size of the service.
   const hasDefaultSize = limit === undefined && isCursorOfThisServer(request.cursor);

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { Ad, Page } from '../../api/schemas.ts';
-import { isPathId, maxIdLength } from '../../api/url.ts';
+import { isSafePathId, maxIdLength } from '../../api/url.ts';
 import { countDays, isExistingDay, parseTime } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { maxNestingDepth, quoteValue } from '../service/request.ts';
@@ -78,7 +78,7 @@ function validatePage(value: object): Page {
 
 /** Rejects a page id that cannot be part of an API URL, because clients could never request this page. */
 function validatePageId(pageId: string): void {
-  if (isPathId(pageId) && !/\p{Cc}/u.test(pageId)) return;
+  if (isSafePathId(pageId) && !/\p{Cc}/u.test(pageId)) return;
   throw new Error(
     `pageId: not a valid page id; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
   );
