@@ -37,7 +37,7 @@ const { catalog, credentials } = app;
 const neverSettles = new Promise<void>(() => {});
 const sessionEnded = serveStdio({
   ...{ catalog, credentials, log, stdin, stdout },
-  ...{ now: Date.now, onCall: () => {}, stopRequested: neverSettles, drainMs: 1000 },
+  ...{ monotonicNow: Date.now, onCall: () => {}, stopRequested: neverSettles, drainMs: 1000 },
 });
 
 let lastId = 0;

@@ -154,7 +154,7 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
     catalog,
     credentials,
     log,
-    now: monotonicNow,
+    monotonicNow,
     onCall: createCallLogger(log),
     stdin,
     stdout,

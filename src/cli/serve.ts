@@ -18,7 +18,7 @@ import type { ReplicaState } from '../storage/store/open-store.ts';
 import { createHttpApp } from '../transports/http/app.ts';
 import { createGetTenantId, createTenantHasher } from '../transports/http/authentication.ts';
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
-import { createLinkOrigins } from '../transports/http/files.ts';
+import { createLinkOriginFinder } from '../transports/http/files.ts';
 import { createKeyAttemptLimiter } from '../transports/http/key-attempts.ts';
 import { formatUrlHost, type Listener, listen } from '../transports/http/server.ts';
 import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.ts';
@@ -66,7 +66,7 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
   const now = sharedState?.now ?? Date.now;
   const acceptedKeys = sharedState?.keys ?? createMemoryAcceptedKeys(monotonicNow);
   const isKnownKey = sharedState?.isKnownKey ?? acceptedKeys.has;
-  const keyAttempts = createKeyAttemptLimiter({
+  const keyAttemptLimiter = createKeyAttemptLimiter({
     maxKeysPerMinute: config.refusalsPerMinute,
     now: monotonicNow,
     isKnown: isKnownKey,
@@ -91,7 +91,7 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
     createFailureWarnings(log, monotonicNow),
     serviceTracker.onCall,
     metrics?.onCall,
-    keyAttempts.onCall,
+    keyAttemptLimiter.onCall,
     (event: CallEvent) => signIn?.onCall(event),
   ];
   const onCall: OnCall = (event) => {
@@ -114,7 +114,7 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
     signIn = createSignIn({
       publicUrl,
       secret: signInSecret,
-      keyAttempts,
+      keyAttemptLimiter,
       getTenantId,
       getClientAddress,
       monotonicNow,
@@ -137,11 +137,11 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
     now: monotonicNow,
     onCall,
     allowedNames: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
-    callers: demo ? { demo: app.credentials } : { keyAttempts, getTenantId, getClientAddress, signIn },
+    callers: demo ? { demo: app.credentials } : { keyAttemptLimiter, getTenantId, getClientAddress, signIn },
     serveDemoPicture: app.respondWithPicture,
     publicUrl,
     ...(fileLinks === 'on' && {
-      files: { find: app.findLinkedFile, findLinkOrigin: createLinkOrigins(demo ? undefined : publicUrl) },
+      files: { find: app.findLinkedFile, findLinkOrigin: createLinkOriginFinder(demo ? undefined : publicUrl) },
     }),
     limits: {
       maxRunningCalls: callsAtOnce,

@@ -7,8 +7,8 @@ import type { Catalog } from '../mcp/catalog.ts';
 import type { ResourceContents, ResourceRequest } from '../mcp/resources.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
-/** The limits on the number of tool calls and resource reads that run or wait. */
-export interface WorkLimits {
+/** The maximum numbers of tool calls and resource reads that may run or wait at the same time. */
+export interface ConcurrencyLimits {
   /** The maximum number of tool calls and resource reads that run at the same time. */
   maxRunningCalls: number;
   /** The maximum number of tool calls and resource reads that run at the same time for one API key. */
@@ -17,10 +17,10 @@ export interface WorkLimits {
   maxWaitingCalls: number;
 }
 
-interface LimitOptions {
-  limits: WorkLimits;
-  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
-  now: () => number;
+interface ConcurrencyLimiterOptions {
+  limits: ConcurrencyLimits;
+  /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
+  monotonicNow: () => number;
   /**
    * Called for each tool call that is rejected before it runs, because too many calls are waiting. The tool catalog
    * itself reports all other calls.
@@ -35,62 +35,63 @@ interface LimitOptions {
 const maxConcurrentLargeFiles = 4;
 
 /**
- * Wraps a catalog, i.e. the tools and resources of the server. The returned catalog runs a limited number of tool calls
- * and resource reads at the same time. All others wait in a queue.
+ * Wraps a catalog, i.e. the tools and resources of the server. The wrapped catalog runs a limited number of tool calls
+ * and resource reads at the same time. All other calls and reads wait in a queue.
  *
  * A call keeps its slot until its response has been sent. The slots therefore also limit the number of unread responses
  * in memory, per API key and in total.
  */
-export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOptions) {
+export function createConcurrencyLimiter(
+  catalog: Catalog,
+  { limits, monotonicNow, onCall }: ConcurrencyLimiterOptions,
+) {
   const { maxRunningCalls, maxRunningCallsPerKey, maxWaitingCalls } = limits;
   const callSlots = new Semaphore({
     maxRunningCalls,
     maxRunningCallsPerKey,
     maxWaitingCalls,
     workName: 'calls',
-    now,
+    now: monotonicNow,
   });
   const fileSlots = new Semaphore({
     maxRunningCalls: maxConcurrentLargeFiles,
     maxRunningCallsPerKey: 1,
     workName: 'files',
-    now,
+    now: monotonicNow,
   });
-  const pendingWork = new Set<Promise<unknown>>();
+  const pendingPromises = new Set<Promise<unknown>>();
 
   /**
-   * Waits for a free slot, then calls `runWork`.
-   * @param runWork receives the waiting time in milliseconds, which it subtracts from the time limit of the call
+   * Waits for a free slot, then calls `run`.
+   * @param run receives the waiting time in milliseconds, which it subtracts from the time limit of the call
    * @throws AdLibraryError `busy` if the queue is full, or if no slot becomes free within the timeout
    * @throws the reason of the call's signal, if this signal has aborted
    */
   async function runInSlot<Result>(
     slots: Semaphore,
     { tenantId, signal, responseSent = Promise.resolve() }: ToolCall | ResourceRequest,
-    runWork: (waitedMs: number) => Promise<Result>,
+    run: (waitedMs: number) => Promise<Result>,
   ): Promise<Result> {
-    const arrivedAt = now();
-    const deadline = { signals: [signal], timeoutMs: catalog.timeoutMs };
+    const arrivedAt = monotonicNow();
+    const waitLimit = { signals: [signal], timeoutMs: catalog.timeoutMs };
     signal.throwIfAborted();
     // Take a free slot directly. `withDeadline` creates a timer and an abort signal, which only a waiting call needs.
     const releaseSlot =
       slots.tryAcquire(tenantId) ??
-      (await withDeadline(deadline, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal)));
+      (await withDeadline(waitLimit, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal)));
     try {
-      return await runWork(now() - arrivedAt);
+      return await run(monotonicNow() - arrivedAt);
     } finally {
       void raceAbort(responseSent, signal).then(releaseSlot, releaseSlot);
     }
   }
 
-  /**
-   * Keeps a promise in `pendingWork` until it resolves or rejects, so that `waitUntilIdle` can wait for it at shutdown.
-   */
-  const trackWork = <Result>(work: Promise<Result>): Promise<Result> => {
-    const stopTracking = () => void pendingWork.delete(work);
-    pendingWork.add(work);
-    work.then(stopTracking, stopTracking);
-    return work;
+  /** Keeps a promise in `pendingPromises` until the promise settles. `waitUntilIdle` waits for these promises. */
+  const trackUntilSettled = <Result>(promise: Promise<Result>): Promise<Result> => {
+    const stopTracking = () => void pendingPromises.delete(promise);
+    pendingPromises.add(promise);
+    promise.then(stopTracking, stopTracking);
+    return promise;
   };
 
   const callTool = async (call: ToolCall): Promise<ToolResult> => {
@@ -122,16 +123,16 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
 
   return {
     /** The wrapped catalog, which limits tool calls and resource reads. All other methods are unchanged. */
-    catalog: {
+    limitedCatalog: {
       ...catalog,
-      callTool: (call: ToolCall) => trackWork(callTool(call)),
-      readResource: (request: ResourceRequest) => trackWork(readResource(request)),
+      callTool: (call: ToolCall) => trackUntilSettled(callTool(call)),
+      readResource: (request: ResourceRequest) => trackUntilSettled(readResource(request)),
     },
     /** Returns how many tool calls and resource reads are running and waiting. */
     countCalls: () => ({ running: callSlots.runningCount, waiting: callSlots.waitingCount }),
     /** Resolves when no tool call or resource read is running or waiting. */
     waitUntilIdle: async (): Promise<void> => {
-      while (pendingWork.size > 0) await Promise.allSettled(pendingWork);
+      while (pendingPromises.size > 0) await Promise.allSettled(pendingPromises);
     },
   };
 }

@@ -18,15 +18,15 @@ import {
   type RequestSchemas,
 } from '../mcp/protocol.ts';
 import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
-import { limitWork, type WorkLimits } from './limits.ts';
+import { type ConcurrencyLimits, createConcurrencyLimiter } from './limits.ts';
 
-/** The options for `serveStdio`. `catalog` contains the tools and resources. `credentials` contains the API key. */
+/** The options of `serveStdio`. `catalog` contains the tools and resources. `credentials` contains the API key. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
   log: Log;
-  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
-  now: () => number;
+  /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
+  monotonicNow: () => number;
   onCall: OnCall;
   stdin: Readable;
   stdout: Writable;
@@ -42,15 +42,15 @@ interface StdioOptions {
  * The limits of a stdio session. An MCP host sends only a few concurrent calls, so a host that exceeds these limits is
  * probably stuck in a loop.
  */
-const sessionLimits: WorkLimits = { maxRunningCalls: 32, maxRunningCallsPerKey: 32, maxWaitingCalls: 256 };
+const stdioSessionLimits: ConcurrencyLimits = { maxRunningCalls: 32, maxRunningCallsPerKey: 32, maxWaitingCalls: 256 };
 
 /**
  * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). The
  * response to an invalid line is a JSON-RPC error, and the session continues.
  *
  * At the end of the input, the session waits for running calls until they time out. The service charges for a paid call
- * once it is sent, so its result should still be delivered. When the process is asked to stop, the session waits for
- * `drainMs` and then aborts running calls. When the output closes, the session aborts them immediately.
+ * once it is sent, so the session should still deliver the result. When the process is asked to stop, the session waits
+ * for `drainMs` and then aborts running calls. When the output closes, the session aborts running calls immediately.
  *
  * We do not use the stdio transports of the SDKs. The v1 transport crashes when the reader of its output disconnects,
  * and does not detect the end of its input. The v2 transport loads the whole SDK even for sessions with an earlier
@@ -58,7 +58,8 @@ const sessionLimits: WorkLimits = { maxRunningCalls: 32, maxRunningCallsPerKey: 
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
-  const limitedWork = limitWork(catalog, { limits: sessionLimits, now: options.now, onCall: options.onCall });
+  const { monotonicNow, onCall } = options;
+  const concurrencyLimiter = createConcurrencyLimiter(catalog, { limits: stdioSessionLimits, monotonicNow, onCall });
   // Listen for `error`. Without a listener, the first write after the client has disconnected would end the process.
   const outputClosed = new Promise<void>((resolve) => {
     for (const event of ['close', 'error']) stdout.on(event, () => resolve());
@@ -68,7 +69,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   const inputEndController = new AbortController();
   const session = { ...credentials, inputEndSignal: inputEndController.signal };
-  const transports = createTransports(limitedWork.catalog, session, send);
+  const transports = createTransports(concurrencyLimiter.limitedCatalog, session, send);
   const readInput = async () => {
     for await (const line of readLines(stdin)) {
       const parsedLine = parseMessage(line);
@@ -91,11 +92,11 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   // not print a response.
   const flushOutput = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
   const allResponsesSent = transports.waitUntilAnswered().then(flushOutput);
-  const drainExpired = stopRequested.then(() => delay(drainMs, undefined, { ref: false }));
+  const stopDeadlinePassed = stopRequested.then(() => delay(drainMs, undefined, { ref: false }));
   // Calls normally end when they reach their own timeout. This second limit ends the session even if a call ignores its
   // timeout.
-  const maxDrainExpired = delay(catalog.timeoutMs + drainMs, undefined, { ref: false });
-  await Promise.race([allResponsesSent, outputClosed, drainExpired, maxDrainExpired]);
+  const sessionDeadlinePassed = delay(catalog.timeoutMs + drainMs, undefined, { ref: false });
+  await Promise.race([allResponsesSent, outputClosed, stopDeadlinePassed, sessionDeadlinePassed]);
   transports.close();
 }
 
@@ -114,26 +115,26 @@ type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
  * client may still switch to an earlier revision (MCP specification, *Lifecycle*).
  */
 function createTransports(catalog: Catalog, session: Session, send: SendMessage) {
-  let chosenTransport: RevisionTransport | undefined;
-  let latestTransport: RevisionTransport | undefined;
+  let chosenTransport: SdkTransport | undefined;
+  let latestTransport: SdkTransport | undefined;
   const listOpenTransports = () =>
     [...new Set([chosenTransport, latestTransport])].filter((transport) => transport !== undefined);
 
   const createLatestTransport = async () => {
     const { bindV2, requestSchemasV2 } = await import('../mcp/sdk-v2.ts');
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
-    const transport = createTransport(send, requestSchemasV2);
+    const transport = createSdkTransport(send, requestSchemasV2);
     const { waitUntilSent } = transport;
     serveStdio(() => bindV2(catalog, { waitUntilSent, ...session }), { transport, legacy: 'reject' });
     return transport;
   };
   const createEarlierTransport = async () => {
-    const transport = createTransport(send, requestSchemasV1);
+    const transport = createSdkTransport(send, requestSchemasV1);
     const { waitUntilSent } = transport;
     await bindV1(catalog, { waitUntilSent, ...session }).connect(transport);
     return transport;
   };
-  const chooseTransport = async (message: JSONRPCMessage): Promise<RevisionTransport> => {
+  const chooseTransport = async (message: JSONRPCMessage): Promise<SdkTransport> => {
     if (chosenTransport) return chosenTransport;
     if (!isLatestRevision(message)) {
       chosenTransport = await createEarlierTransport();
@@ -163,9 +164,9 @@ function createTransports(catalog: Catalog, session: Session, send: SendMessage)
   };
 }
 
-type RevisionTransport = ReturnType<typeof createTransport>;
+type SdkTransport = ReturnType<typeof createSdkTransport>;
 
-/** A request to which no response has been sent yet. When the input ends, the session waits for all open requests. */
+/** A request without a response so far. When the input ends, the session waits for all open requests. */
 interface OpenRequest {
   /** Resolves when the response has been sent, or when the client has cancelled the request. */
   completion: Promise<void>;
@@ -176,7 +177,7 @@ interface OpenRequest {
  * Creates the transport between the session and one version of the MCP SDK. The transport only writes messages. The
  * session reads the input, passes each message to the transport, and closes the streams.
  */
-function createTransport(write: SendMessage, schemas: RequestSchemas) {
+function createSdkTransport(write: SendMessage, schemas: RequestSchemas) {
   const openRequests = new Map<unknown, OpenRequest>();
   const addOpenRequest = (id: unknown) => {
     let complete = () => {};
@@ -274,8 +275,8 @@ function parseMessage(line: string | undefined): { message: JSONRPCMessage } | O
   if (parsedJson === undefined) return createError(-32_700, 'Parse error: each line must be one JSON value.');
   const { jsonrpc, id, method, ...otherFields }: Record<string, unknown> = Object(parsedJson);
   const validId = isRequestId(id) ? id : null;
-  const isMessageBody = typeof method === 'string' || 'result' in otherFields || 'error' in otherFields;
-  if (jsonrpc !== '2.0' || !isMessageBody)
+  const isRequestOrResponse = typeof method === 'string' || 'result' in otherFields || 'error' in otherFields;
+  if (jsonrpc !== '2.0' || !isRequestOrResponse)
     return createError(-32_600, 'Invalid request: each line must be one JSON-RPC 2.0 message.', validId);
   if (id !== undefined && validId === null)
     return createError(-32_600, 'Invalid request: an id must be a string or a number.');

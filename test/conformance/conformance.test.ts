@@ -31,10 +31,10 @@ beforeAll(async () => {
   const http = createHttpApp({
     catalog: withFixtures(app.catalog),
     log,
-    now: Date.now,
+    monotonicNow: Date.now,
     onCall: () => {},
     allowedNames: { allowedOrigins: ['localhost'] },
-    callers: { demo: app.credentials },
+    authentication: { demo: app.credentials },
     limits: { maxRunningCalls: 16, maxRunningCallsPerKey: 16, maxWaitingCalls: 64 },
   });
   listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });

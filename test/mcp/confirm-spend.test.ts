@@ -305,7 +305,7 @@ describe('Spending confirmation over stdio', () => {
       catalog: app.catalog,
       credentials: app.credentials,
       log,
-      now: Date.now,
+      monotonicNow: Date.now,
       onCall: () => {},
       stdin,
       stdout,

@@ -17,10 +17,10 @@ test('an internal error is logged in full and returned as status 500 without det
   const http = createHttpApp({
     catalog: app.catalog,
     log,
-    now: Date.now,
+    monotonicNow: Date.now,
     onCall: () => {},
     allowedNames: config,
-    callers: { demo: app.credentials },
+    authentication: { demo: app.credentials },
     serveDemoPicture: () => pictures?.(libraryRequest.clone()) ?? Promise.reject(new Error('no picture')),
     limits: { maxRunningCalls: 1, maxRunningCallsPerKey: 1, maxWaitingCalls: 1 },
   });

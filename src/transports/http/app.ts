@@ -11,9 +11,9 @@ import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
 import { isLongRequest, isMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
-import { limitWork, type WorkLimits } from '../limits.ts';
+import { createConcurrencyLimiter, type ConcurrencyLimits } from '../limits.ts';
 import { acceptsMediaType } from './accept.ts';
-import { type AuthenticatedEnvironment, type GetTenantId, requireApiKey } from './authentication.ts';
+import { type AuthenticatedEnvironment, type GetTenantId, requireCredentials } from './authentication.ts';
 import { createLargeBodyReader, readBody } from './body-limit.ts';
 import type { GetClientAddress } from './client-addresses.ts';
 import { allowOrigins } from './cors.ts';
@@ -27,35 +27,32 @@ import {
   validateHostAndOrigin,
 } from './hosts-and-origins.ts';
 import type { KeyAttemptLimiter } from './key-attempts.ts';
-import { serveAllRevisions } from './mcp.ts';
+import { createMcpRequestHandler } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import { createJsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomePageContent } from './welcome.tsx';
 
-/**
- * The options of `createHttpApp`, which creates the HTTP server. `catalog` contains the tools and resources that the
- * server offers.
- */
+/** The options of `createHttpApp`. `catalog` contains the tools and resources that the server offers. */
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
-  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
-  now: () => number;
+  /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
+  monotonicNow: () => number;
   onCall: OnCall;
   /** The host names and origins that requests may use. Requests with any other host or origin are rejected. */
   allowedNames: AllowedNames;
   /** How callers authenticate. In demo mode, no authentication is needed, because all callers share one API key. */
-  callers: CallerAuthentication | { demo: Credentials };
+  authentication: CallerAuthentication | { demo: Credentials };
   /** Serves the pictures of demo ads. Only set in demo mode. */
   serveDemoPicture?: ((request: Request) => Promise<Response>) | undefined;
   /** The origin under which users reach the server from outside, e.g. `https://ads.example.com`. */
   publicUrl?: string | undefined;
   /** Serves exported files. Undefined if results must not contain links to files. */
   files?: ServedFiles | undefined;
-  limits: WorkLimits;
+  limits: ConcurrencyLimits;
   metrics?: Metrics | undefined;
-  /** Tells whether the store that all replicas share is reachable. Undefined if this server is the only replica. */
+  /** Reports whether the store that all replicas share is reachable. Undefined if this server is the only replica. */
   replicaState?: Pick<ReplicaState, 'isUp'> | undefined;
   /**
    * Returns `up` if the service responded to the latest call, and `away` if it did not respond. Returns undefined
@@ -64,15 +61,12 @@ export interface HttpOptions {
   getServiceState?: () => 'up' | 'away' | undefined;
 }
 
-/**
- * The functions that authenticate callers and limit their attempts with unknown API keys. Demo mode needs none of these
- * functions, because all callers share one key.
- */
+/** The functions that authenticate callers and limit their attempts with unknown API keys. Not used in demo mode. */
 interface CallerAuthentication {
   /**
    * Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it.
    */
-  keyAttempts: KeyAttemptLimiter;
+  keyAttemptLimiter: KeyAttemptLimiter;
   getTenantId: GetTenantId;
   getClientAddress: GetClientAddress;
   signIn?: SignIn | undefined;
@@ -90,7 +84,7 @@ export function createHttpApp(options: HttpOptions) {
     catalog,
     log,
     metrics,
-    callers,
+    authentication,
     serveDemoPicture,
     files,
     replicaState,
@@ -98,25 +92,25 @@ export function createHttpApp(options: HttpOptions) {
     publicUrl,
     getServiceState,
   } = options;
-  const signIn = 'keyAttempts' in callers ? callers.signIn : undefined;
+  const signIn = 'keyAttemptLimiter' in authentication ? authentication.signIn : undefined;
   // Any API key may request a list of tools, and a small request can produce a large list. Therefore, only a few lists
   // are in memory at the same time. The queue of waiting requests needs no limit here, because the number of
   // connections is limited.
   const listSlots = new Semaphore({ maxRunningCalls: 8, workName: 'lists', maxWaitingCalls: Number.POSITIVE_INFINITY });
   const largeBodyReader = createLargeBodyReader();
-  const limitedWork = limitWork(catalog, options);
-  const serveMcp = serveAllRevisions(limitedWork.catalog, (error) => log.debug('refused', { error: error.message }));
-  let phase: 'serving' | 'stopping' | 'draining' = 'serving';
+  const concurrencyLimiter = createConcurrencyLimiter(catalog, options);
+  const serveMcp = createMcpRequestHandler(concurrencyLimiter.limitedCatalog, (error) => log.debug('refused', { error: error.message }));
+  let lifecyclePhase: 'serving' | 'stopping' | 'draining' = 'serving';
   const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
-    const isRefused = phase === 'draining';
+    const isRefused = lifecyclePhase === 'draining';
     if (isRefused) context.header('Retry-After', '1');
     const refusal = isRefused ? refuse(context, 503, 'This server is shutting down.') : await next();
     // The server may have started to shut down while this request was running. If so, ask the client to open a new
     // connection for its next request.
-    if (phase === 'draining') context.header('Connection', 'close');
+    if (lifecyclePhase === 'draining') context.header('Connection', 'close');
     return refusal;
   };
-  const validateRequest = validateHostAndOrigin(allowedNames);
+  const checkHostAndOrigin = validateHostAndOrigin(allowedNames);
 
   // Some clients add a slash to the URL of the endpoint, so treat `/mcp/` like `/mcp`.
   const app = new Hono<AuthenticatedEnvironment>({
@@ -128,7 +122,7 @@ export function createHttpApp(options: HttpOptions) {
   for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHost(allowedNames, { allowIpAddresses: true }));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
-    if (phase !== 'serving') return json({ status: 'draining' }, 503);
+    if (lifecyclePhase !== 'serving') return json({ status: 'draining' }, 503);
     // The readiness probe succeeds even if the state that replicas share is unreachable. Otherwise, all replicas would
     // fail the probe at once, and callers would get no responses at all.
     const serviceState = getServiceState?.();
@@ -139,7 +133,7 @@ export function createHttpApp(options: HttpOptions) {
     });
   });
   if (metrics) {
-    metrics.addCallGauges(() => limitedWork.countCalls());
+    metrics.addCallGauges(() => concurrencyLimiter.countCalls());
     if (replicaState) metrics.addStateGauge(replicaState.isUp);
     // Allow IP addresses as the host, because Prometheus often knows a replica only by its IP address.
     const validateMetricsHost = validateHost(allowedNames, { allowIpAddresses: true });
@@ -147,23 +141,23 @@ export function createHttpApp(options: HttpOptions) {
     app.use('/mcp', metrics.countResponse);
   }
   if (serveDemoPicture)
-    app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => serveDemoPicture(new Request(req.url)));
-  if (files) app.all('/files/:link/:name', validateRequest, refuseWhenDraining, serveFiles(files));
-  app.use('/mcp', logForbiddenRequests(log), validateRequest, refuseWhenDraining);
+    app.get('/media/*', checkHostAndOrigin, refuseWhenDraining, ({ req }) => serveDemoPicture(new Request(req.url)));
+  if (files) app.all('/files/:link/:name', checkHostAndOrigin, refuseWhenDraining, serveFiles(files));
+  app.use('/mcp', logForbiddenRequests(log), checkHostAndOrigin, refuseWhenDraining);
   const serveWelcomePage = createWelcomeHandler({
     origin: publicUrl,
     hasSignIn: signIn !== undefined,
-    isDemo: 'demo' in callers,
+    isDemo: 'demo' in authentication,
   });
   app.get('/', validateHost(allowedNames), serveWelcomePage);
   app.get('/mcp', serveWelcomePage);
   const allowedOrigins = listAllowedOrigins(allowedNames);
   if (allowedOrigins.length > 0) app.use('/mcp', allowOrigins(allowedOrigins));
-  if ('keyAttempts' in callers) app.post('/mcp', requireApiKey(callers.getTenantId, signIn));
+  if ('keyAttemptLimiter' in authentication) app.post('/mcp', requireCredentials(authentication.getTenantId, signIn));
   app.post('/mcp', async (context) => {
-    const admission = await admitCaller(context, callers, log);
+    const admission = await admitCaller(context, authentication, log);
     if (admission instanceof Response) return admission;
-    const { credentials, address, isKnown } = admission;
+    const { credentials, clientAddress, isKnownKey } = admission;
     const acceptHeader = context.req.header('accept');
     if (!acceptsMediaType(acceptHeader, 'application/json'))
       return refuse(context, 406, 'The Accept header must admit application/json.');
@@ -174,31 +168,31 @@ export function createHttpApp(options: HttpOptions) {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
     });
-    const length = Number(context.req.header('content-length') ?? 0);
-    const maxBytes = isKnown ? maxBodyBytes : maxUnknownCallerBodyBytes;
-    const limit = { requiredMediaType: 'application/json', maxBytes, maxStreamedBytes: maxStreamedBodyBytes };
-    const isLarge = length > maxUnknownCallerBodyBytes && length <= limit.maxBytes;
-    const bodyResult = await (isLarge
-      ? largeBodyReader.read(context, credentials.tenantId, limit, responseSent)
-      : readBody(context, limit));
+    const contentLength = Number(context.req.header('content-length') ?? 0);
+    const maxBytes = isKnownKey ? maxBodyBytes : maxUnknownCallerBodyBytes;
+    const bodyLimit = { requiredMediaType: 'application/json', maxBytes, maxStreamedBytes: maxStreamedBodyBytes };
+    const isLargeBody = contentLength > maxUnknownCallerBodyBytes && contentLength <= maxBytes;
+    const bodyResult = await (isLargeBody
+      ? largeBodyReader.read(context, credentials.tenantId, bodyLimit, responseSent)
+      : readBody(context, bodyLimit));
     if ('status' in bodyResult) return refuseBody(context, bodyResult.status);
-    const message = readMessage(context, bodyResult.text);
-    if (message instanceof Response) return message;
+    const messageResult = parseMessage(context, bodyResult.text);
+    if (messageResult instanceof Response) return messageResult;
     // The server can report progress only in an event stream. A client that does not accept event streams receives
     // plain JSON without progress.
     const acceptsStream = acceptsMediaType(acceptHeader, 'text/event-stream');
-    const body = acceptsStream ? message.value : removeProgressToken(message.value);
+    const message = acceptsStream ? messageResult.message : removeProgressToken(messageResult.message);
     const outputSetting = readOutputSetting(context);
     if (outputSetting instanceof Response) return outputSetting;
     const linkOrigin = files?.findLinkOrigin(context);
     const userAgent = context.req.header('user-agent');
     const request = addAcceptedTypes(context.req.raw);
     const serveRequest = () =>
-      serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output: outputSetting });
-    // Tool calls and resource reads (long requests) have a separate limit in `limitWork`. All other requests wait for
-    // one of the few `listSlots`.
-    if (isMessage(body) && isLongRequest(body)) return serveRequest();
-    return listSlots.runInSlot(address, undefined, () => yieldToEventLoop().then(serveRequest));
+      serveMcp({ request, body: message, credentials, responseSent, linkOrigin, userAgent, output: outputSetting });
+    // `concurrencyLimiter` limits tool calls and resource reads (long requests). All other requests wait for one of the
+    // few `listSlots`.
+    if (isMessage(message) && isLongRequest(message)) return serveRequest();
+    return listSlots.runInSlot(clientAddress, undefined, () => yieldToEventLoop().then(serveRequest));
   });
   if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);
   addErrorHandlers(app, log);
@@ -209,12 +203,12 @@ export function createHttpApp(options: HttpOptions) {
      * that arrive anyway.
      */
     announceStop: () => {
-      phase = 'stopping';
+      lifecyclePhase = 'stopping';
     },
     /** Rejects new requests, for a graceful shutdown. Resolves when all running and waiting calls have ended. */
     drain: (): Promise<void> => {
-      phase = 'draining';
-      return limitedWork.waitUntilIdle();
+      lifecyclePhase = 'draining';
+      return concurrencyLimiter.waitUntilIdle();
     },
   };
 }
@@ -231,7 +225,7 @@ function readOutputSetting(context: Context): OutputSetting | undefined | Respon
 }
 
 /**
- * Creates a middleware that sends the welcome page to browsers. If the `Accept` header of a request does not contain
+ * Creates a middleware that sends the welcome page to browsers. If the `Accept` header of a request does not list
  * `text/html`, the next handler serves the request.
  */
 function createWelcomeHandler({
@@ -252,15 +246,22 @@ function createWelcomeHandler({
  * is unknown until the service accepts it. Without this limit, anyone could use the resources of the server with
  * made-up keys.
  */
-async function admitCaller(context: Context<AuthenticatedEnvironment>, callers: HttpOptions['callers'], log: Log) {
-  if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
+async function admitCaller(
+  context: Context<AuthenticatedEnvironment>,
+  authentication: HttpOptions['authentication'],
+  log: Log,
+) {
+  if ('demo' in authentication) return { credentials: authentication.demo, clientAddress: '', isKnownKey: true };
+  const { keyAttemptLimiter, getClientAddress } = authentication;
   const credentials = context.get('credentials');
-  const address = callers.getClientAddress(context);
+  const clientAddress = getClientAddress(context);
   // If the caller has signed in, do not check its API key, because the service accepted the key during sign-in.
-  const isKnown = credentials.connection !== undefined || (await callers.keyAttempts.isKnown(credentials.tenantId));
-  const retryAfterSeconds = isKnown ? undefined : await callers.keyAttempts.admit(credentials.tenantId, address);
-  if (retryAfterSeconds === undefined) return { credentials, address, isKnown };
-  log.info('too many unknown keys came from an address', { address });
+  const isKnownKey = credentials.connection !== undefined || (await keyAttemptLimiter.isKnownKey(credentials.tenantId));
+  const retryAfterSeconds = isKnownKey
+    ? undefined
+    : await keyAttemptLimiter.countAttempt(credentials.tenantId, clientAddress);
+  if (retryAfterSeconds === undefined) return { credentials, clientAddress, isKnownKey };
+  log.info('too many unknown keys came from an address', { address: clientAddress });
   context.header('Retry-After', String(retryAfterSeconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');
 }
@@ -327,14 +328,14 @@ function refuseBody(context: Context, status: 413 | 415): Response {
  * Parses the JSON-RPC message in the body of a request. Returns an error response if the body is not a single JSON
  * message or is nested too deeply.
  */
-function readMessage(context: Context, bodyText: string): { value: unknown } | Response {
-  if (isNestedDeeper(bodyText, maxNestingDepth))
+function parseMessage(context: Context, bodyText: string): { message: unknown } | Response {
+  if (isJsonDeeperThan(maxNestingDepth, bodyText))
     return refuse(context, 400, `JSON may be nested at most ${maxNestingDepth} levels deep.`, -32_600);
   const parsedBody = parseJson(bodyText);
   if (parsedBody === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (Array.isArray(parsedBody))
     return refuse(context, 400, 'Send one message at a time: batches are not supported.', -32_600);
-  return { value: normalizeMessage(parsedBody) };
+  return { message: normalizeMessage(parsedBody) };
 }
 
 /**
@@ -349,8 +350,8 @@ function addAcceptedTypes(request: Request): Request {
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-/** Returns true if JSON text is nested more than `maxLevels` levels deep. Scans the text without parsing it. */
-function isNestedDeeper(jsonText: string, maxLevels: number): boolean {
+/** Returns true if arrays and objects in JSON text are nested more than `maxLevels` deep. Does not parse the text. */
+function isJsonDeeperThan(maxLevels: number, jsonText: string): boolean {
   let depth = 0;
   for (let index = 0; index < jsonText.length; index++) {
     const character = jsonText[index];

@@ -20,7 +20,7 @@ const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 /** Returns true if the text has the format of an API key. Only the service knows whether the key is valid. */
 export const isApiKey = (text: string): boolean => apiKeyPattern.test(text);
 
-/** The Hono environment of requests that have passed `requireApiKey`. */
+/** The Hono environment of requests that have passed `requireCredentials`. */
 export type AuthenticatedEnvironment = { Variables: { credentials: Credentials } };
 
 /**
@@ -40,7 +40,7 @@ interface AccessTokenChecker {
  * Creates a middleware that rejects requests without a well-formed API key or a valid access token. Also rejects
  * requests with an API key in the URL, because URLs end up in logs.
  */
-export function requireApiKey(
+export function requireCredentials(
   getTenantId: GetTenantId,
   accessTokenChecker?: AccessTokenChecker,
 ): MiddlewareHandler<AuthenticatedEnvironment> {

@@ -28,7 +28,7 @@ const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host',
  * Creates a function that returns the origin of file links for a request.
  * @param publicUrl the origin of all links. Without this URL, only callers on this machine receive links.
  */
-export const createLinkOrigins =
+export const createLinkOriginFinder =
   (publicUrl: string | undefined): ServedFiles['findLinkOrigin'] =>
   ({ req }) => {
     if (publicUrl !== undefined) return publicUrl;

@@ -7,17 +7,17 @@ export type KeyAttemptLimiter = ReturnType<typeof createKeyAttemptLimiter>;
 interface KeyAttemptLimiterOptions {
   /** The maximum number of unknown API keys that an IP address may try per minute. 0 means no limit. */
   maxKeysPerMinute: number;
-  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
-  now: () => number;
+  /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
+  monotonicNow: () => number;
   /** Returns true if the service recently accepted the API key. `tenantId` is a hash of the key. */
-  isKnown(tenantId: string): Promise<boolean>;
+  isKnownKey(tenantId: string): Promise<boolean>;
 }
 
 const minuteMs = 60_000;
-const maxAddresses = 10_000;
+const maxCounters = 10_000;
 /**
- * The maximum number of unknown API keys that the server remembers after counting them. A remembered key is counted
- * only once per minute.
+ * The maximum number of unknown API keys that the server remembers after counting them. A remembered key counts only
+ * once per minute.
  */
 const maxRememberedKeys = 10_000;
 
@@ -25,13 +25,17 @@ const maxRememberedKeys = 10_000;
  * Creates the limit on unknown API keys. A key counts as an attempt from its first request until the service accepts
  * the key. The limit therefore also applies to requests that never reach the service.
  */
-export function createKeyAttemptLimiter({ maxKeysPerMinute, now, isKnown }: KeyAttemptLimiterOptions) {
-  const addressByUnknownKey = new LRUCache<string, string>({ max: maxRememberedKeys, ...createMinuteExpiry(now) });
-  const pendingDecisions = new Map<string, Promise<number | undefined>>();
-  const attemptCounter = createMinuteCounter(now);
+export function createKeyAttemptLimiter({ maxKeysPerMinute, monotonicNow, isKnownKey }: KeyAttemptLimiterOptions) {
+  const addressByUnknownKey = new LRUCache<string, string>({
+    max: maxRememberedKeys,
+    ...createMinuteExpiry(monotonicNow),
+  });
+  const pendingAttempts = new Map<string, Promise<number | undefined>>();
+  const attemptCounter = createMinuteCounter(monotonicNow);
 
-  const decideAdmission = async (tenantId: string, ipAddress: string): Promise<number | undefined> => {
-    if (maxKeysPerMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnown(tenantId))) return undefined;
+  /** Counts an attempt unless the key is known. Returns the number of seconds to wait if there are too many attempts. */
+  const countUnlessKnown = async (tenantId: string, ipAddress: string): Promise<number | undefined> => {
+    if (maxKeysPerMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnownKey(tenantId))) return undefined;
     const { count, remainingMs } = attemptCounter.add(ipAddress, 1);
     if (count > maxKeysPerMinute) {
       attemptCounter.add(ipAddress, -1);
@@ -42,18 +46,18 @@ export function createKeyAttemptLimiter({ maxKeysPerMinute, now, isKnown }: KeyA
   };
 
   return {
-    isKnown,
+    isKnownKey,
     /**
      * Counts an API key as an attempt, unless the service has recently accepted the key. Returns undefined if the
      * request may continue. If the IP address has tried too many keys, returns the number of seconds to wait.
      */
-    admit(tenantId: string, ipAddress: string): Promise<number | undefined> {
+    countAttempt(tenantId: string, ipAddress: string): Promise<number | undefined> {
       // Concurrent requests with the same key count only once.
-      const decision =
-        pendingDecisions.get(tenantId) ??
-        decideAdmission(tenantId, ipAddress).finally(() => pendingDecisions.delete(tenantId));
-      pendingDecisions.set(tenantId, decision);
-      return decision;
+      const attempt =
+        pendingAttempts.get(tenantId) ??
+        countUnlessKnown(tenantId, ipAddress).finally(() => pendingAttempts.delete(tenantId));
+      pendingAttempts.set(tenantId, attempt);
+      return attempt;
     },
     /**
      * Updates the count if a call has shown whether the service accepts the API key. An accepted key no longer counts
@@ -68,13 +72,13 @@ export function createKeyAttemptLimiter({ maxKeysPerMinute, now, isKnown }: KeyA
   };
 }
 
-/** Creates counters that restart at zero one minute after the first event. */
-export function createMinuteCounter(now: () => number) {
-  const countsByName = new LRUCache<string, number>({ max: maxAddresses, ...createMinuteExpiry(now) });
+/** Creates a set of named counters. Each counter restarts at zero one minute after its first event. */
+export function createMinuteCounter(monotonicNow: () => number) {
+  const countsByName = new LRUCache<string, number>({ max: maxCounters, ...createMinuteExpiry(monotonicNow) });
   return {
     /**
-     * Adds 1 to the count of a name (e.g. of an IP address), or subtracts 1. Returns the new count, and the number of
-     * milliseconds until the count restarts at zero.
+     * Adds 1 to the counter with this name (e.g. an IP address), or subtracts 1. Returns the new count, and the number
+     * of milliseconds until the counter restarts at zero.
      */
     add(counterName: string, change: 1 | -1) {
       const count = Math.max(0, (countsByName.get(counterName) ?? 0) + change);
@@ -84,11 +88,11 @@ export function createMinuteCounter(now: () => number) {
   };
 }
 
-const createMinuteExpiry = (now: () => number) => ({
+const createMinuteExpiry = (monotonicNow: () => number) => ({
   ttl: minuteMs,
   ttlResolution: 0,
   noUpdateTTL: true,
-  perf: { now },
+  perf: { now: monotonicNow },
 });
 
 /**

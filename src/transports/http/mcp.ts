@@ -33,14 +33,14 @@ interface HttpMcpRequest {
   responseSent: Promise<void>;
 }
 
-type ServeMcpRequest = (mcpRequest: HttpMcpRequest) => Promise<Response>;
+type HandleMcpRequest = (mcpRequest: HttpMcpRequest) => Promise<Response>;
 
 /**
  * Creates a function that serves MCP requests over HTTP. Each request is passed to the MCP SDK (v1 or v2) that supports
  * its protocol revision.
  * @param onError called with each error that the SDK for the latest revision reports
  */
-export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeMcpRequest {
+export function createMcpRequestHandler(catalog: Catalog, onError: (error: Error) => void): HandleMcpRequest {
   const serveEarlierRevisions = createEarlierHandler(catalog);
   const serveLatestRevision = createLatestHandler(catalog, onError);
   return async (mcpRequest) => {
@@ -51,7 +51,7 @@ export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => v
 }
 
 /** Creates the handler for MCP revision 2026-07-28. The handler creates a new MCP server object for each request. */
-function createLatestHandler(catalog: Catalog, onError: (error: Error) => void): ServeMcpRequest {
+function createLatestHandler(catalog: Catalog, onError: (error: Error) => void): HandleMcpRequest {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
@@ -102,7 +102,7 @@ const findInvalidParams = (error: RequestError | undefined): RequestError | unde
  * Creates the handler for MCP revisions 2024-11-05 to 2025-11-25. There are no sessions, so the handler creates a new
  * server and transport for each request. The response is JSON, or an event stream if the client asks for progress.
  */
-function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
+function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
   const cancellations = createCancellationRegistry();
   return async (mcpRequest) => {
     const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = mcpRequest;

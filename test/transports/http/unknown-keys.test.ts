@@ -169,14 +169,14 @@ test('the server remembers for 15 minutes that the API has accepted an API key',
 test('the server remembers at most 10,000 IP addresses and 10,000 API keys for its attempt limit', async () => {
   const now = () => 1_000_000;
   const { add, has } = createMemoryAcceptedKeys(now);
-  const keys = createKeyAttemptLimiter({ maxKeysPerMinute: 1, now, isKnown: has });
+  const keys = createKeyAttemptLimiter({ maxKeysPerMinute: 1, monotonicNow: now, isKnownKey: has });
   await add('first');
-  await keys.admit('guess', 'first');
-  expect(await keys.admit('another', 'first')).toBeGreaterThan(0);
+  await keys.countAttempt('guess', 'first');
+  expect(await keys.countAttempt('another', 'first')).toBeGreaterThan(0);
   for (let other = 0; other < 10_000; other++) {
     await add(`tenant ${other}`);
-    await keys.admit(`guess ${other}`, `address ${other}`);
+    await keys.countAttempt(`guess ${other}`, `address ${other}`);
   }
   expect(await has('first')).toBe(false);
-  expect(await keys.admit('another', 'first')).toBeUndefined();
+  expect(await keys.countAttempt('another', 'first')).toBeUndefined();
 });

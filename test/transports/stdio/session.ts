@@ -61,7 +61,14 @@ export async function openSession({
   const { catalog, credentials } = app;
   const { opened: stopRequested, open: stop } = createGate();
   const streams = { stdin, stdout, stopRequested, drainMs };
-  const sessionEnd = serveStdio({ catalog, credentials, log, now, onCall: createCallLogger(log), ...streams });
+  const sessionEnd = serveStdio({
+    catalog,
+    credentials,
+    log,
+    monotonicNow: now,
+    onCall: createCallLogger(log),
+    ...streams,
+  });
   onTestFinished(() => void stdin.end());
   const lines: ReturnType<typeof JSON.parse>[] = [];
   let text = '';

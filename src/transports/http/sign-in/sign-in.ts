@@ -38,7 +38,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
   monotonicNow: () => number;
   /** Limits how many unknown API keys an IP address may try. A key is unknown until the service has accepted it. */
-  keyAttempts: KeyAttemptLimiter;
+  keyAttemptLimiter: KeyAttemptLimiter;
   getClientAddress: GetClientAddress;
   log: Log;
   onCall: OnCall;
@@ -65,7 +65,7 @@ const [maxConcurrentChecks, maxConcurrentChecksPerIp] = [8, 4];
  * key on a sign-in page, and the host receives tokens instead of the key.
  */
 export function createSignIn(options: SignInOptions) {
-  const { publicUrl, serviceHost, keyAttempts, getClientAddress, monotonicNow } = options;
+  const { publicUrl, serviceHost, keyAttemptLimiter, getClientAddress, monotonicNow } = options;
   const metadata = createMetadata(publicUrl);
   const { resource } = metadata;
   const tokens = createTokenIssuer({ ...options, resource });
@@ -257,7 +257,7 @@ export function createSignIn(options: SignInOptions) {
     const ipAddress = getClientAddress(context);
     // The prefix gives the sign-in page a separate limit. Keys that the same IP address sends in headers do not count
     // toward this limit.
-    const retryAfterSeconds = await keyAttempts.admit(tenantId, `sign-in ${ipAddress}`);
+    const retryAfterSeconds = await keyAttemptLimiter.countAttempt(tenantId, `sign-in ${ipAddress}`);
     const createFormProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
       ({ field: 'form', text, status, retryAfter }) as const;
     if (retryAfterSeconds !== undefined) {

@@ -67,13 +67,20 @@ test('behind a trusted proxy, a tried API key is counted for the IP address that
 });
 
 test('checks of the same API key at the same time count as one attempt', async () => {
-  const keys = createKeyAttemptLimiter({ maxKeysPerMinute: 1, now: () => 1_000_000, isKnown: async () => false });
-  expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
-  expect(await keys.admit('other', 'page')).toBe(60);
+  const keys = createKeyAttemptLimiter({
+    maxKeysPerMinute: 1,
+    monotonicNow: () => 1_000_000,
+    isKnownKey: async () => false,
+  });
+  expect(await Promise.all([keys.countAttempt('good', 'page'), keys.countAttempt('good', 'page')])).toEqual([
+    undefined,
+    undefined,
+  ]);
+  expect(await keys.countAttempt('other', 'page')).toBe(60);
   keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'busy' });
-  expect(await keys.admit('other', 'page')).toBe(60);
+  expect(await keys.countAttempt('other', 'page')).toBe(60);
   keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'unavailable', status: 503 });
-  expect(await keys.admit('other', 'page')).toBeUndefined();
+  expect(await keys.countAttempt('other', 'page')).toBeUndefined();
 });
 
 test('API keys tried from one IP address cannot occupy all slots for key checks', async ({ serve }) => {
