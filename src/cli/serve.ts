@@ -20,12 +20,12 @@ import { createGetTenantId, createTenantHasher } from '../transports/http/authen
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
 import { createLinkOriginFinder } from '../transports/http/files.ts';
 import { createKeyAttemptLimiter } from '../transports/http/key-attempts.ts';
-import { formatUrlHost, type Listener, listen } from '../transports/http/server.ts';
+import { formatUrlHost, type ListeningServer, listen } from '../transports/http/server.ts';
 import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.ts';
 import { openReplicaState } from './replica-state.ts';
 
 /**
- * Serves MCP over HTTP. The `close` function of the returned listener stops the server, and waits for calls in progress
+ * Serves MCP over HTTP. The `close` function of the returned server stops the server, and waits for calls in progress
  * for at most the given time.
  *
  * @param dependencies replacements for tests: the HTTP client of sign-in, and the monotonic clock
@@ -34,14 +34,14 @@ export async function serveHttp(
   config: Config,
   writeLogLine: (line: string) => void,
   dependencies: ServeDependencies = {},
-): Promise<Listener> {
+): Promise<ListeningServer> {
   const log = createLog(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
-  const sharedState = await openReplicaState(config, log, Date.now);
+  const replicaState = await openReplicaState(config, log, Date.now);
   try {
-    return await startServer({ config, log, sharedState, dependencies });
+    return await startServer({ config, log, replicaState, dependencies });
   } catch (error) {
     // Close the connection to the shared store, because it would keep the process alive.
-    sharedState?.close();
+    replicaState?.close();
     throw error;
   }
 }
@@ -52,26 +52,25 @@ interface StartOptions {
   config: Config;
   log: Log;
   /** The state that all replicas share. The started server closes it. If the start fails, the caller closes it. */
-  sharedState: ReplicaState | undefined;
+  replicaState: ReplicaState | undefined;
   dependencies: ServeDependencies;
 }
 
-async function startServer({ config, log, sharedState, dependencies }: StartOptions): Promise<Listener> {
+async function startServer({ config, log, replicaState, dependencies }: StartOptions): Promise<ListeningServer> {
   const { openAgent, monotonicNow = processMonotonicNow } = dependencies;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const metrics = config.metrics
     ? (await import('../transports/http/metrics.ts')).createMetrics(allToolNames)
     : undefined;
-  const now = sharedState?.now ?? Date.now;
-  const acceptedKeys = sharedState?.keys ?? createMemoryAcceptedKeys(monotonicNow);
-  const isKnownKey = sharedState?.isKnownKey ?? acceptedKeys.has;
+  const now = replicaState?.now ?? Date.now;
+  const acceptedKeys = replicaState?.keys ?? createMemoryAcceptedKeys(monotonicNow);
   const keyAttemptLimiter = createKeyAttemptLimiter({
     maxKeysPerMinute: config.refusalsPerMinute,
-    now: monotonicNow,
-    isKnown: isKnownKey,
+    monotonicNow,
+    isKnownKey: replicaState?.isKnownKey ?? acceptedKeys.has,
   });
-  const getTenantId = createGetTenantId(sharedState?.tenantSecret);
+  const getTenantId = createGetTenantId(replicaState?.tenantSecret);
   const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
   const getClientAddress = createGetClientAddress(trustedProxy);
   // Do not warn if the operator has turned off the limit of key attempts, because a proxy then limits them.
@@ -80,22 +79,22 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
     log.warn(
       'AD_LIBRARY_TRUSTED_PROXY is not set, so all callers behind a proxy count as one address; set it to the address of the proxy, or to none if there is no proxy',
     );
-  const serviceTracker = trackServiceState();
+  const serviceStateTracker = trackServiceState();
   let signIn: SignIn | undefined;
-  const listeners = [
-    // Each log line of a call contains a hash of the tenant id, which stands for an API key. Compute this hash only if
+  const callHandlers = [
+    // Each log line of a call contains a hash of the tenant id, which identifies an API key. Compute this hash only if
     // calls are logged, because hashing takes time.
     isLogged('info', config.logLevel)
-      ? createCallLogger(log, createTenantHasher(sharedState?.tenantSecret))
+      ? createCallLogger(log, createTenantHasher(replicaState?.tenantSecret))
       : undefined,
     createFailureWarnings(log, monotonicNow),
-    serviceTracker.onCall,
+    serviceStateTracker.onCall,
     metrics?.onCall,
     keyAttemptLimiter.onCall,
     (event: CallEvent) => signIn?.onCall(event),
   ];
   const onCall: OnCall = (event) => {
-    for (const listener of listeners) listener?.(event);
+    for (const handleCall of callHandlers) handleCall?.(event);
   };
   const app = await openApp({
     config,
@@ -105,12 +104,12 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
     now,
     monotonicNow,
     random: Math.random,
-    replicaState: sharedState,
+    replicaState,
     mediaUrl: getMediaUrl(config),
   });
   if (publicUrl && signInSecret) {
     const { createSignIn } = await import('../transports/http/sign-in/sign-in.ts');
-    const startedAt = now() - monotonicNow();
+    const clockOffsetMs = now() - monotonicNow();
     signIn = createSignIn({
       publicUrl,
       secret: signInSecret,
@@ -122,10 +121,10 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
       onCall,
       openAgent,
       serviceHost: new URL(config.baseUrl ?? publicUrl).host,
-      connections: sharedState?.connections,
+      connections: replicaState?.connections,
       // Without state that is shared with other replicas, use a monotonic clock, so that tokens expire on time even if
       // someone changes the system clock.
-      now: sharedState ? now : () => startedAt + monotonicNow(),
+      now: replicaState ? now : () => clockOffsetMs + monotonicNow(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
       beforeRenewal: app.extendSpendingRetention,
@@ -134,14 +133,14 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
   const httpApp = createHttpApp({
     catalog: app.catalog,
     log,
-    now: monotonicNow,
+    monotonicNow,
     onCall,
     allowedNames: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
-    callers: demo ? { demo: app.credentials } : { keyAttemptLimiter, getTenantId, getClientAddress, signIn },
+    authentication: demo ? { demo: app.credentials } : { keyAttemptLimiter, getTenantId, getClientAddress, signIn },
     serveDemoPicture: app.respondWithPicture,
     publicUrl,
     ...(fileLinks === 'on' && {
-      files: { find: app.findLinkedFile, findLinkOrigin: createLinkOriginFinder(demo ? undefined : publicUrl) },
+      files: { findLinkedFile: app.findLinkedFile, findLinkOrigin: createLinkOriginFinder(demo ? undefined : publicUrl) },
     }),
     limits: {
       maxRunningCalls: callsAtOnce,
@@ -149,8 +148,8 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
       maxWaitingCalls: callsWaiting,
     },
     metrics,
-    replicaState: sharedState,
-    getServiceState: serviceTracker.getServiceState,
+    replicaState,
+    getServiceState: serviceStateTracker.getServiceState,
   });
   // A connection without traffic may be waiting for a slow call, so the idle time limit is 30 seconds longer than a
   // call may take.
@@ -160,7 +159,7 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
     monotonicNow,
     'connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY',
   );
-  const listener = await listen(httpApp.fetch, {
+  const httpServer = await listen(httpApp.fetch, {
     host,
     port,
     idleTimeoutMs,
@@ -169,29 +168,29 @@ async function startServer({ config, log, sharedState, dependencies }: StartOpti
     onConnectionRefused: (address) => warnOfRefusal(() => ({ address })),
   });
   return {
-    ...listener,
-    close: async (deadlineMs: number) => {
-      const deadline = performance.now() + deadlineMs;
-      const remainingMs = () => Math.max(0, deadline - performance.now());
-      if (sharedState) {
+    ...httpServer,
+    close: async (drainMs: number) => {
+      const deadline = performance.now() + drainMs;
+      const getRemainingMs = () => Math.max(0, deadline - performance.now());
+      if (replicaState) {
         httpApp.announceStop();
-        await delay(Math.min(failingProbeMs, deadlineMs / 3), undefined, { ref: false });
+        await delay(Math.min(stopAnnouncementMs, drainMs / 3), undefined, { ref: false });
       }
       app.drain();
-      await Promise.race([httpApp.drain(), delay(deadlineMs, undefined, { ref: false })]);
-      await listener.close(remainingMs());
-      await app.close(remainingMs());
+      await Promise.race([httpApp.drain(), delay(drainMs, undefined, { ref: false })]);
+      await httpServer.close(getRemainingMs());
+      await app.close(getRemainingMs());
       await signIn?.close();
-      sharedState?.close();
+      replicaState?.close();
     },
   };
 }
 
 /**
- * When a replica stops, its readiness probe fails first, and the replica serves requests for this many more
- * milliseconds. In this time, load balancers notice the failing probe and send new requests to other replicas.
+ * How long a stopping replica still serves requests while its readiness probe fails, in milliseconds. During this time,
+ * load balancers notice the failing probe and send new requests to other replicas.
  */
-const failingProbeMs = 3000;
+const stopAnnouncementMs = 3000;
 
 /**
  * Returns the URL under which clients can load the demo pictures. Returns undefined for port 0, because the operating

@@ -10,14 +10,14 @@ import { createLog } from '../../src/logging/log.ts';
 import type { ToolResult } from '../../src/mcp/call-tool.ts';
 import type { Catalog } from '../../src/mcp/catalog.ts';
 import { createHttpApp } from '../../src/transports/http/app.ts';
-import { type Listener, listen } from '../../src/transports/http/server.ts';
+import { type ListeningServer, listen } from '../../src/transports/http/server.ts';
 import fixtures from './fixtures.json' with { type: 'json' };
 
 const resolvePath = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const runner = resolvePath('../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
 
 let app: App;
-let listener: Listener;
+let listener: ListeningServer;
 let results: string;
 beforeAll(async () => {
   const log = createLog('silent', () => {});

@@ -17,7 +17,7 @@ import { type AuthenticatedEnvironment, type GetTenantId, requireCredentials } f
 import { createLargeBodyReader, readBody } from './body-limit.ts';
 import type { GetClientAddress } from './client-addresses.ts';
 import { allowOrigins } from './cors.ts';
-import { type ServedFiles, serveFiles } from './files.ts';
+import { type LinkedFiles, serveFiles } from './files.ts';
 import {
   type AllowedNames,
   getOriginOfHost,
@@ -49,7 +49,7 @@ export interface HttpOptions {
   /** The origin under which users reach the server from outside, e.g. `https://ads.example.com`. */
   publicUrl?: string | undefined;
   /** Serves exported files. Undefined if results must not contain links to files. */
-  files?: ServedFiles | undefined;
+  files?: LinkedFiles | undefined;
   limits: ConcurrencyLimits;
   metrics?: Metrics | undefined;
   /** Reports whether the store that all replicas share is reachable. Undefined if this server is the only replica. */

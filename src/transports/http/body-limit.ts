@@ -46,7 +46,7 @@ function refuseLargeBody(context: Context): BodyProblem {
 }
 
 /** The maximum total size of large bodies that are arriving or waiting to be served, in bytes. */
-const maxArrivingBytes = 64 * 1024 * 1024;
+const maxPendingBytes = 64 * 1024 * 1024;
 /**
  * The maximum number of large request bodies that are parsed and served at the same time: in total, and per API key. A
  * parsed body takes much memory.
@@ -56,7 +56,7 @@ const [maxServedBodies, maxServedBodiesPerKey] = [8, 2];
 const maxWaitMs = 20_000;
 
 /** A large request body that is arriving or waiting to be served. `tenantId` is a hash of the caller's API key. */
-interface ArrivingBody {
+interface PendingBody {
   tenantId: string;
   receivedBytes: number;
   refuse(error: AdLibraryError): void;
@@ -66,11 +66,11 @@ interface ArrivingBody {
  * Creates a reader of large request bodies. A large message takes much memory once it is parsed, so only a few messages
  * are parsed and served at the same time.
  *
- * A body takes a slot only after it has arrived completely, so that a slow client cannot block a slot. Until then, its
- * bytes count toward `maxBytes`. If all bodies together exceed `maxBytes`, the largest body of the API key with the
- * most bytes is rejected.
+ * A body takes a slot only after it has arrived completely, so that a slow client cannot block a slot. Until the body
+ * gets a slot, its bytes count toward `maxBytes`. If all bodies together exceed `maxBytes`, the largest body of the API
+ * key with the most bytes is rejected.
  */
-export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = maxWaitMs } = {}) {
+export function createLargeBodyReader({ maxBytes = maxPendingBytes, waitMs = maxWaitMs } = {}) {
   const slots = new Semaphore({
     maxRunningCalls: maxServedBodies,
     maxRunningCallsPerKey: maxServedBodiesPerKey,
@@ -78,39 +78,40 @@ export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = ma
     maxWaitingCalls: Number.POSITIVE_INFINITY,
     workName: 'large requests',
   });
-  const bodies = new Set<ArrivingBody>();
+  const pendingBodies = new Set<PendingBody>();
 
-  const refuseLargest = (): void => {
-    const bytesByKey = new Map<string, number>();
-    for (const { tenantId, receivedBytes } of bodies)
-      bytesByKey.set(tenantId, (bytesByKey.get(tenantId) ?? 0) + receivedBytes);
-    const total = [...bytesByKey.values()].reduce((sum, bytes) => sum + bytes, 0);
-    if (total <= maxBytes) return;
-    const [[largestKey] = ['']] = [...bytesByKey].sort(([, left], [, right]) => right - left);
-    const [largestBody] = [...bodies]
-      .filter(({ tenantId }) => tenantId === largestKey)
+  /** Rejects the largest body of the API key with the most bytes, if all pending bodies together exceed `maxBytes`. */
+  const enforceByteLimit = (): void => {
+    const bytesByTenant = new Map<string, number>();
+    for (const { tenantId, receivedBytes } of pendingBodies)
+      bytesByTenant.set(tenantId, (bytesByTenant.get(tenantId) ?? 0) + receivedBytes);
+    const totalBytes = [...bytesByTenant.values()].reduce((sum, bytes) => sum + bytes, 0);
+    if (totalBytes <= maxBytes) return;
+    const [[largestTenantId] = ['']] = [...bytesByTenant].sort(([, left], [, right]) => right - left);
+    const [largestBody] = [...pendingBodies]
+      .filter(({ tenantId }) => tenantId === largestTenantId)
       .sort((left, right) => right.receivedBytes - left.receivedBytes);
     if (largestBody === undefined) return;
-    bodies.delete(largestBody);
+    pendingBodies.delete(largestBody);
     largestBody.refuse(createTooManyBodiesError());
   };
 
   /** Counts the bytes of a body while they arrive. The promise `refusal` rejects if the body must be rejected. */
   const trackBody = (tenantId: string, incoming: IncomingMessage) => {
-    let refuse: ArrivingBody['refuse'] = () => {};
+    let refuse: PendingBody['refuse'] = () => {};
     const refusal = new Promise<never>((_, reject) => {
       refuse = reject;
     });
-    const body: ArrivingBody = { tenantId, receivedBytes: 0, refuse };
-    bodies.add(body);
+    const body: PendingBody = { tenantId, receivedBytes: 0, refuse };
+    pendingBodies.add(body);
     const onData = (chunk: Buffer) => {
-      if (!bodies.has(body)) return;
+      if (!pendingBodies.has(body)) return;
       body.receivedBytes += chunk.length;
-      refuseLargest();
+      enforceByteLimit();
     };
     incoming.on('data', onData);
     const stopTracking = () => {
-      bodies.delete(body);
+      pendingBodies.delete(body);
       incoming.off('data', onData);
     };
     return { refusal, stopTracking };
@@ -122,16 +123,16 @@ export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = ma
      * the response has been sent.
      * @throws AdLibraryError `busy` if all bodies together exceed `maxBytes`, or if no slot becomes free in time
      */
-    async read(context: Context, tenantId: string, limit: BodyLimit, responseSent: Promise<void>) {
+    async read(context: Context, tenantId: string, bodyLimit: BodyLimit, responseSent: Promise<void>) {
       const { incoming } = context.env as HttpBindings;
       const { refusal, stopTracking } = trackBody(tenantId, incoming as IncomingMessage);
       try {
-        const body = await Promise.race([readBody(context, limit), refusal]);
+        const body = await Promise.race([readBody(context, bodyLimit), refusal]);
         const waitLimit = { signals: [context.req.raw.signal], timeoutMs: waitMs };
-        const slot = withDeadline(waitLimit, (signal) => slots.acquire(tenantId, signal));
+        const pendingSlot = withDeadline(waitLimit, (signal) => slots.acquire(tenantId, signal));
         // The body may be rejected while it waits for a slot. If a slot becomes free later, release it immediately.
-        refusal.catch(() => slot.then((release) => release()).catch(() => {}));
-        const releaseSlot = await Promise.race([slot, refusal]);
+        refusal.catch(() => pendingSlot.then((releaseSlot) => releaseSlot()).catch(() => {}));
+        const releaseSlot = await Promise.race([pendingSlot, refusal]);
         void responseSent.then(releaseSlot);
         return body;
       } finally {

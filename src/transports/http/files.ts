@@ -6,11 +6,9 @@ import type { ExportedFile, FileLinks } from '../../storage/exports.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
-/**
- * The functions that find the exported file for a download link, and the origin of new download links.
- */
-export interface ServedFiles {
-  find: FileLinks['find'];
+/** The functions that find the exported file of a download link, and the origin of new download links. */
+export interface LinkedFiles {
+  findLinkedFile: FileLinks['find'];
   /**
    * Returns the origin of download links, e.g. `https://ads.example.com`. Returns undefined if the browser of the user
    * cannot reach this server.
@@ -25,11 +23,11 @@ export interface ServedFiles {
 const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
 /**
- * Creates a function that returns the origin of file links for a request.
- * @param publicUrl the origin of all links. Without this URL, only callers on this machine receive links.
+ * Creates a function that returns the origin of download links for a request.
+ * @param publicUrl the origin of all download links. Without this URL, only callers on this machine receive links.
  */
 export const createLinkOriginFinder =
-  (publicUrl: string | undefined): ServedFiles['findLinkOrigin'] =>
+  (publicUrl: string | undefined): LinkedFiles['findLinkOrigin'] =>
   ({ req }) => {
     if (publicUrl !== undefined) return publicUrl;
     const host = req.header('host');
@@ -55,14 +53,17 @@ const reportPolicy = "sandbox; default-src 'none'; img-src data:; style-src 'uns
 /**
  * Creates the handler for `GET` and `HEAD` requests to `/files/:link/:name`. Anyone who has the URL can read the file.
  */
-export function serveFiles({ find, findLinkOrigin }: ServedFiles, bounds?: Partial<LinkBounds>): Handler {
-  const fileReader = createFileReader(bounds);
+export function serveFiles(
+  { findLinkedFile, findLinkOrigin }: LinkedFiles,
+  downloadLimits?: Partial<DownloadLimits>,
+): Handler {
+  const fileReader = createFileReader(downloadLimits);
   const serveRequest: Handler = async (context) => {
     const { method } = context.req;
     const { link = '', name = '' } = context.req.param();
     if (method !== 'GET' && method !== 'HEAD')
       return context.text('A file can only be read.\n', 405, { allow: 'GET, HEAD' });
-    const linkedFile = findLinkOrigin(context) && (await find(link, name));
+    const linkedFile = findLinkOrigin(context) && (await findLinkedFile(link, name));
     if (!linkedFile) return context.text('There is no such file.\n', 404);
     if (linkedFile === 'ended') return context.text(linkEndedText, 410);
     const { file, tenantId } = linkedFile;
@@ -95,7 +96,7 @@ function setFileHeaders(context: Context, file: ExportedFile): void {
 
 const linkEndedText = 'This link has ended. Ask for the file again: that is free.\n';
 
-interface LinkBounds {
+interface DownloadLimits {
   /**
    * The maximum number of clients that may download the same file at the same time. Without this limit, the downloads
    * of one popular file could use up all connections of the server.
@@ -107,11 +108,11 @@ interface LinkBounds {
    * How long a request for a large file may wait until fewer than `maxLargeFiles` files are in memory, in milliseconds.
    */
   maxWaitMs: number;
-  /** How long a client may take to download a large file while other large files wait for memory, in milliseconds. */
+  /** How long a client may take to download a large file if other large files wait for memory, in milliseconds. */
   maxDownloadMs: number;
 }
 
-const defaultBounds: LinkBounds = {
+const defaultLimits: DownloadLimits = {
   maxResponsesPerLink: 64,
   maxLargeFiles: 8,
   maxWaitMs: 15_000,
@@ -130,7 +131,7 @@ interface OpenFile {
   responses: Set<ServerResponse>;
   content: Promise<Uint8Array>;
   /**
-   * Called when no client is downloading the file anymore. Releases the memory slot of the file, so that another large
+   * Called when no client is downloading the file any more. Releases the memory slot of the file, so that another large
    * file can be read.
    */
   close(): void;
@@ -148,8 +149,8 @@ interface FileRequest {
  * popular link does not delay other files. If all slots are taken and other files are waiting, clients that download a
  * large file too slowly are disconnected.
  */
-function createFileReader(bounds?: Partial<LinkBounds>) {
-  const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, maxDownloadMs } = { ...defaultBounds, ...bounds };
+function createFileReader(downloadLimits?: Partial<DownloadLimits>) {
+  const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, maxDownloadMs } = { ...defaultLimits, ...downloadLimits };
   const slots = new Semaphore({ maxRunningCalls: maxLargeFiles, workName: 'files' });
   const openFiles = new Map<string, OpenFile>();
 
@@ -161,11 +162,11 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
     const responses = new Set<ServerResponse>();
     const readLargeFile = async () => {
       const releaseSlot = await slots.acquire(tenantId, AbortSignal.timeout(maxWaitMs));
-      const slowReaderTimer = setInterval(() => {
+      const slowClientTimer = setInterval(() => {
         if (slots.waitingCount > 0) for (const response of responses) response.destroy();
       }, maxDownloadMs);
       void fileClosed.then(() => {
-        clearInterval(slowReaderTimer);
+        clearInterval(slowClientTimer);
         releaseSlot();
       });
       return file.readContent();
@@ -183,21 +184,21 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
       const { link, outgoing } = fileRequest;
       const sharedFile = openFiles.get(link) ?? openFile(fileRequest);
       const { responses, content, close } = sharedFile;
-      if (responses.size >= maxResponsesPerLink) throw createTooManyReadersError();
+      if (responses.size >= maxResponsesPerLink) throw createTooManyDownloadsError();
       openFiles.set(link, sharedFile);
       responses.add(outgoing);
-      const removeReader = () => {
+      const removeDownload = () => {
         responses.delete(outgoing);
         if (responses.size > 0) return;
         if (openFiles.get(link) === sharedFile) openFiles.delete(link);
         close();
       };
-      outgoing.once('close', removeReader);
-      if (outgoing.closed) removeReader();
+      outgoing.once('close', removeDownload);
+      if (outgoing.closed) removeDownload();
       return content;
     },
   };
 }
 
-const createTooManyReadersError = () =>
+const createTooManyDownloadsError = () =>
   new AdLibraryError({ kind: 'busy', problem: 'Too many clients are reading this file.', wasSent: false });

@@ -3,9 +3,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 
 /** An HTTP server that is listening for connections, as returned by `listen`. */
-export type Listener = Awaited<ReturnType<typeof listen>>;
+export type ListeningServer = Awaited<ReturnType<typeof listen>>;
 
-/** The host and port of a server, and the limits of its connections. */
+/** The host and port of an HTTP server, and the limits on its connections. */
 export interface ListenOptions {
   host: string;
   port: number;
@@ -18,15 +18,15 @@ export interface ListenOptions {
    * for many small responses, but changes the globals of the whole process.
    */
   useFastResponses?: boolean;
-  bounds?: Partial<ConnectionBounds>;
+  connectionLimits?: Partial<ConnectionLimits>;
   /**
    * Returns the IP address to which the connection limit applies, or undefined if the connection has no such limit.
    * Each IP address may use at most a quarter of all connections.
    */
   getPeerAddress?: ((remoteAddress: string | undefined) => string | undefined) | undefined;
   /**
-   * Called when a connection is closed before it was used for a request, because there are too many connections in
-   * total or from its IP address.
+   * Called when a connection is closed before its first request, because there are too many connections in total or
+   * from the same IP address.
    */
   onConnectionRefused?: ((address: string | undefined) => void) | undefined;
 }
@@ -34,7 +34,7 @@ export interface ListenOptions {
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
 /** The connection limits in production. Tests use lower limits, which they can reach faster. */
-const defaultBounds: ConnectionBounds = {
+const defaultLimits: ConnectionLimits = {
   maxConnections: 1024,
   maxResponseReadMs: 60_000,
 };
@@ -61,7 +61,7 @@ export const formatUrlHost = (host: string): string =>
  */
 export async function listen(fetchHandler: Handler, options: ListenOptions) {
   const { host, port, requestTimeoutMs = 20_000, idleTimeoutMs = 0, useFastResponses = false } = options;
-  const { bounds, getPeerAddress, onConnectionRefused } = options;
+  const { connectionLimits, getPeerAddress, onConnectionRefused } = options;
   const server = createServer({
     ServerResponse: BytesResponse,
     maxHeaderSize: maxHeaderBytes,
@@ -73,8 +73,8 @@ export async function listen(fetchHandler: Handler, options: ListenOptions) {
   server.setTimeout(idleTimeoutMs);
   const serveRequest = getRequestListener(fetchHandler, { overrideGlobalObjects: useFastResponses });
   const closeIdleConnections = limitConnections(server, serveRequest, {
-    ...defaultBounds,
-    ...bounds,
+    ...defaultLimits,
+    ...connectionLimits,
     getPeerAddress,
     onConnectionRefused,
   });
@@ -94,12 +94,12 @@ export async function listen(fetchHandler: Handler, options: ListenOptions) {
     url: `http://${reachableHost}:${boundAddress.port}`,
     /** The URL with the host that the server is bound to, which may be `0.0.0.0` or `[::]`. */
     boundUrl: `http://${formatUrlHost(host)}:${boundAddress.port}`,
-    /** Stops accepting connections. Resolves when all open connections have ended or the deadline has passed. */
-    close: (deadlineMs: number) =>
+    /** Stops accepting connections. Resolves when all open connections have ended, at the latest after `drainMs`. */
+    close: (drainMs: number) =>
       new Promise<void>((resolve) => {
-        const deadlineTimer = setTimeout(() => server.closeAllConnections(), deadlineMs);
+        const drainTimer = setTimeout(() => server.closeAllConnections(), drainMs);
         server.close(() => {
-          clearTimeout(deadlineTimer);
+          clearTimeout(drainTimer);
           resolve();
         });
         closeIdleConnections();
@@ -107,7 +107,7 @@ export async function listen(fetchHandler: Handler, options: ListenOptions) {
   };
 }
 
-interface ConnectionBounds {
+interface ConnectionLimits {
   /** The maximum number of open connections, from all IP addresses together. */
   maxConnections: number;
   /**
@@ -117,7 +117,7 @@ interface ConnectionBounds {
 }
 
 /** The state of an open TCP connection, to which `limitConnections` applies the limits. */
-interface Connection {
+interface TcpConnection {
   /** The IP address to which the connection limit applies. Undefined if there is no such limit for this connection. */
   ipAddress: string | undefined;
   /** The number of requests on this connection whose responses are not complete yet. */
@@ -143,24 +143,24 @@ function limitConnections(
     maxResponseReadMs,
     getPeerAddress,
     onConnectionRefused,
-  }: ConnectionBounds & Pick<ListenOptions, 'getPeerAddress' | 'onConnectionRefused'>,
+  }: ConnectionLimits & Pick<ListenOptions, 'getPeerAddress' | 'onConnectionRefused'>,
 ): () => void {
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Socket, TcpConnection>();
   let isClosing = false;
 
   /**
-   * Returns true if there is room for a new connection. If a limit is reached, first makes room by closing an idle
-   * connection. If the idle connection was never used, reports a refusal, because its client may be about to send a
-   * request. Returns false if every connection has a pending request.
+   * Returns true if another connection may be opened. If a limit is reached, first closes an idle connection. If the
+   * idle connection was never used, reports a refusal, because its client may be about to send a request. Returns false
+   * if every connection has a pending request.
    */
   const makeRoomForConnection = (ipAddress: string | undefined): boolean => {
     const allConnections = [...connections];
-    const addressConnections =
+    const connectionsOfAddress =
       ipAddress === undefined ? [] : allConnections.filter(([, connection]) => connection.ipAddress === ipAddress);
-    const isAddressFull = addressConnections.length >= maxConnections / 4;
+    const isAddressFull = connectionsOfAddress.length >= maxConnections / 4;
     if (!isAddressFull && allConnections.length < maxConnections) return true;
-    const candidates = isAddressFull ? addressConnections : allConnections;
-    const idleEntry = candidates.find(([, { pendingRequestCount }]) => pendingRequestCount === 0);
+    const closableConnections = isAddressFull ? connectionsOfAddress : allConnections;
+    const idleEntry = closableConnections.find(([, { pendingRequestCount }]) => pendingRequestCount === 0);
     if (idleEntry === undefined) return false;
     const [idleSocket, { hasBeenUsed, ipAddress: idleAddress }] = idleEntry;
     idleSocket.destroy();
@@ -203,13 +203,13 @@ function limitConnections(
       });
     });
     await lastResponseSent;
-    // If the previous response has closed the connection, do not serve this request. Node would neither send its
-    // response nor emit `close` for that response.
+    // If the previous response has closed the connection, do not serve this request. Node would neither send the
+    // response to this request nor emit `close` for it.
     if (!socket.writable) return;
     await serveRequest(request, response);
     if (response.closed) return;
-    const unreadTimer = setTimeout(() => socket.destroy(), maxResponseReadMs);
-    response.once('close', () => clearTimeout(unreadTimer));
+    const slowClientTimer = setTimeout(() => socket.destroy(), maxResponseReadMs);
+    response.once('close', () => clearTimeout(slowClientTimer));
   });
 
   return () => {

@@ -76,7 +76,7 @@ test('the server ignores a pipelined request if the response before it closes th
 test('an HTTP connection is closed if its client does not read the response', async () => {
   let startedRequests = 0;
   const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++startedRequests}${large}` : 'small');
-  const { open } = await serve(handler, { bounds: { maxResponseReadMs: 300, maxConnections: 1 } });
+  const { open } = await serve(handler, { connectionLimits: { maxResponseReadMs: 300, maxConnections: 1 } });
   const { socket, closed } = open();
   socket.pause();
   socket.write(get('/large').repeat(2));
@@ -96,7 +96,7 @@ test('an HTTP connection is closed if its client does not read the response', as
 describe('The connection limit', () => {
   test('the server closes idle connections when its connection limit is reached', async () => {
     const { gate, startedPaths, handler } = createGatedHandler();
-    const { open } = await serve(handler, { bounds: { maxConnections: 3 } });
+    const { open } = await serve(handler, { connectionLimits: { maxConnections: 3 } });
     const silent = open();
     await silent.connected;
     const used = open();
@@ -123,7 +123,7 @@ describe('The connection limit', () => {
     const refusedAddresses: unknown[] = [];
     const { open } = await serve(handler, {
       getPeerAddress: (remote) => remote,
-      bounds: { maxConnections: 8 },
+      connectionLimits: { maxConnections: 8 },
       onConnectionRefused: (address) => refusedAddresses.push(address),
     });
     const used = open();
@@ -146,7 +146,7 @@ describe('The connection limit', () => {
     const refusedAddresses: unknown[] = [];
     const { open } = await serve(handler, {
       getPeerAddress: addressOf,
-      bounds: { maxConnections: 8 },
+      connectionLimits: { maxConnections: 8 },
       onConnectionRefused: (address) => refusedAddresses.push(address),
     });
     const otherConnection = open('127.0.0.2');
