@@ -54,9 +54,9 @@ describe('The example files for metrics', () => {
   beforeAll(async () => {
     const metrics = createMetrics(['whoami', 'get_ad']);
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
-    metrics.addStateGauge(() => true);
+    metrics.addReplicaStateGauge(() => true);
     metrics.onCall({ tool: 'whoami', tenantId: 'one', ms: 1, charged: 1 });
-    const app = new Hono().use('/mcp', metrics.countResponse).get('/', metrics.servePage);
+    const app = new Hono().use('/mcp', metrics.countResponse).get('/', metrics.serveMetrics);
     await app.request('/mcp');
     page = await (await app.request('/')).text();
   });

@@ -11,7 +11,7 @@ import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
 import { isLongRequest, isMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
-import { createConcurrencyLimiter, type ConcurrencyLimits } from '../limits.ts';
+import { type ConcurrencyLimits, createConcurrencyLimiter } from '../limits.ts';
 import { acceptsMediaType } from './accept.ts';
 import { type AuthenticatedEnvironment, type GetTenantId, requireCredentials } from './authentication.ts';
 import { createLargeBodyReader, readBody } from './body-limit.ts';
@@ -99,7 +99,9 @@ export function createHttpApp(options: HttpOptions) {
   const listSlots = new Semaphore({ maxRunningCalls: 8, workName: 'lists', maxWaitingCalls: Number.POSITIVE_INFINITY });
   const largeBodyReader = createLargeBodyReader();
   const concurrencyLimiter = createConcurrencyLimiter(catalog, options);
-  const serveMcp = createMcpRequestHandler(concurrencyLimiter.limitedCatalog, (error) => log.debug('refused', { error: error.message }));
+  const serveMcp = createMcpRequestHandler(concurrencyLimiter.limitedCatalog, (error) =>
+    log.debug('refused', { error: error.message }),
+  );
   let lifecyclePhase: 'serving' | 'stopping' | 'draining' = 'serving';
   const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
     const isRefused = lifecyclePhase === 'draining';
@@ -134,10 +136,10 @@ export function createHttpApp(options: HttpOptions) {
   });
   if (metrics) {
     metrics.addCallGauges(() => concurrencyLimiter.countCalls());
-    if (replicaState) metrics.addStateGauge(replicaState.isUp);
+    if (replicaState) metrics.addReplicaStateGauge(replicaState.isUp);
     // Allow IP addresses as the host, because Prometheus often knows a replica only by its IP address.
     const validateMetricsHost = validateHost(allowedNames, { allowIpAddresses: true });
-    app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateMetricsHost, metrics.servePage);
+    app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateMetricsHost, metrics.serveMetrics);
     app.use('/mcp', metrics.countResponse);
   }
   if (serveDemoPicture)

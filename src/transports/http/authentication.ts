@@ -6,7 +6,7 @@ import { refuse } from './refusals.ts';
 
 /**
  * Matches an API key: the prefix `svc_live_`, followed by characters that RFC 6750 allows (API document,
- * *Authentication* 2). The server never sends text in any other format to the service as a key.
+ * *Authentication* 2). The server rejects any other text before it reaches the service.
  */
 const apiKeyPatternSource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
 const apiKeyPattern = new RegExp(`^${apiKeyPatternSource}$`);
@@ -33,7 +33,7 @@ interface AccessTokenChecker {
    * Returns the API key and the tenant id that belong to an access token. Returns undefined if the token is invalid or
    * expired.
    */
-  findCredentials(token: string): Promise<Credentials | undefined>;
+  findCredentials(accessToken: string): Promise<Credentials | undefined>;
 }
 
 /**
@@ -48,13 +48,13 @@ export function requireCredentials(
     if (hasKeyInUrl(context)) {
       return refuse(context, 400, 'A key must not be in the URL. Send it in the header "Authorization: Bearer …".');
     }
-    const header = context.req.header('authorization') ?? '';
-    const apiKey = bearerApiKeyPattern.exec(header)?.[1];
-    const token = bearerTokenPattern.exec(header)?.[1];
+    const authorizationHeader = context.req.header('authorization') ?? '';
+    const apiKey = bearerApiKeyPattern.exec(authorizationHeader)?.[1];
+    const accessToken = bearerTokenPattern.exec(authorizationHeader)?.[1];
     try {
       const credentials = apiKey
         ? { apiKey, tenantId: getTenantId(apiKey) }
-        : token && (await accessTokenChecker?.findCredentials(token));
+        : accessToken && (await accessTokenChecker?.findCredentials(accessToken));
       if (!credentials) return refuseUnauthorized(context, accessTokenChecker);
       context.set('credentials', credentials);
     } catch (error) {
@@ -68,8 +68,8 @@ export function requireCredentials(
 
 /** Returns true if the query string of a request contains an API key, or a parameter such as `api_key`. */
 export function hasKeyInUrl({ req }: Context): boolean {
-  const queryTexts = Object.entries(req.queries()).flat(2);
-  return queryTexts.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
+  const namesAndValues = Object.entries(req.queries()).flat(2);
+  return namesAndValues.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
 }
 
 function refuseUnauthorized(context: Context, accessTokenChecker: AccessTokenChecker | undefined) {
@@ -105,8 +105,8 @@ export const createGetTenantId =
     hash('sha256', `${secret}${apiKey}`, 'base64url');
 
 /**
- * Creates a function that hashes a tenant id for the log. From this hash, operators can see which calls come from the
- * same caller, but cannot learn the API key or the tenant id.
+ * Creates a function that hashes a tenant id for the log. The hash shows operators which calls come from the same
+ * caller, but does not reveal the API key or the tenant id.
  * @param secret a secret that all replicas share. The default is a random secret of this process.
  */
 export const createTenantHasher =

@@ -6,14 +6,14 @@ import type { Context } from 'hono';
  * A range of IP addresses, e.g. `10.0.0.0/8`. If `prefixLength` is the full length of an address, the range contains
  * only this address.
  */
-interface Network {
+interface IpAddressRange {
   address: string;
   /** The number of leading bits that all addresses in the range share. */
   prefixLength: number;
   family: 'ipv4' | 'ipv6';
 }
 
-/** Returns the IP address to which the limits per client apply. For IPv6, this is the /64 network of the subscriber. */
+/** Returns the IP address to which limits per client apply. For IPv6, returns the /64 network of the subscriber. */
 export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
 
 /**
@@ -21,9 +21,9 @@ export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
  * function returns undefined, because the proxy's connections carry the requests of many clients.
  */
 export function createGetPeerAddress(
-  trustedProxy: Network | undefined,
+  trustedProxy: IpAddressRange | undefined,
 ): (remoteAddress: string | undefined) => string | undefined {
-  const isTrustedProxy = trustedProxy ? createNetworkMatcher(trustedProxy) : () => false;
+  const isTrustedProxy = trustedProxy ? createRangeMatcher(trustedProxy) : () => false;
   return (remoteAddress) => {
     const address = parseAddress(remoteAddress);
     const isProxy = address !== '' && isTrustedProxy(address);
@@ -31,8 +31,8 @@ export function createGetPeerAddress(
   };
 }
 
-/** Creates a function that returns true for the IP addresses in a network. */
-function createNetworkMatcher({ address, prefixLength, family }: Network): (ipAddress: string) => boolean {
+/** Creates a function that returns true for the IP addresses in a range. */
+function createRangeMatcher({ address, prefixLength, family }: IpAddressRange): (ipAddress: string) => boolean {
   const blockList = new BlockList();
   blockList.addSubnet(address, prefixLength, family);
   return (ipAddress) => blockList.check(ipAddress, isIP(ipAddress) === 4 ? 'ipv4' : 'ipv6');
@@ -43,7 +43,7 @@ function createNetworkMatcher({ address, prefixLength, family }: Network): (ipAd
  * @param trustedProxy the proxy that may set `X-Forwarded-For`. The last entry of this header is the address of the
  * client.
  */
-export function createGetClientAddress(trustedProxy: Network | undefined) {
+export function createGetClientAddress(trustedProxy: IpAddressRange | undefined) {
   const getPeerAddress = createGetPeerAddress(trustedProxy);
   return (context: Context): string => {
     const { address } = getConnInfo(context).remote;
@@ -65,13 +65,13 @@ function getSubscriberNetwork(ipAddress: string): string {
     .slice(1, -1)
     .split('::')
     .map((side) => side.split(':'));
-  const zeros = hostname.includes('::') ? Array(8 - firstGroups.length - lastGroups.length).fill('0') : [];
-  return [...firstGroups.map((group) => group || '0'), ...zeros, ...lastGroups].slice(0, 4).join(':');
+  const zeroGroups = hostname.includes('::') ? Array(8 - firstGroups.length - lastGroups.length).fill('0') : [];
+  return [...firstGroups.map((group) => group || '0'), ...zeroGroups, ...lastGroups].slice(0, 4).join(':');
 }
 
 /**
- * Returns only the IP address of a text. Removes the port, square brackets, and the prefix `::ffff:` that precedes an
- * IPv4 address in IPv6 notation. Returns an empty string if the text is not an IP address.
+ * Parses an IP address. Removes a port, square brackets, and the prefix `::ffff:` of an IPv4 address in IPv6 notation.
+ * Returns an empty string if the text is not an IP address.
  */
 function parseAddress(addressText = ''): string {
   const textWithoutPort = addressText.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');

@@ -71,18 +71,18 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
   );
   return async ({ request, body, ...extra }) => {
     const message = findRequest(body);
-    const envelopeError = message && findInvalidParams(findEnvelopeError(requestSchemasV2, message));
+    const envelopeError = message && pickInvalidParamsError(findEnvelopeError(requestSchemasV2, message));
     if (envelopeError) return createErrorResponse(message, envelopeError);
-    const paramsError = message && findInvalidParams(findRequestError(requestSchemasV2, message));
+    const paramsError = message && pickInvalidParamsError(findRequestError(requestSchemasV2, message));
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
-    // The SDK passes only `authInfo` to the function that creates the server. Therefore, put all other values into the
-    // `extra` field of `authInfo`.
+    // The SDK passes only `authInfo` to the function that creates the MCP server object. Therefore, put all other
+    // values into the `extra` field of `authInfo`.
     const authInfo = { token, clientId, scopes: [], extra: { ...extra, paramsError } satisfies LatestRequestExtra };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
-/** The values that `createLatestHandler` passes through the SDK to the function that creates the server. */
+/** The values that `createLatestHandler` passes through the SDK to the function that creates the MCP server object. */
 type LatestRequestExtra = Omit<HttpMcpRequest, 'request' | 'body'> & {
   /**
    * Set if the parameters of the request are invalid. The server object returns this error, so that the SDK first
@@ -92,10 +92,10 @@ type LatestRequestExtra = Omit<HttpMcpRequest, 'request' | 'body'> & {
 };
 
 /**
- * Returns the error if it is about the parameters of a request. The SDK rejects all other invalid requests, because it
- * also chooses the HTTP status.
+ * Returns the error if it is about the parameters of a request, and otherwise undefined. The SDK rejects all other
+ * invalid requests, because the SDK also chooses their HTTP status.
  */
-const findInvalidParams = (error: RequestError | undefined): RequestError | undefined =>
+const pickInvalidParamsError = (error: RequestError | undefined): RequestError | undefined =>
   error?.code === -32_602 ? error : undefined;
 
 /**
@@ -103,20 +103,20 @@ const findInvalidParams = (error: RequestError | undefined): RequestError | unde
  * server and transport for each request. The response is JSON, or an event stream if the client asks for progress.
  */
 function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
-  const cancellations = createCancellationRegistry();
+  const cancellationRegistry = createCancellationRegistry();
   return async (mcpRequest) => {
     const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = mcpRequest;
     if (isMessage(body) && isCancelNotification(body))
-      cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
+      cancellationRegistry.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
     const error = message && findRequestError(requestSchemasV1, message);
     if (error && hasSupportedRevision(request)) return createErrorResponse(message, error);
-    const { cancellation, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
-    const isStream = message !== undefined && asksForProgress(message, catalog);
-    // An event stream is returned before the call has ended. For an event stream, this wrapper therefore stops
-    // listening for cancellation when the call ends.
+    const { cancellation, stopListening } = listenForCancellation(mcpRequest, message, cancellationRegistry);
+    const usesEventStream = message !== undefined && asksForProgress(message, catalog);
+    // The response with an event stream is returned before the call has ended. This wrapper therefore stops listening
+    // for cancellation when the call ends.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
-    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
+    const server = bindV1(usesEventStream ? { ...catalog, callTool } : catalog, {
       waitUntilSent: () => responseSent,
       linkOrigin,
       userAgent,
@@ -124,7 +124,7 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
       servesOneRequest: true,
       ...credentials,
     });
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !usesEventStream });
     await server.connect(transport);
     const pendingResponse = transport.handleRequest(request, { parsedBody: body });
     // When the client cancels the request, close the server, because this aborts the running call.
@@ -133,9 +133,9 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
       stopListening();
       throw error;
     });
-    // Check `isStream` first, because the first access to `response.headers` creates an object that most responses do
-    // not need.
-    if (!isStream || !isEventStream(response)) stopListening();
+    // Check `usesEventStream` first, because the first access to `response.headers` creates an object that most
+    // responses do not need.
+    if (!usesEventStream || !isEventStream(response)) stopListening();
     return response;
   };
 }
@@ -162,46 +162,46 @@ const findRequest = (body: unknown): JsonRpcMessage | undefined =>
  * Listens for the client to disconnect or to send a cancel notification. The promise `cancellation` then resolves with
  * an error response for the request.
  *
- * The caller must call `stopListening` when the request has ended. Until then, the response stays in memory, because it
- * races with the pending promise `cancellation`.
+ * The caller must call `stopListening` when the request has ended. Until then, the pending promise `cancellation` keeps
+ * the response in memory, because both take part in `Promise.race`.
  */
 function listenForCancellation(
   { request, credentials }: HttpMcpRequest,
   message: JsonRpcMessage | undefined,
-  cancellations: ReturnType<typeof createCancellationRegistry>,
+  cancellationRegistry: ReturnType<typeof createCancellationRegistry>,
 ) {
   let stopListeningToSignal = () => {};
-  let stopListeningToNotices = () => {};
+  let stopListeningToNotifications = () => {};
   const cancellation = new Promise<Response>((resolve) => {
     const cancel = () => resolve(createErrorResponse(message, { code: -32_000, message: 'Cancelled' }));
     request.signal.addEventListener('abort', cancel, { once: true });
     if (request.signal.aborted) cancel();
     stopListeningToSignal = () => request.signal.removeEventListener('abort', cancel);
-    if (message) stopListeningToNotices = cancellations.listen(credentials.tenantId, message.id, cancel);
+    if (message) stopListeningToNotifications = cancellationRegistry.listen(credentials.tenantId, message.id, cancel);
   });
   return {
     cancellation,
     stopListening: () => {
       stopListeningToSignal();
-      stopListeningToNotices();
+      stopListeningToNotifications();
     },
   };
 }
 
 /**
- * Creates a registry of running requests. A cancel notification arrives in a separate HTTP request, so the server looks
- * up the running request in this registry.
+ * Creates a registry of running requests. A cancel notification arrives in a separate HTTP request, so the server finds
+ * the request to cancel in this registry.
  */
 function createCancellationRegistry() {
   const cancelFunctions = new Map<string, Set<() => void>>();
-  const formatRequestKey = (tenantId: string, requestId: unknown) => `${tenantId} ${JSON.stringify(requestId)}`;
+  const buildRequestKey = (tenantId: string, requestId: unknown) => `${tenantId} ${JSON.stringify(requestId)}`;
   return {
     /**
      * Calls `cancel` when a cancel notification names the request `requestId` of this API key. Returns a function that
      * the caller must call when the request has ended.
      */
     listen(tenantId: string, requestId: unknown, cancel: () => void): () => void {
-      const requestKey = formatRequestKey(tenantId, requestId);
+      const requestKey = buildRequestKey(tenantId, requestId);
       const cancelFunctionsOfRequest = cancelFunctions.get(requestKey) ?? new Set();
       cancelFunctions.set(requestKey, cancelFunctionsOfRequest.add(cancel));
       return () => {
@@ -214,7 +214,7 @@ function createCancellationRegistry() {
      * share a key choose their ids independently, so the notification could refer to any of these requests.
      */
     cancelRequest(tenantId: string, requestId: unknown): void {
-      const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestKey(tenantId, requestId)) ?? [];
+      const [cancel, ...otherCancels] = cancelFunctions.get(buildRequestKey(tenantId, requestId)) ?? [];
       if (otherCancels.length === 0) cancel?.();
     },
   };

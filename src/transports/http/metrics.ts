@@ -62,7 +62,7 @@ export function createMetrics(toolNames: readonly string[]) {
         addGauge(`calls_${state}`, `Tool calls that are ${state}`, () => countCalls()[state]);
     },
     /** Adds a gauge that is 1 while the state that all replicas share can be reached, and 0 otherwise. */
-    addStateGauge: (isUp: () => boolean) =>
+    addReplicaStateGauge: (isUp: () => boolean) =>
       void addGauge('state_up', 'Whether the state that all replicas share can be reached', () => Number(isUp())),
     /** Counts the response to a request by its HTTP status. */
     countResponse: async (context: Context, next: Next) => {
@@ -70,7 +70,7 @@ export function createMetrics(toolNames: readonly string[]) {
       responseCounter.inc({ status: context.res.status });
     },
     /** Responds with all metrics in the Prometheus text format. */
-    servePage: async ({ body }: Context) =>
+    serveMetrics: async ({ body }: Context) =>
       body(await registry.metrics(), 200, { 'Content-Type': registry.contentType }),
   };
 }

@@ -115,8 +115,8 @@ describe('Metrics and logs of the HTTP server', () => {
   test('the page docs/operations.md lists exactly the metrics that the server exports', async () => {
     const metrics = createMetrics([]);
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
-    metrics.addStateGauge(() => true);
-    const page = await (await new Hono().get('/', metrics.servePage).request('/')).text();
+    metrics.addReplicaStateGauge(() => true);
+    const page = await (await new Hono().get('/', metrics.serveMetrics).request('/')).text();
     const served = [...page.matchAll(/^# TYPE (ad_library_\w+)/gm)].map(([, name]) => name);
     const text = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
     const listed = [...text.slice(text.search(/\| metric \|/i)).matchAll(/ad_library_\w+/g)].map(([name]) => name);
