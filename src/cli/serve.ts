@@ -121,7 +121,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
       onCall,
       openAgent,
       serviceHost: new URL(config.baseUrl ?? publicUrl).host,
-      connections: replicaState?.connections,
+      connectionStore: replicaState?.connections,
       // Without state that is shared with other replicas, use a monotonic clock, so that tokens expire on time even if
       // someone changes the system clock.
       now: replicaState ? now : () => clockOffsetMs + monotonicNow(),

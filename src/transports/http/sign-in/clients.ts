@@ -38,8 +38,8 @@ export interface ClientsOptions {
   /** The secret that encrypts the registrations of clients. All replicas share it. */
   secret: string;
   userAgent: string;
-  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
-  now: () => number;
+  /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
+  monotonicNow: () => number;
   /**
    * Opens the HTTP agent for fetching the metadata documents in which OAuth clients describe themselves. The default
    * agent reaches only public hosts.
@@ -53,7 +53,7 @@ const maxRedirectUris = 10;
 const maxUriLength = 500;
 /**
  * The maximum total length of a client's redirect URIs, in characters. The client id contains the whole registration
- * and is part of every URL, so it must stay short.
+ * and is part of every authorization URL, so the registration must stay short.
  */
 const maxTotalUriLength = 2000;
 
@@ -85,7 +85,7 @@ const nonPublicHostDelayMs = 2000;
 const ClientMetadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
   // Replace a redirect URI that is not a string with an empty string, so that the other URIs remain valid. The empty
-  // string is left out later, because `isRedirectUri` rejects it.
+  // string is left out later, because `isAllowedRedirectUri` rejects it.
   redirect_uris: z.array(z.string().catch('')).min(1),
 });
 /**
@@ -101,17 +101,17 @@ const MetadataDocument = ClientMetadata.extend({
 
 /** Creates the functions that register OAuth clients and find registered clients by id. */
 export function createClientRegistry(options: ClientsOptions) {
-  const { secret, now } = options;
+  const { secret, monotonicNow } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const documentCache = new LRUCache<string, Client>({
     max: maxCachedDocuments,
     ttl: documentCacheMs,
     ttlResolution: 0,
-    perf: { now },
+    perf: { now: monotonicNow },
   });
   const pendingLookups = new Map<string, Promise<ClientLookup>>();
-  const fetchCounter = createMinuteCounter(now);
-  const fetchSlots = new Semaphore({
+  const documentFetchCounter = createMinuteCounter(monotonicNow);
+  const documentFetchSlots = new Semaphore({
     maxRunningCalls: maxConcurrentFetches,
     maxRunningCallsPerKey: maxConcurrentFetchesPerIp,
     workName: 'apps',
@@ -120,8 +120,8 @@ export function createClientRegistry(options: ClientsOptions) {
   const getAgent = createLazyGetter(openAgent);
 
   const decryptRegistration = (id: string): Client | undefined => {
-    const text = encryption.decrypt('client', decodeToken(id));
-    const registration = ClientRegistration.safeParse(text && parseJson(String(text)));
+    const decryptedText = encryption.decrypt('client', decodeToken(id));
+    const registration = ClientRegistration.safeParse(decryptedText && parseJson(String(decryptedText)));
     if (!registration.success) return undefined;
     const { n: name, r: redirectUris } = registration.data;
     return { id, name, host: undefined, redirectUris };
@@ -129,10 +129,12 @@ export function createClientRegistry(options: ClientsOptions) {
 
   const fetchClient = async (url: URL, ipAddress: string): Promise<ClientLookup> => {
     try {
-      const openedAgent = await getAgent();
-      const request = () => fetchDocument(url, openedAgent, options.userAgent);
-      const text = await fetchSlots.runInSlot(ipAddress, AbortSignal.timeout(documentLimits.maxWaitMs), request);
-      const client = parseClient(text, url);
+      const agent = await getAgent();
+      const waitLimit = AbortSignal.timeout(documentLimits.maxWaitMs);
+      const documentText = await documentFetchSlots.runInSlot(ipAddress, waitLimit, () =>
+        fetchDocument(url, agent, options.userAgent),
+      );
+      const client = parseClient(documentText, url);
       if (!('problem' in client)) documentCache.set(url.href, client);
       return client;
     } catch {
@@ -145,7 +147,7 @@ export function createClientRegistry(options: ClientsOptions) {
    * `maxPerMinute`, returns how long the caller must wait, in milliseconds.
    */
   const countDocumentFetch = (counterName: string, maxPerMinute: number): number | undefined => {
-    const { count, remainingMs } = fetchCounter.add(counterName, 1);
+    const { count, remainingMs } = documentFetchCounter.add(counterName, 1);
     return count > maxPerMinute ? remainingMs : undefined;
   };
 
@@ -164,23 +166,25 @@ export function createClientRegistry(options: ClientsOptions) {
       const metadata = ClientMetadata.safeParse(requestBody);
       if (!metadata.success)
         return createErrorResponse('invalid_client_metadata', 'redirect_uris must list at least one URI');
-      const { client_name: name, redirect_uris: listedUris } = metadata.data;
-      const uris = [...new Set(listedUris.filter(isRedirectUri))];
-      if (uris.length === 0)
+      const { client_name: clientName, redirect_uris: requestedUris } = metadata.data;
+      const allowedUris = [...new Set(requestedUris.filter(isAllowedRedirectUri))];
+      if (allowedUris.length === 0)
         return createErrorResponse(
           'invalid_redirect_uri',
           `redirect_uris must list an https: URI, or an http: URI on loopback, of at most ${maxUriLength} characters. It must not contain a user name or a fragment, or code, state, iss or error in its query`,
         );
-      if (uris.length > maxRedirectUris || uris.join('').length > maxTotalUriLength)
+      if (allowedUris.length > maxRedirectUris || allowedUris.join('').length > maxTotalUriLength)
         return createErrorResponse(
           'invalid_redirect_uri',
           `redirect_uris may list at most ${maxRedirectUris} URIs, with at most ${maxTotalUriLength} characters in total`,
         );
-      const displayName = shortenName(name);
+      const displayName = shortenName(clientName);
       const registration = {
-        client_id: encryption.encrypt('client', JSON.stringify({ n: displayName, r: uris })).toString('base64url'),
+        client_id: encryption
+          .encrypt('client', JSON.stringify({ n: displayName, r: allowedUris }))
+          .toString('base64url'),
         ...(displayName && { client_name: displayName }),
-        redirect_uris: uris,
+        redirect_uris: allowedUris,
         token_endpoint_auth_method: 'none',
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
@@ -261,33 +265,33 @@ const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], timeoutMs: documentLimits.timeoutMs }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const answer = await requestWithUniformFailureTime(
+    const response = await requestWithUniformFailureTime(
       url,
       { agent, headers, nonPublicFailureMs: nonPublicHostDelayMs },
       signal,
     );
-    if (answer.statusCode !== 200) {
-      answer.body.on('error', () => {}).destroy();
+    if (response.statusCode !== 200) {
+      response.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
     }
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readResponseBody(answer, documentLimits.maxBytes));
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readResponseBody(response, documentLimits.maxBytes));
   });
 }
 
-function parseClient(text: string, url: URL): ClientLookup {
-  const metadata = MetadataDocument.safeParse(parseJson(text));
+function parseClient(documentText: string, url: URL): ClientLookup {
+  const metadata = MetadataDocument.safeParse(parseJson(documentText));
   const createProblem = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
   if (!metadata.success) return createProblem('is not complete');
-  const { client_id: id, client_name: name, redirect_uris: redirectUris, ...methods } = metadata.data;
+  const { client_id: id, client_name: name, redirect_uris: redirectUris, ...authenticationMethods } = metadata.data;
   if (id !== url.href) return createProblem('belongs to another address');
   // A client may prefer an authentication method that this server does not support, as long as it also lists `none`.
   const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: supportedMethods = [] } =
-    methods;
+    authenticationMethods;
   if (method !== 'none' && !supportedMethods.includes('none'))
     return createProblem('requires a way to authenticate that this server does not support');
-  // Leave out redirect URIs that this server does not support, such as those of desktop apps. The server never
+  // Leave out redirect URIs that this server does not support, such as the URIs of desktop apps. The server never
   // redirects to such a URI.
-  return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
+  return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isAllowedRedirectUri) };
 }
 
 /**
@@ -300,13 +304,13 @@ function shortenName(clientName = ''): string | undefined {
   return cleanName || undefined;
 }
 
-const isLoopbackHost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host);
+const isLoopbackRedirectHost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host);
 
 /**
  * Returns true if the server may safely redirect a browser to the URI. The URI must use `https:`, or `http:` on the
  * user's own machine (RFC 8252, section 7.3).
  */
-function isRedirectUri(uri: string): boolean {
+function isAllowedRedirectUri(uri: string): boolean {
   // Allow only printable ASCII. The URL parser removes or replaces some other characters, so the browser could
   // otherwise open a different URL than the user sees.
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
@@ -316,7 +320,7 @@ function isRedirectUri(uri: string): boolean {
   // and the client could then read the wrong value.
   if (['code', 'state', 'iss', 'error'].some((name) => searchParams.has(name))) return false;
   if (username || password || hash || uri.includes('#') || !plainHostPattern.test(hostname)) return false;
-  return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackRedirectHost(hostname));
 }
 
 /**
@@ -324,12 +328,14 @@ function isRedirectUri(uri: string): boolean {
  * redirect URIs. Only the port of a loopback URI may differ (RFC 8252, section 7.3).
  */
 export function canRedirectTo({ redirectUris }: Client, uri: string): boolean {
-  if (!isRedirectUri(uri)) return false;
+  if (!isAllowedRedirectUri(uri)) return false;
   const removeLoopbackPort = (redirectUri: string): string => {
     const redirectUrl = new URL(redirectUri);
     if (redirectUrl.protocol !== 'http:') return redirectUri;
     redirectUrl.port = '';
     return redirectUrl.href;
   };
-  return redirectUris.some((listed) => listed === uri || removeLoopbackPort(listed) === removeLoopbackPort(uri));
+  return redirectUris.some(
+    (registeredUri) => registeredUri === uri || removeLoopbackPort(registeredUri) === removeLoopbackPort(uri),
+  );
 }

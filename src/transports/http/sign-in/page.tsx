@@ -65,7 +65,7 @@ const renderDocument = (title: string, children: Content): string =>
   );
 
 /**
- * Returns the host of a redirect URI. If the host is a loopback host, adds that the app runs on the user's own
+ * Returns the host of a redirect URI. For a loopback host, the text also says that the app runs on the user's own
  * computer.
  */
 export function describeRedirectHost(redirectUri: string): string {
@@ -90,7 +90,7 @@ export function renderSignInPage(serviceHost: string, pageContent: SignInPageCon
   const hasProblem = (field: 'api_key' | 'budget') => problem?.field === field || undefined;
   const listDescriptionIds = (field: 'api_key' | 'budget') =>
     `${hasProblem(field) ? `${field}-wrong ` : ''}${field}-hint`;
-  const facts = [
+  const connectionDetails = [
     ['App', clientName && `${clientName} (the name it gives itself)`],
     ['From', client.host],
     ['Returns to', describeRedirectHost(redirectUri)],
@@ -103,19 +103,19 @@ export function renderSignInPage(serviceHost: string, pageContent: SignInPageCon
       <div class="card">
         <h1>Connect {clientName === undefined ? 'an app' : `“${clientName}”`} with your API key?</h1>
         <dl>
-          {facts.map(
-            ([term, fact]) =>
-              fact !== undefined && (
+          {connectionDetails.map(
+            ([label, value]) =>
+              value !== undefined && (
                 <>
-                  <dt>{term}</dt>
-                  <dd>{fact}</dd>
+                  <dt>{label}</dt>
+                  <dd>{value}</dd>
                 </>
               ),
           )}
         </dl>
         <Form to="/authorize" isPost>
-          {Object.entries(fields).map(([field, value]) => (
-            <input type="hidden" name={field} value={value} />
+          {Object.entries(fields).map(([name, value]) => (
+            <input type="hidden" name={name} value={value} />
           ))}
           {renderProblem('form')}
           <label for="api_key">Your API key of {serviceHost}</label>

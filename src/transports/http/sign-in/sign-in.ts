@@ -25,7 +25,7 @@ import { createTokenIssuer, type TokensOptions } from './tokens.ts';
 /** The HTTP routes on which users sign in, and the functions that check access tokens. */
 export type SignIn = ReturnType<typeof createSignIn>;
 
-/** The options for `createSignIn`: settings, limits, and the function that checks API keys. */
+/** The options of `createSignIn`: settings, limits, and the function that checks API keys. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   /**
    * The origin at which users reach this server, e.g. `https://ads.example.com`. The server is also the issuer of the
@@ -35,9 +35,9 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   /** The host of the ad service, e.g. `api.example.com`. The sign-in page asks for an API key of this service. */
   serviceHost: string;
   userAgent: string;
-  /** Returns the current time of a monotonic clock, in milliseconds. Used to measure durations. */
+  /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
   monotonicNow: () => number;
-  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service has accepted it. */
+  /** Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it. */
   keyAttemptLimiter: KeyAttemptLimiter;
   getClientAddress: GetClientAddress;
   log: Log;
@@ -53,12 +53,12 @@ const maxBodyBytes = 16 * 1024;
 /** The maximum length of the OAuth parameter `state`, in characters. */
 const maxStateLength = 4000;
 /**
- * How long the check of an API key may wait for other checks, in milliseconds. After this wait, the service gets the
- * same time again to respond.
+ * How long the check of an API key may wait for a free slot, in milliseconds. After this wait, the service has the same
+ * time again to respond.
  */
 const keyCheckTimeoutMs = 15_000;
 /** The maximum number of API keys that are checked at the same time, in total and per IP address. */
-const [maxConcurrentChecks, maxConcurrentChecksPerIp] = [8, 4];
+const [maxConcurrentKeyChecks, maxConcurrentKeyChecksPerIp] = [8, 4];
 
 /**
  * Creates an OAuth 2.1 authorization server for MCP hosts that cannot send an API key in a header. The user enters the
@@ -69,10 +69,10 @@ export function createSignIn(options: SignInOptions) {
   const metadata = createMetadata(publicUrl);
   const { resource } = metadata;
   const tokens = createTokenIssuer({ ...options, resource });
-  const clients = createClientRegistry({ ...options, now: monotonicNow });
-  const checkSlots = new Semaphore({
-    maxRunningCalls: maxConcurrentChecks,
-    maxRunningCallsPerKey: maxConcurrentChecksPerIp,
+  const clients = createClientRegistry(options);
+  const keyCheckSlots = new Semaphore({
+    maxRunningCalls: maxConcurrentKeyChecks,
+    maxRunningCallsPerKey: maxConcurrentKeyChecksPerIp,
     workName: 'keys',
   });
   const routes = new Hono();
@@ -88,8 +88,8 @@ export function createSignIn(options: SignInOptions) {
   for (const [path, document] of Object.entries(metadata.documents)) routes.get(path, ({ json }) => json(document));
 
   routes.post('/register', async (context) => {
-    const [status, answer] = clients.registerClient(parseJson(await readBodyText(context, 'application/json')));
-    return context.json(answer, status);
+    const [status, responseBody] = clients.registerClient(parseJson(await readBodyText(context, 'application/json')));
+    return context.json(responseBody, status);
   });
 
   routes.get('/authorize', async (context) => {
@@ -125,11 +125,11 @@ export function createSignIn(options: SignInOptions) {
     const grant = { apiKey, budget: budget === '' ? undefined : Number(budget), clientId: client.id, redirectUri };
     const codeOrProblem =
       findInputProblem(apiKey, budget) ??
-      (await checkKey(context, apiKey)) ??
-      (await tokens.openConnection({ ...grant, codeChallenge }).catch(createStateProblem));
+      (await findKeyProblem(context, apiKey)) ??
+      (await tokens.openConnection({ ...grant, codeChallenge }).catch(toStateProblem));
     if (typeof codeOrProblem === 'string') return redirectBack({ code: codeOrProblem });
-    const { status = 400, retryAfter, ...formProblem } = codeOrProblem;
-    if (retryAfter) context.header('Retry-After', String(retryAfter));
+    const { status = 400, retryAfterSeconds, ...formProblem } = codeOrProblem;
+    if (retryAfterSeconds) context.header('Retry-After', String(retryAfterSeconds));
     // Show the budget again only if it is a number. Any other text may be an API key that the user entered in the wrong
     // field.
     const budgetDigits = /^\d+$/.exec(budget)?.[0];
@@ -139,21 +139,21 @@ export function createSignIn(options: SignInOptions) {
 
   routes.post('/token', async (context) => {
     const form = await readFormFields(context, ['grant_type', 'client_id']);
-    const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
+    const { grant_type: grantType, client_id: clientId = '', code = '', refresh_token: refreshToken = '' } = form;
     const { code_verifier: verifier = '', redirect_uri: redirectUri, resource: requestedResource } = form;
     const codeFields = ['code', 'code_verifier'];
     rejectMissingField(
       form,
-      type === 'authorization_code' ? codeFields : type === 'refresh_token' ? ['refresh_token'] : [],
+      grantType === 'authorization_code' ? codeFields : grantType === 'refresh_token' ? ['refresh_token'] : [],
     );
     rejectUnknownClient(clientId);
     if (!isOwnResource(requestedResource)) rejectRequest('invalid_target', `Tokens are issued only for ${resource}.`);
-    if (type !== 'authorization_code' && type !== 'refresh_token')
+    if (grantType !== 'authorization_code' && grantType !== 'refresh_token')
       rejectRequest('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
-    if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
+    if (grantType === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
       rejectRequest('invalid_request', 'code_verifier must have 43 to 128 characters.');
-    const tokenResponse = await (type === 'refresh_token'
-      ? tokens.refreshTokens(token, clientId)
+    const tokenResponse = await (grantType === 'refresh_token'
+      ? tokens.refreshTokens(refreshToken, clientId)
       : tokens.redeemCode(code, { clientId, verifier, redirectUri }));
     return tokenResponse
       ? context.json(tokenResponse)
@@ -171,8 +171,10 @@ export function createSignIn(options: SignInOptions) {
   });
 
   for (const path of ['/authorize', '/register', '/token', '/revoke']) {
-    const allow = path === '/authorize' ? 'GET, POST' : 'POST';
-    routes.all(path, (context) => context.text(`Only ${allow} is served here.`, 405, { allow }));
+    const allowedMethods = path === '/authorize' ? 'GET, POST' : 'POST';
+    routes.all(path, (context) =>
+      context.text(`Only ${allowedMethods} is served here.`, 405, { allow: allowedMethods }),
+    );
   }
   routes.onError((error, context) => {
     if (error instanceof HTTPException) {
@@ -180,9 +182,9 @@ export function createSignIn(options: SignInOptions) {
       const headers = status === 401 ? { 'WWW-Authenticate': 'Basic realm="ad-library-mcp"' } : {};
       return context.json({ error: cause, error_description: message }, status as 400, headers);
     }
-    if (isStateUnavailable(error)) {
-      const answer = { error: 'temporarily_unavailable', error_description: 'The shared state cannot be reached.' };
-      return context.json(answer, 503, { 'Retry-After': '5' });
+    if (isSharedStateUnavailable(error)) {
+      const errorBody = { error: 'temporarily_unavailable', error_description: 'The shared state cannot be reached.' };
+      return context.json(errorBody, 503, { 'Retry-After': '5' });
     }
     options.log.error('a sign-in request failed', { error: error.stack ?? error.message });
     return context.json({ error: 'server_error' }, 500);
@@ -216,7 +218,7 @@ export function createSignIn(options: SignInOptions) {
     const client = await clients.findClient(id, ipAddress);
     if ('problem' in client) {
       const { problem: text, retryAfterSeconds } = client;
-      return { text, ...(retryAfterSeconds && { retryAfter: retryAfterSeconds, status: 429 as const }) };
+      return { text, ...(retryAfterSeconds && { retryAfterSeconds, status: 429 as const }) };
     }
     if (!canRedirectTo(client, redirectUri))
       return { text: 'The app asks for an answer at an address that it did not register.' };
@@ -249,17 +251,17 @@ export function createSignIn(options: SignInOptions) {
   }
 
   /**
-   * Asks the service whether it accepts an API key. Returns undefined if it does, and otherwise the problem to show on
-   * the sign-in page.
+   * Asks the service whether it accepts an API key. Returns undefined if the service accepts the key, and otherwise the
+   * problem to show on the sign-in page.
    */
-  async function checkKey(context: Context, apiKey: string): Promise<SubmissionProblem | undefined> {
+  async function findKeyProblem(context: Context, apiKey: string): Promise<SubmissionProblem | undefined> {
     const tenantId = options.getTenantId(apiKey);
     const ipAddress = getClientAddress(context);
     // The prefix gives the sign-in page a separate limit. Keys that the same IP address sends in headers do not count
     // toward this limit.
     const retryAfterSeconds = await keyAttemptLimiter.countAttempt(tenantId, `sign-in ${ipAddress}`);
-    const createFormProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
-      ({ field: 'form', text, status, retryAfter }) as const;
+    const createFormProblem = (text: string, status: 429 | 503, retryAfterSeconds?: number) =>
+      ({ field: 'form', text, status, retryAfterSeconds }) as const;
     if (retryAfterSeconds !== undefined) {
       const text = `Too many keys were tried from your address. Try again in ${retryAfterSeconds} s.`;
       return createFormProblem(text, 429, retryAfterSeconds);
@@ -268,9 +270,9 @@ export function createSignIn(options: SignInOptions) {
     const reportCall = (outcome: Partial<CallEvent>) =>
       options.onCall({ tool: signInToolName, tenantId, ms: monotonicNow() - startedAt, ...outcome });
     try {
-      const deadline = { signals: [context.req.raw.signal], timeoutMs: keyCheckTimeoutMs };
-      const releaseSlot = await withDeadline(deadline, (signal) => checkSlots.acquire(ipAddress, signal));
-      await withDeadline(deadline, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(releaseSlot);
+      const timeLimit = { signals: [context.req.raw.signal], timeoutMs: keyCheckTimeoutMs };
+      const releaseSlot = await withDeadline(timeLimit, (signal) => keyCheckSlots.acquire(ipAddress, signal));
+      await withDeadline(timeLimit, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(releaseSlot);
       reportCall({ cached: false });
       return undefined;
     } catch (error) {
@@ -317,21 +319,19 @@ const pickStateParameter = ({ state }: Record<string, string>) => (state === und
 interface RequestProblem {
   text: string;
   status?: 400 | 403 | 413 | 415 | 429;
-  /** The value of the `Retry-After` header, in seconds. */
-  retryAfter?: number;
+  retryAfterSeconds?: number;
   returnLink?: { href: string; host: string };
 }
 
-function respondWithProblem(context: Context, { text, status = 400, retryAfter, returnLink }: RequestProblem) {
-  if (retryAfter) context.header('Retry-After', String(retryAfter));
+function respondWithProblem(context: Context, { text, status = 400, retryAfterSeconds, returnLink }: RequestProblem) {
+  if (retryAfterSeconds) context.header('Retry-After', String(retryAfterSeconds));
   return context.body(renderProblemPage(text, returnLink), status, signInPageHeaders);
 }
 
 /** The reason why the sign-in page shows a submitted form again, e.g. because the API key is invalid. */
 interface SubmissionProblem extends FormProblem {
   status?: 400 | 429 | 503;
-  /** The value of the `Retry-After` header, in seconds. */
-  retryAfter?: number | undefined;
+  retryAfterSeconds?: number | undefined;
 }
 
 const maxBudget = 1_000_000_000;
@@ -346,15 +346,21 @@ function findInputProblem(apiKey: string, budget: string): SubmissionProblem | u
   return { field: 'budget', text };
 }
 
-const isStateUnavailable = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
+const isSharedStateUnavailable = (error: unknown) =>
+  error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 
 /**
  * Converts the error of an unreachable shared store to a problem that the sign-in page can show. Rethrows all other
  * errors.
  */
-function createStateProblem(error: unknown): SubmissionProblem {
-  if (!isStateUnavailable(error)) throw error;
-  return { field: 'form', text: 'This server cannot reach its shared state. Try again.', status: 503, retryAfter: 5 };
+function toStateProblem(error: unknown): SubmissionProblem {
+  if (!isSharedStateUnavailable(error)) throw error;
+  return {
+    field: 'form',
+    text: 'This server cannot reach its shared state. Try again.',
+    status: 503,
+    retryAfterSeconds: 5,
+  };
 }
 
 type OAuthError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';

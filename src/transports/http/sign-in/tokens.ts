@@ -7,12 +7,12 @@ import { createEncryption, decodeToken } from '../../../storage/store/encryption
 
 /**
  * The open sign-in connections of one API key, by connection id. `renewalCount` is the number of token renewals, and
- * `renewedAt` is the time of the last renewal. A connection without an entry has ended. If this record is lost, all
- * connections of the API key end.
+ * `renewedAt` is the time of the last renewal. A connection that is missing in this record has ended. If the store
+ * loses the record, all connections of the API key end.
  */
 type OpenConnections = Record<string, { renewalCount: number; renewedAt: number }>;
 
-/** The options for `createTokenIssuer`, which issues and checks tokens. */
+/** The options of `createTokenIssuer`. */
 export interface TokensOptions {
   /** The secret that encrypts the tokens. All replicas of the server use the same secret. */
   secret: string;
@@ -22,7 +22,7 @@ export interface TokensOptions {
    * The store of open sign-in connections, by tenant id (a hash of the API key). By default, this store is in memory.
    * If replicas share a store and it is unreachable, its methods reject.
    */
-  connections?: ReturnType<typeof createMemoryConnections> | undefined;
+  connectionStore?: ReturnType<typeof createMemoryConnectionStore> | undefined;
   /**
    * Returns the current time in milliseconds since the Unix epoch. This clock must not jump, because tokens would then
    * expire too early or too late.
@@ -73,8 +73,8 @@ interface TokenContent {
   /** The id of the sign-in connection to which the token belongs. */
   f: string;
   /**
-   * How often the sign-in connection had been renewed when this token was issued. If the number in a code or refresh
-   * token is lower than the current number, the token was already used.
+   * How often the sign-in connection had been renewed when this token was issued. If this number is lower than the
+   * current number of renewals, a code or refresh token was already used.
    */
   n: number;
   /** A hash of the id of the OAuth client to which the token was issued. */
@@ -93,7 +93,7 @@ const hashText = (text: string) => createHash('sha256').update(text).digest('bas
 
 /** Creates the functions that issue, renew, check and revoke tokens. */
 export function createTokenIssuer(options: TokensOptions) {
-  const { secret, resource, connections = createMemoryConnections(), now, getTenantId } = options;
+  const { secret, resource, connectionStore = createMemoryConnectionStore(), now, getTenantId } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, issuedAt: number) => {
     const fullContent: TokenContent = { ...content, a: resource, e: issuedAt + lifetimesMs[kind] };
@@ -112,9 +112,9 @@ export function createTokenIssuer(options: TokensOptions) {
   });
 
   const removeConnection = (tenantId: string, id: string) =>
-    connections.update(tenantId, (storedConnections = {}) => {
-      const { [id]: connection, ...next } = storedConnections;
-      return { ...(connection && { next }), result: undefined };
+    connectionStore.update(tenantId, (storedConnections = {}) => {
+      const { [id]: removedConnection, ...otherConnections } = storedConnections;
+      return { ...(removedConnection && { next: otherConnections }), result: undefined };
     });
 
   /**
@@ -126,13 +126,13 @@ export function createTokenIssuer(options: TokensOptions) {
     const renewedAt = now();
     const { tenantId, connection } = extractCredentials(tokenContent);
     await options.beforeRenewal?.(connection);
-    const isRenewed = await connections.update(tenantId, (storedConnections = {}) => {
-      const { [tokenContent.f]: storedConnection, ...others } = storedConnections;
+    const isRenewed = await connectionStore.update(tenantId, (storedConnections = {}) => {
+      const { [tokenContent.f]: storedConnection, ...otherConnections } = storedConnections;
       if (storedConnection === undefined) return { result: false };
-      if (storedConnection.renewalCount !== tokenContent.n) return { next: others, result: false };
+      if (storedConnection.renewalCount !== tokenContent.n) return { next: otherConnections, result: false };
       if (tokenContent.e <= renewedAt) return { result: false };
       return {
-        next: { ...others, [tokenContent.f]: { renewalCount: tokenContent.n + 1, renewedAt } },
+        next: { ...otherConnections, [tokenContent.f]: { renewalCount: tokenContent.n + 1, renewedAt } },
         result: true,
       };
     });
@@ -152,7 +152,7 @@ export function createTokenIssuer(options: TokensOptions) {
     openConnection: async ({ apiKey, budget, clientId, redirectUri, codeChallenge }: Grant) => {
       const openedAt = now();
       const connectionId = randomBytes(12).toString('base64url');
-      await connections.update(getTenantId(apiKey), (storedConnections = {}) => {
+      await connectionStore.update(getTenantId(apiKey), (storedConnections = {}) => {
         const unexpiredConnections = Object.entries(storedConnections)
           .filter(([, { renewalCount, renewedAt }]) => {
             const lifetimeMs = renewalCount === 0 ? lifetimesMs.code : lifetimesMs.refresh;
@@ -168,8 +168,8 @@ export function createTokenIssuer(options: TokensOptions) {
           result: undefined,
         };
       });
-      const binding = { c: hashText(clientId), r: redirectUri, h: codeChallenge };
-      return encryptToken('code', { k: apiKey, b: budget, f: connectionId, n: 0, ...binding }, openedAt);
+      const clientFields = { c: hashText(clientId), r: redirectUri, h: codeChallenge };
+      return encryptToken('code', { k: apiKey, b: budget, f: connectionId, n: 0, ...clientFields }, openedAt);
     },
     /**
      * Exchanges an authorization code for tokens. Returns undefined if the code is not valid for this client. A code
@@ -183,8 +183,8 @@ export function createTokenIssuer(options: TokensOptions) {
       if (tokenContent === undefined || tokenContent.c !== hashText(clientId) || tokenContent.h !== hashText(verifier))
         return undefined;
       // OAuth 2.1 omits the redirect URI from token requests. Clients of earlier versions still send it.
-      const isOwnRedirectUri = redirectUri === undefined || redirectUri === tokenContent.r;
-      return isOwnRedirectUri ? renewConnection(tokenContent) : undefined;
+      const matchesRedirectUri = redirectUri === undefined || redirectUri === tokenContent.r;
+      return matchesRedirectUri ? renewConnection(tokenContent) : undefined;
     },
     /**
      * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. A refresh
@@ -202,7 +202,7 @@ export function createTokenIssuer(options: TokensOptions) {
       const tokenContent = decryptToken('access', accessToken);
       if (tokenContent === undefined || tokenContent.e <= now()) return undefined;
       const credentials = extractCredentials(tokenContent);
-      const storedConnections = await connections.read(credentials.tenantId);
+      const storedConnections = await connectionStore.read(credentials.tenantId);
       return storedConnections?.[tokenContent.f] && credentials;
     },
     /**
@@ -222,10 +222,10 @@ export function createTokenIssuer(options: TokensOptions) {
 }
 
 /**
- * Creates an in-memory store of sign-in connections. When the process ends, all connections end and users must sign in
- * again.
+ * Creates an in-memory store of sign-in connections. When the process ends, all sign-in connections end, and users must
+ * sign in again.
  */
-function createMemoryConnections() {
+function createMemoryConnectionStore() {
   const connectionsByTenant = new LRUCache<string, OpenConnections>({ max: maxStoredApiKeys });
   return {
     read: async (tenantId: string) => connectionsByTenant.get(tenantId),
