@@ -5,9 +5,9 @@ import type { Config } from '../config/settings.ts';
 import {
   type CallEvent,
   createCallLogger,
-  createFailureWarnings,
+  createFailureWarner,
   createLog,
-  createRateLimitedWarning,
+  createRateLimitedWarner,
   isLogged,
   type Log,
   type OnCall,
@@ -87,7 +87,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     isLogged('info', config.logLevel)
       ? createCallLogger(log, createTenantHasher(replicaState?.tenantSecret))
       : undefined,
-    createFailureWarnings(log, monotonicNow),
+    createFailureWarner(log, monotonicNow),
     serviceStateTracker.onCall,
     metrics?.onCall,
     keyAttemptLimiter.onCall,
@@ -140,7 +140,10 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     serveDemoPicture: app.respondWithPicture,
     publicUrl,
     ...(fileLinks === 'on' && {
-      files: { findLinkedFile: app.findLinkedFile, findLinkOrigin: createLinkOriginFinder(demo ? undefined : publicUrl) },
+      files: {
+        findLinkedFile: app.findLinkedFile,
+        findLinkOrigin: createLinkOriginFinder(demo ? undefined : publicUrl),
+      },
     }),
     limits: {
       maxRunningCalls: callsAtOnce,
@@ -154,7 +157,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
   // A connection without traffic may be waiting for a slow call, so the idle time limit is 30 seconds longer than a
   // call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
-  const warnOfRefusal = createRateLimitedWarning(
+  const warnOfRefusal = createRateLimitedWarner(
     log,
     monotonicNow,
     'connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY',

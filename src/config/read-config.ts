@@ -5,8 +5,8 @@ import { isLoopbackHost, parsePath } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
 /**
- * The error for invalid settings. It lists all problems instead of only the first one, so that users can fix them
- * together.
+ * The error for invalid settings. The error lists all problems instead of only the first one, so that users can fix all
+ * of them at once.
  */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
@@ -26,9 +26,9 @@ export class SettingsError extends Error {
 }
 
 interface ReadOptions {
-  /** The names of all tools. They are needed to check the tool names in the setting `AD_LIBRARY_TOOLS`. */
+  /** The names of all tools, for checking the tool names in the setting `AD_LIBRARY_TOOLS`. */
   toolNames?: readonly string[];
-  /** The command that reads the settings. It determines which settings are required. */
+  /** The command that reads the settings. The required settings depend on the command. */
   commandName?: string;
 }
 
@@ -55,7 +55,7 @@ export function readConfig(
     else
       problems.set(
         name,
-        `${variable} ${problem}${listeningCommands.includes(commandName) ? '' : formatFormHint(title)}`,
+        `${variable} ${problem}${listeningCommands.includes(commandName) ? '' : formatSettingsFormHint(title)}`,
       );
   };
   const values = Object.entries(settings).map(([key, setting]: [string, Setting]) => {
@@ -76,7 +76,7 @@ export function readConfig(
 
 /**
  * Returns the log format, for errors that occur before all settings are read. The flag takes precedence over the
- * environment variable. Invalid values count as absent, because `readConfig` reports them.
+ * environment variable. Invalid values count as missing, because `readConfig` reports them later.
  * @param argv the command line, which may be invalid
  */
 export function readLogFormat(environment: NodeJS.ProcessEnv, argv: readonly string[]): LogFormat | undefined {
@@ -96,10 +96,10 @@ export function readLogFormat(environment: NodeJS.ProcessEnv, argv: readonly str
 export function findMissingSettings(config: Config): string[] {
   if (config.demo) return [];
   const missingNames = (['apiKey', 'baseUrl'] as const).filter((name) => config[name] === undefined);
-  return missingNames.map((name) => `${settings[name].variable}${formatFormHint(settings[name].title)}`);
+  return missingNames.map((name) => `${settings[name].variable}${formatSettingsFormHint(settings[name].title)}`);
 }
 
-const formatFormHint = (title: string | undefined) => (title ? ` (in the host's form: "${title}")` : '');
+const formatSettingsFormHint = (title: string | undefined) => (title ? ` (in the host's form: "${title}")` : '');
 
 const maxListedTools = 5;
 
@@ -113,23 +113,28 @@ function* findCombinationProblems(
   toolNames: readonly string[] | undefined,
 ): Generator<[SettingName, string]> {
   const { host, allowedHosts, baseUrl, demo, database, files, stateUrl, stateSecret, publicUrl, signInSecret } = config;
-  const isHttp = commandName === 'http';
+  const isHttpCommand = commandName === 'http';
   const unknownTools = config.tools?.filter((tool) => toolNames && !toolNames.includes(tool)) ?? [];
   if (unknownTools.length > 0) {
     const ellipsis = unknownTools.length > maxListedTools ? ', …' : '';
     const listedTools = unknownTools.slice(0, maxListedTools).join(', ') + ellipsis;
     yield ['tools', `lists unknown tools: ${listedTools}. Tools: ${toolNames?.join(', ')}`];
   }
-  if (listeningCommands.includes(commandName) && !isLoopbackHost(host) && !allowedHosts && !(isHttp && publicUrl)) {
+  if (
+    listeningCommands.includes(commandName) &&
+    !isLoopbackHost(host) &&
+    !allowedHosts &&
+    !(isHttpCommand && publicUrl)
+  ) {
     yield ['allowedHosts', `must list the host names that requests use, because ${host} is not a loopback address`];
   }
-  if (isHttp && baseUrl === undefined && !demo) {
+  if (isHttpCommand && baseUrl === undefined && !demo) {
     yield [
       'baseUrl',
       '(or --base-url) must be set to the base address of the API. To try the server without an API, use --demo',
     ];
   }
-  if (isHttp && files !== undefined) {
+  if (isHttpCommand && files !== undefined) {
     yield ['files', 'must be left out over HTTP, because the folder belongs to one user and HTTP serves many'];
   }
   if (commandName === 'library serve' && demo && database !== undefined) {
@@ -141,11 +146,11 @@ function* findCombinationProblems(
   if (singleUserCommands.includes(commandName) && stateUrl)
     yield ['stateUrl', 'is only for http. A server over stdio keeps its state in memory'];
   const secretHint = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
-  if (isHttp && stateUrl && stateSecret === undefined)
+  if (isHttpCommand && stateUrl && stateSecret === undefined)
     yield ['stateSecret', `must be set with a state address: ${secretHint}`];
-  if (isHttp && signInSecret && publicUrl === undefined)
+  if (isHttpCommand && signInSecret && publicUrl === undefined)
     yield ['publicUrl', '(or --public-url) must be set, because AD_LIBRARY_SIGN_IN_SECRET is set'];
-  if (isHttp && demo && signInSecret)
+  if (isHttpCommand && demo && signInSecret)
     yield ['signInSecret', 'must be left out with demo data, because demo data needs no key and no sign-in'];
 }
 
@@ -160,15 +165,15 @@ function readSettingText({ variable, canBeReadFromFile }: Setting, environment: 
   const filePath = canBeReadFromFile && normalizeSettingText(environment[variable + fileSuffix]);
   if (!filePath) return variableText;
   if (variableText !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
-  // Do not name the path, because somebody may have set this variable to the secret itself.
-  const where = `the file of ${variable}${fileSuffix}`;
+  // Do not mention the path, because a user may have set this variable to the secret itself by mistake.
+  const fileDescription = `the file of ${variable}${fileSuffix}`;
   let content: string;
   try {
     content = readFileSync(parsePath(filePath), 'utf8');
   } catch (error) {
-    throw new Error(`cannot be read from ${where}: ${(error as NodeJS.ErrnoException).code}`);
+    throw new Error(`cannot be read from ${fileDescription}: ${(error as NodeJS.ErrnoException).code}`);
   }
-  if (content.trim() === '') throw new Error(`is empty in ${where}`);
+  if (content.trim() === '') throw new Error(`is empty in ${fileDescription}`);
   return content.trim();
 }
 
@@ -190,17 +195,17 @@ const variablePrefix = 'AD_LIBRARY_';
  * would otherwise not notice a typo. The warning suggests a similar setting if there is one.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const knownNames = Object.values<Setting>(settings).flatMap(({ variable, canBeReadFromFile }) => {
+  const knownShortNames = Object.values<Setting>(settings).flatMap(({ variable, canBeReadFromFile }) => {
     const shortName = variable.slice(variablePrefix.length);
     return canBeReadFromFile ? [shortName, shortName + fileSuffix] : [shortName];
   });
-  const names = Object.keys(environment).flatMap((name) =>
+  const usedShortNames = Object.keys(environment).flatMap((name) =>
     name.startsWith(variablePrefix) ? [name.slice(variablePrefix.length)] : [],
   );
-  return names.flatMap((name) => {
-    if (knownNames.includes(name)) return [];
-    const [nearest = ''] = sortBySimilarity(name, knownNames);
-    const hint = isSimilar(name, nearest) ? `; did you mean ${variablePrefix}${nearest}?` : '';
-    return [`${variablePrefix}${name} is not a setting and has no effect${hint}`];
+  return usedShortNames.flatMap((shortName) => {
+    if (knownShortNames.includes(shortName)) return [];
+    const [mostSimilar = ''] = sortBySimilarity(shortName, knownShortNames);
+    const hint = isSimilar(shortName, mostSimilar) ? `; did you mean ${variablePrefix}${mostSimilar}?` : '';
+    return [`${variablePrefix}${shortName} is not a setting and has no effect${hint}`];
   });
 }

@@ -29,14 +29,14 @@ export const addDefaultValue =
     settingText === undefined ? defaultValue : parse(settingText);
 
 /**
- * Parses the path of a file or folder. Replaces `~` at its beginning with the user's home folder, as a shell does,
- * because hosts start the server without a shell.
+ * Parses the path of a file or folder. Replaces `~` at the beginning of the path with the user's home folder. Normally
+ * a shell does this, but hosts start the server without a shell.
  */
 export const parsePath: SettingParser<string> = (settingText) => settingText.replace(/^~(?=$|[/\\])/, () => homedir());
 
 /**
- * Parses an API key, which consists of printable ASCII characters without spaces. A key in quotation marks is rejected,
- * because Docker's `--env-file` and systemd pass on quotation marks that a shell would remove.
+ * Parses an API key, which consists of printable ASCII characters without spaces. Rejects a key in quotation marks,
+ * which users often write by mistake: Docker's `--env-file` and systemd do not remove the marks as a shell does.
  */
 export const parseApiKey: SettingParser<string> = (settingText) =>
   /^[\x21-\x7e]+$/.test(settingText) && !/^(["']).*\1$/.test(settingText)
@@ -117,7 +117,7 @@ export const parseHostNames: SettingParser<string[]> = (settingText) => {
 export const isLoopbackHost = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
-/** Parses a URL. Every request to the URL includes the API key, so only loopback URLs may use http. */
+/** Parses a URL whose requests include the API key. For this reason, only loopback URLs may use http. */
 function parseUrl(settingText: string): URL {
   // Reject whitespace. The URL parser removes line breaks and tabs, so the result would differ from the text that the
   // user sees.
@@ -168,13 +168,14 @@ const parseIpAddressRange: SettingParser<IpAddressRange> = (settingText) => {
 export const parseTrustedProxy: SettingParser<IpAddressRange | 'none'> = (settingText) =>
   settingText.trim().toLowerCase() === 'none' ? 'none' : parseIpAddressRange(settingText);
 
-const maxFileBytes = 1024 * 1024;
-const maxProblems = 5;
+const maxFiltersFileBytes = 1024 * 1024;
+const maxListedProblems = 5;
 
-function readFilters(filePath: string): SearchFilters {
+function readFiltersFileContent(filePath: string): SearchFilters {
   const stats = statSync(filePath);
   if (!stats.isFile()) throw new Error('it is not a file');
-  if (stats.size > maxFileBytes) throw new Error(`it has ${stats.size} bytes, but at most ${maxFileBytes} are allowed`);
+  if (stats.size > maxFiltersFileBytes)
+    throw new Error(`it has ${stats.size} bytes, but at most ${maxFiltersFileBytes} are allowed`);
   return parseSearchFilters(JSON.parse(readFileSync(filePath, 'utf8')));
 }
 
@@ -184,11 +185,11 @@ function readFilters(filePath: string): SearchFilters {
  */
 export const readFiltersFile: SettingParser<SearchFilters> = (filePath) => {
   try {
-    return readFilters(parsePath(filePath));
+    return readFiltersFileContent(parsePath(filePath));
   } catch (error) {
     const problem =
       error instanceof z.ZodError
-        ? z.prettifyError(new z.ZodError(error.issues.slice(0, maxProblems)))
+        ? z.prettifyError(new z.ZodError(error.issues.slice(0, maxListedProblems)))
         : (error as Error).message;
     return throwProblem(`names ${filePath}, which cannot be used: ${problem}`);
   }
@@ -210,17 +211,17 @@ export interface ListedHost {
 
 /** Parses the hosts from which pictures may be fetched: `none`, or a list of `public`, `host` and `host:port`. */
 export const parseMediaHosts: SettingParser<MediaHosts> = (settingText) => {
-  const hostNames = parseNames(settingText).map((name) => name.toLowerCase());
-  const hosts = hostNames.filter((name) => name !== 'public' && name !== 'none');
-  const wrongHosts = hosts.filter((name) => parseListedHost(name) === undefined);
+  const names = parseNames(settingText).map((name) => name.toLowerCase());
+  const hostsAndPorts = names.filter((name) => name !== 'public' && name !== 'none');
+  const wrongHosts = hostsAndPorts.filter((name) => parseListedHost(name) === undefined);
   if (wrongHosts.length > 0)
     throwProblem(
       `must contain only public, none, host names and host:port, without a scheme or a path: ${wrongHosts.join(', ')}`,
     );
-  if (hostNames.includes('none') && hostNames.length > 1) throwProblem('must not contain anything beside none');
+  if (names.includes('none') && names.length > 1) throwProblem('must not contain anything beside none');
   return {
-    allowsPublicHosts: hostNames.includes('public'),
-    listedHosts: hosts.flatMap((name) => parseListedHost(name) ?? []),
+    allowsPublicHosts: names.includes('public'),
+    listedHosts: hostsAndPorts.flatMap((name) => parseListedHost(name) ?? []),
   };
 };
 
@@ -245,8 +246,8 @@ export const parseStoreUrl = (settingText: string) =>
 
 function parseStoreConnection({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
   const host = removeBrackets(hostname);
-  const [user, secret, database] = [username, password, pathname.slice(1)].map(decodeUrlPart);
-  if (user === undefined || secret === undefined || database === undefined) return undefined;
+  const [user, decodedPassword, database] = [username, password, pathname.slice(1)].map(decodeUrlComponent);
+  if (user === undefined || decodedPassword === undefined || database === undefined) return undefined;
   if (!/^[\w.:-]+$/.test(host) || hash) return undefined;
   if (protocol === 'redis:' || protocol === 'rediss:') {
     if (search || !/^\d{0,4}$/.test(database)) return undefined;
@@ -256,7 +257,7 @@ function parseStoreConnection({ protocol, username, password, hostname, port, pa
       host,
       port: Number(port || 6379),
       ...(user && { username: user }),
-      ...(secret && { password: secret }),
+      ...(decodedPassword && { password: decodedPassword }),
       ...(database && { database: Number(database) }),
     };
   }
@@ -273,11 +274,11 @@ function parseStoreConnection({ protocol, username, password, hostname, port, pa
     user,
     database,
     ssl,
-    ...(secret && { password: secret }),
+    ...(decodedPassword && { password: decodedPassword }),
   };
 }
 
-function decodeUrlPart(encodedText: string): string | undefined {
+function decodeUrlComponent(encodedText: string): string | undefined {
   try {
     return decodeURIComponent(encodedText);
   } catch {

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
  */
 const minKeyLength = 12;
 
-const maskText = '***';
+const replacementText = '***';
 
 /**
  * Replaces the API key in a value with `***`. Returns the same value if it does not contain the key. `json` is the JSON
@@ -15,8 +15,8 @@ const maskText = '***';
 type MaskKey = <Value>(value: Value, json?: string) => Value;
 
 /**
- * The masking functions of recently used API keys. They are cached, because creating a function takes about as long as
- * searching a response for the key.
+ * The masking functions of recently used API keys. Creating such a function takes about as long as searching a response
+ * for the key.
  */
 const maskerByKey = new LRUCache<string, MaskKey>({ max: 1000 });
 
@@ -25,7 +25,7 @@ const maskerByKey = new LRUCache<string, MaskKey>({ max: 1000 });
  * key and its percent-encoded, JSON-escaped and HTML-escaped forms. It does not find a key that is truncated, escaped
  * twice or mixed with other characters.
  *
- * If you have the JSON text of the value, pass it as `json`. The function then need not serialize the value.
+ * If you have the JSON text of the value, pass it as `json`, so that the function need not serialize the value.
  */
 export function createKeyMasker(key = ''): MaskKey {
   if (key.length < minKeyLength) return (value) => value;
@@ -36,13 +36,14 @@ export function createKeyMasker(key = ''): MaskKey {
 
 function createMasker(key: string): MaskKey {
   const encodedForms = listEncodedForms(key);
-  const hasKey = (text: string) => encodedForms.some((form) => text.includes(form));
-  const replaceKey = (text: string) => encodedForms.reduce((masked, form) => masked.replaceAll(form, maskText), text);
+  const containsKey = (text: string) => encodedForms.some((form) => text.includes(form));
+  const replaceKey = (text: string) =>
+    encodedForms.reduce((masked, form) => masked.replaceAll(form, replacementText), text);
   return (value, json) => {
     // A Unicode escape such as `\u0061` may hide the key in `json`. In this case, search a fresh serialization of the
     // value.
     const searchableText = json === undefined || json.includes('\\u') ? serializeUnlessTooDeep(value) : json;
-    return searchableText === undefined || hasKey(searchableText) ? mapTexts(value, replaceKey) : value;
+    return searchableText === undefined || containsKey(searchableText) ? mapTexts(value, replaceKey) : value;
   };
 }
 
@@ -97,14 +98,14 @@ const maxMaskingDepth = 1000;
 function mapTexts<Value>(value: Value, replaceText: (text: string) => string, depth = 0): Value {
   if (typeof value === 'string') return replaceText(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
-  if (depth > maxMaskingDepth) return maskText as Value;
+  if (depth > maxMaskingDepth) return replacementText as Value;
   const object = value as Record<string, unknown>;
-  const entries = Object.entries(object).map(([name, item]): [string, unknown] => [
+  const entries = Object.entries(object).map(([name, child]): [string, unknown] => [
     replaceText(name),
-    mapTexts(item, replaceText, depth + 1),
+    mapTexts(child, replaceText, depth + 1),
   ]);
-  if (entries.every(([name, item]) => Object.hasOwn(object, name) && object[name] === item)) return value;
-  return (Array.isArray(value) ? entries.map(([_, item]) => item) : Object.fromEntries(entries)) as Value;
+  if (entries.every(([name, child]) => Object.hasOwn(object, name) && object[name] === child)) return value;
+  return (Array.isArray(value) ? entries.map(([_, child]) => child) : Object.fromEntries(entries)) as Value;
 }
 
 const prefixedKeyPattern = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;\\]+/gi;

@@ -143,7 +143,7 @@ const warningIntervalMs = 60_000;
  * @param monotonicNow returns the time of a clock that is never set back, in milliseconds
  * @returns a function to call at each occurrence; `getFields` receives the number of occurrences since the last warning
  */
-export function createRateLimitedWarning(log: Log, monotonicNow: () => number, message: string) {
+export function createRateLimitedWarner(log: Log, monotonicNow: () => number, message: string) {
   let occurrences = 0;
   let warnedAt = Number.NEGATIVE_INFINITY;
   return (getFields: (occurrences: number) => Record<string, unknown>): void => {
@@ -159,13 +159,13 @@ export function createRateLimitedWarning(log: Log, monotonicNow: () => number, m
  * Creates a handler that warns if a tool call fails because of the service or because of this server's storage. Each of
  * these two warnings is logged at most once a minute.
  */
-export function createFailureWarnings(log: Log, monotonicNow: () => number): OnCall {
-  const warnOfServiceFailure = createRateLimitedWarning(
+export function createFailureWarner(log: Log, monotonicNow: () => number): OnCall {
+  const warnOfServiceFailure = createRateLimitedWarner(
     log,
     monotonicNow,
     'the service fails; check AD_LIBRARY_BASE_URL if it has never answered',
   );
-  const warnOfStorageFailure = createRateLimitedWarning(
+  const warnOfStorageFailure = createRateLimitedWarner(
     log,
     monotonicNow,
     'the storage of this server fails; check the shared store or the data folder',

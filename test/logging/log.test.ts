@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createFailureWarnings, createLog } from '../../src/logging/log.ts';
+import { createFailureWarner, createLog } from '../../src/logging/log.ts';
 import { canaryKey } from '../support/key-encodings.ts';
 
 describe.each([
@@ -35,7 +35,7 @@ describe.each([
 
 test('if the storage of the server fails, the log names the storage as the cause, and not the API', () => {
   const lines: string[] = [];
-  const onCall = createFailureWarnings(
+  const onCall = createFailureWarner(
     createLog('warn', (line) => lines.push(line)),
     () => 0,
   );
