@@ -44,15 +44,15 @@ interface CallFlags {
 /** The exit code if `--exit-code` is set and `check_watches` has found new ads. It lets scripts react to new ads. */
 const newAdsExitCode = 3;
 
-/** Calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
+/** Runs the command `call`: calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
 export async function callTool({ positionals, options }: ParsedCallCommand, callOptions: CallOptions): Promise<number> {
   const { config, log, writeToStdout, printStatus } = callOptions;
   const [toolName = '', argumentsText = '{}'] = positionals;
   const { json, out, force, html, exitCode }: CallFlags = options;
   assertToolIsCallable(toolName, config);
-  const watchFlag = html ? '--html' : exitCode && '--exit-code';
-  if (watchFlag && toolName !== 'check_watches')
-    throw new SettingsError([`${watchFlag} works only with check_watches`]);
+  const checkWatchesFlag = html ? '--html' : exitCode && '--exit-code';
+  if (checkWatchesFlag && toolName !== 'check_watches')
+    throw new SettingsError([`${checkWatchesFlag} works only with check_watches`]);
   if (out !== undefined) await checkOutputFile(out, { tool: toolName, force, html });
   const argumentsInput =
     argumentsText === '-'
@@ -108,8 +108,8 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
       printStatus('error', `the result contains no picture and no file, so nothing was written to ${out}`);
       return 2;
     }
-    const write = readFileContent().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
-    await write.catch((error) => {
+    const pendingWrite = readFileContent().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
+    await pendingWrite.catch((error) => {
       throw new Error(`${out} could not be written: ${error.message}`);
     });
     return successExitCode;
@@ -148,8 +148,8 @@ function assertToolIsCallable(toolName: string, { files, demo }: Config): void {
       `there is no tool ${escapeControlCharacters(JSON.stringify(toolName.slice(0, 60)))}; ${hint}`,
     ]);
   }
-  const tool = describedTools.find((candidate) => candidate.name === toolName);
-  if (!tool?.storesUserData || (files !== undefined && !demo)) return;
+  const describedTool = describedTools.find(({ name }) => name === toolName);
+  if (!describedTool?.storesUserData || (files !== undefined && !demo)) return;
   const reason = demo ? 'demo data is not stored' : `${settings.files.variable} (or --files) must name a folder for it`;
   throw new SettingsError([`${toolName} needs data that is stored between calls, and ${reason}`]);
 }
@@ -207,15 +207,15 @@ function parseToolArguments(argumentsText: string): object {
     parsedArguments = JSON.parse(argumentsText.trim() || '{}');
   } catch (error) {
     throw new SettingsError([
-      `the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${argumentsAdvice}`,
+      `the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${argumentsHint}`,
     ]);
   }
   if (typeof parsedArguments === 'object' && parsedArguments !== null && !Array.isArray(parsedArguments))
     return parsedArguments;
-  throw new SettingsError([`the arguments must be a JSON object. ${argumentsAdvice}`]);
+  throw new SettingsError([`the arguments must be a JSON object. ${argumentsHint}`]);
 }
 
-const argumentsAdvice = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
+const argumentsHint = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
 
 /**
  * Returns a function that loads the picture or the file in a tool result. Returns undefined if the result contains

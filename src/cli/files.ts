@@ -11,15 +11,15 @@ export async function clearFiles({ files }: Config, printText: (text: string) =>
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
   const folder = resolve(files);
-  const { accounts, keys } = await listStoredFiles(folder);
-  const storedFiles = [...accounts, ...keys];
-  const descriptions = [formatCount(accounts.length, 'dataset')];
-  if (keys.length > 0) descriptions.push(`answers and spending of ${formatCount(keys.length, 'key')}`);
+  const { accounts: accountFiles, keys: keyFiles } = await listStoredFiles(folder);
+  const storedFiles = [...accountFiles, ...keyFiles];
+  const descriptions = [formatCount(accountFiles.length, 'dataset')];
+  if (keyFiles.length > 0) descriptions.push(`answers and spending of ${formatCount(keyFiles.length, 'key')}`);
   printText(`${folder} stores ${descriptions.join(', and ')}${storedFiles.length > 0 ? ':' : '.'}\n`);
-  for (const account of accounts)
-    printText(`  ${formatService(account)}: ${formatContents(account)}, ${formatSize(account)}\n`);
-  for (const key of keys)
-    printText(`  ${formatService(key)}: cached answers, cursors and spending of a key, ${formatSize(key)}\n`);
+  for (const file of accountFiles)
+    printText(`  ${formatService(file)}: ${formatContents(file)}, ${formatSize(file)}\n`);
+  for (const file of keyFiles)
+    printText(`  ${formatService(file)}: cached answers, cursors and spending of a key, ${formatSize(file)}\n`);
   for (const { path } of storedFiles) {
     await deleteStoreFile(path);
     printText(`Deleted ${path}\n`);

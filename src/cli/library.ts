@@ -55,12 +55,12 @@ export interface LibraryCommandOptions {
 /** A parsed command line such as `library import ads.jsonl`. */
 export type ParsedLibraryCommand = Extract<ParsedCommand, { name: `library ${string}` }>;
 
-const defaultDatabase = 'ad-library.db';
+const defaultDatabasePath = 'ad-library.db';
 
 /** Runs a `library` command. Returns the exit code. */
 export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: LibraryCommandOptions): Promise<number> {
   const { config, now, writeToStdout } = options;
-  const databaseOptions: DatabaseOptions = { database: config.database ?? defaultDatabase, now };
+  const databaseOptions: DatabaseOptions = { database: config.database ?? defaultDatabasePath, now };
   switch (parsedCommand.name) {
     case 'library serve':
       return serveUntilStopped(options, databaseOptions, parsedCommand.options.open === true);
@@ -94,7 +94,7 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
 
 async function importAndReport(
   { positionals: files, options: flags }: Extract<ParsedLibraryCommand, { name: 'library import' }>,
-  target: DatabaseOptions,
+  databaseOptions: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
   const { pictures: shouldFetchPictures, format, complete: isComplete } = flags;
@@ -102,22 +102,22 @@ async function importAndReport(
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
   const question = checkQuestionName(flags);
-  const pictureLimits = shouldFetchPictures ? await checkPictureOptions(flags, target) : undefined;
+  const pictureLimits = shouldFetchPictures ? await checkPictureOptions(flags, databaseOptions) : undefined;
   const progressLine = canShowProgress ? createProgressLine(writeToStderr) : undefined;
-  const importResult = await importFiles(target, files, {
+  const importResult = await importFiles(databaseOptions, files, {
     ...{ stdin, format, question, isComplete, onProgress: progressLine?.showProgress },
   })
     .catch((error) => {
       throw toReadableError(error);
     })
     .finally(() => progressLine?.clearLine());
-  for (const report of importResult.files)
-    printReport(hasImportProblem(report) ? 'error' : 'info', formatImportReport(report));
+  for (const importedFile of importResult.files)
+    printReport(hasImportProblem(importedFile) ? 'error' : 'info', formatImportReport(importedFile));
   if (importResult.otherFileNames.length > 0) printReport('info', formatSkippedFiles(importResult.otherFileNames));
   if (importResult.files.length === 0)
     printReport('error', 'nothing was read: the folder contains no file that an import reads');
   const { incompleteReason, unreadResults } = importResult;
-  // Skip the sentence in `incompleteReason`, because the last line of the report repeats it.
+  // Skip the sentence that equals `incompleteReason`, because the last line of the report contains this sentence.
   for (const sentence of unreadResults) if (sentence !== incompleteReason) printReport('warn', sentence);
   if (isComplete)
     printReport(incompleteReason === undefined ? 'info' : 'error', formatQuestionResult(question ?? '', importResult));
@@ -129,7 +129,7 @@ async function importAndReport(
   if (pictureLimits === undefined) return exitCode;
   return Math.max(
     exitCode,
-    await fetchPicturesAndReport({ ...pictureLimits, shouldRetryFailed: false }, target, options),
+    await fetchPicturesAndReport({ ...pictureLimits, shouldRetryFailed: false }, databaseOptions, options),
   );
 }
 
@@ -173,8 +173,8 @@ function formatQuestionResult(questionName: string, { questionResult, incomplete
 /** The minimum time between two updates of the progress line, in milliseconds. */
 const progressIntervalMs = 200;
 /**
- * Storing the records of a file takes about this many times as long as reading the file. The estimate of the remaining
- * time uses this factor.
+ * The estimated time for storing the records of a file, as a multiple of the time for reading the file. The estimate of
+ * the remaining time uses this factor.
  */
 const storingTimeFactor = 2;
 
@@ -186,11 +186,11 @@ function createProgressLine(writeToStderr: (text: string) => void) {
   let lastLineLength = 0;
   return {
     showProgress(progress: ImportProgress): void {
-      const now = performance.now();
-      storingStartedAt = progress.isStoring ? (storingStartedAt ?? now) : undefined;
-      if (now - lastShownAt < progressIntervalMs) return;
-      lastShownAt = now;
-      const line = formatProgress(progress, now - (storingStartedAt ?? startedAt));
+      const currentTime = performance.now();
+      storingStartedAt = progress.isStoring ? (storingStartedAt ?? currentTime) : undefined;
+      if (currentTime - lastShownAt < progressIntervalMs) return;
+      lastShownAt = currentTime;
+      const line = formatProgress(progress, currentTime - (storingStartedAt ?? startedAt));
       writeToStderr(`\r${line.padEnd(lastLineLength)}`);
       lastLineLength = line.length;
     },
@@ -242,12 +242,12 @@ type PictureLimits = Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>;
  */
 async function checkPictureOptions(
   { folder: requestedFolder, maxMb = 2000 }: { folder?: string; maxMb?: number },
-  target: DatabaseOptions,
+  databaseOptions: DatabaseOptions,
 ): Promise<PictureLimits> {
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
-  const { folder, storedFolder, unreachableCount } = await findPicturesFolder(target, {
+  const { folder, storedFolder, unreachableCount } = await findPicturesFolder(databaseOptions, {
     ...(requestedFolder !== undefined && { requestedFolder: resolve(requestedFolder) }),
-    defaultFolder: resolve(`${target.database}.pictures`),
+    defaultFolder: resolve(`${databaseOptions.database}.pictures`),
   });
   if (unreachableCount > 0)
     throw new SettingsError([
@@ -262,14 +262,14 @@ async function checkPictureOptions(
  */
 async function fetchPicturesAndReport(
   { shouldRetryFailed, ...limits }: PictureLimits & { shouldRetryFailed: boolean },
-  target: DatabaseOptions,
+  databaseOptions: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
   const { config, writeToStderr, printReport, canShowProgress, now } = options;
   let lastProgressLine: string | undefined;
   const pictureFetcher = await openPictureFetcher({ hosts: config.mediaHosts, getTime: now });
   try {
-    const report = await fetchPictures(target, {
+    const report = await fetchPictures(databaseOptions, {
       ...limits,
       shouldRetryFailed,
       fetchOriginal: pictureFetcher.fetch,
@@ -305,17 +305,17 @@ async function serveUntilStopped(
   shouldOpenBrowser: boolean,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
-  const stopSignal = waitForStopSignal();
+  const stopRequested = waitForStopSignal();
   let boundUrl = '';
-  // Starts the HTTP server. Its requests have no time limit, because another command may send a long import to it.
+  // Starts the HTTP server. Requests have no time limit, because another command may send a long import to the server.
   const listen = async (fetch: Library['fetch']) => {
-    const listener = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
+    const httpServer = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
       host,
       port,
       requestTimeoutMs: 0,
     });
-    const { url, close } = listener;
-    boundUrl = listener.boundUrl;
+    const { url, close } = httpServer;
+    boundUrl = httpServer.boundUrl;
     return { url, close: () => close(drainMs) };
   };
   // The HTML pages require no API key. Instead, their path contains random characters that only the terminal shows.
@@ -333,7 +333,7 @@ async function serveUntilStopped(
   writeToStderr(`ad-library-mcp: library on ${boundUrl}\n`);
   if (pagesUrl) printStatus('info', `pages at ${pagesUrl}`);
   if (pagesUrl && shouldOpenBrowser) openInBrowser(pagesUrl);
-  await stopSignal;
+  await stopRequested;
   await servedLibrary.close();
   return 0;
 }
@@ -361,8 +361,8 @@ const formatFlag = (optionName: string): string =>
   `--${optionName.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /**
- * Formats the path of the served database and the number of records in the database. A user who has started the server
- * in the wrong folder thus sees that the database is empty.
+ * Formats the path of the served database and the number of its records. If users have started the server in the wrong
+ * folder, this text shows them that the database is empty.
  */
 function formatDatabaseContents({
   database,
@@ -395,7 +395,7 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
     ...notes.map((note) => `  ${note}`),
     ...problems.map((problem) => `  ${formatProblem(problem)}`),
     ...(unlistedCount > 0 ? [`  and ${unlistedCount.toLocaleString('en-US')} more:`] : []),
-    ...Object.entries(failureCountByReason).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...Object.entries(failureCountByReason).map(([reason, count]) => `    ${count} × ${reason}`),
   ].join('\n');
 }
 
@@ -414,7 +414,7 @@ function formatRecognizedFormats(formats: ImportedFile['formats']): string[] {
 
 /** Formats a problem with its position in the file, e.g. `line 12: id: …`, or `data[3].id: …` in a JSON document. */
 function formatProblem({ line, path, problem }: ImportedFile['problems'][number]): string {
-  const position = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
+  const position = [line > 0 ? `line ${line}` : '', path].filter((text) => text !== '').join(', ');
   const separator = position === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
   return `${position}${separator}${problem}`;
 }
@@ -451,7 +451,7 @@ function formatPicturesReport({
 }: PicturesReport): string {
   return [
     `pictures: ${formatCount(fetchedCount, 'picture')} stored, ${formatMegabytes(fetchedBytes)}${failedCount > 0 ? `; ${failedCount} could not be fetched:` : ''}`,
-    ...Object.entries(failureCountByReason).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...Object.entries(failureCountByReason).map(([reason, count]) => `    ${count} × ${reason}`),
     ...(isFolderFull ? ['  the folder is full; run the same command with a larger --max-mb to continue'] : []),
   ].join('\n');
 }
@@ -460,9 +460,9 @@ function formatKeys(keys: ApiKeyMetadata[]): string {
   if (keys.length === 0) return 'No keys yet. "library key create" creates one.';
   return keys
     .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {
-      const activeState = unmetered ? 'active, unmetered' : 'active';
-      const state = revokedAt === null ? activeState : `revoked ${formatDay(revokedAt)}`;
-      return `${keyPrefix}…  ${id}  created ${formatDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
+      const activeText = unmetered ? 'active, unmetered' : 'active';
+      const statusText = revokedAt === null ? activeText : `revoked ${formatDay(revokedAt)}`;
+      return `${keyPrefix}…  ${id}  created ${formatDay(createdAt)}  ${statusText}  ${name}  ${scopes.join(',')}`;
     })
     .join('\n');
 }

@@ -35,12 +35,12 @@ interface ParsedCommandLine {
 }
 
 type Commands = typeof commands;
-type RunnableName = {
+type RunnableCommandName = {
   [Name in keyof Commands]: Commands[Name] extends { settings: unknown } ? Name : never;
 }[keyof Commands];
 
 /** A parsed command line with the name of its command, e.g. `library import`. */
-export type ParsedCommand = { [Name in RunnableName]: ParsedCommandLine & { name: Name } }[RunnableName];
+export type ParsedCommand = { [Name in RunnableCommandName]: ParsedCommandLine & { name: Name } }[RunnableCommandName];
 
 /** Lists the names of the settings that apply to a transport (stdio or HTTP). */
 const listSettingNames = (transport: 'stdio' | 'http') =>
@@ -249,7 +249,7 @@ export const commandsByName: Readonly<Record<string, CommandDescription>> = {
   ...commands,
 };
 
-const isGroup = (name: string): boolean => name === '' || commandsByName[name]?.settings === undefined;
+const isCommandGroup = (name: string): boolean => name === '' || commandsByName[name]?.settings === undefined;
 
 /**
  * Parses a command line. Prints the help text or the version if the command line asks for it.
@@ -275,14 +275,15 @@ export function readCommand(
     .helpCommand('help [command]', 'Print the help of a command')
     .exitOverride();
   const setParsedCommand = (name: string, command: Command) => {
-    // Commander accepts the options of `program` after every command. Refuse those that the command does not have.
-    const ownSettings: readonly string[] = commandsByName[name]?.settings ?? [];
-    const foreignSetting = Object.keys(program.opts()).find(
-      (option) => option in settings && !ownSettings.includes(option),
+    // Commander accepts the options of `program` after every command. Reject the options that do not belong to the
+    // command.
+    const acceptedSettings: readonly string[] = commandsByName[name]?.settings ?? [];
+    const unsupportedSetting = Object.keys(program.opts()).find(
+      (option) => option in settings && !acceptedSettings.includes(option),
     );
-    if (foreignSetting)
+    if (unsupportedSetting)
       command.error(
-        `error: the option '${settings[foreignSetting as keyof typeof settings].flag}' does not apply to '${name}'`,
+        `error: the option '${settings[unsupportedSetting as keyof typeof settings].flag}' does not apply to '${name}'`,
       );
     const optionEntries = Object.entries(command.optsWithGlobals());
     const options = Object.fromEntries(optionEntries.filter(([option]) => !(option in settings)));
@@ -299,13 +300,13 @@ export function readCommand(
     );
     if (name !== '' && commandDescription.settings) command.action(() => setParsedCommand(name, command));
   }
-  const words = moveHelpToEnd(argv);
+  const argumentsWithHelpFlag = replaceHelpCommand(argv);
   try {
-    // Set the action for a command line without a command only if the command line contains no words. Otherwise the
-    // library commander would report an unknown command as an unexpected argument, without suggesting a similar
-    // command.
-    if (program.parseOptions([...words]).operands.length === 0) program.action(() => setParsedCommand('', program));
-    program.parse(words, { from: 'user' });
+    // Set the action of `program` only if the command line contains nothing but options. With this action, the package
+    // `commander` would report an unknown command as an unexpected argument, and would not suggest a similar command.
+    if (program.parseOptions([...argumentsWithHelpFlag]).operands.length === 0)
+      program.action(() => setParsedCommand('', program));
+    program.parse(argumentsWithHelpFlag, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { exitCode: 0 };
@@ -318,26 +319,26 @@ export function readCommand(
 
 /**
  * Replaces `help X` and `X help` with `X --help`, where X is a command. Returns any other arguments unchanged, so that
- * commander reports the problem.
+ * the package `commander` reports the problem.
  */
-function moveHelpToEnd(argv: readonly string[]): readonly string[] {
+function replaceHelpCommand(argv: readonly string[]): readonly string[] {
   const helpIndex = argv.indexOf('help');
   const wordsWithoutHelp = argv.filter((_, index) => index !== helpIndex);
   const [nameBeforeHelp, nameWithoutHelp] = [argv.slice(0, helpIndex).join(' '), wordsWithoutHelp.join(' ')];
   if (helpIndex < 0 || !Object.hasOwn(commandsByName, nameBeforeHelp)) return argv;
   if (Object.hasOwn(commandsByName, nameWithoutHelp)) return [...wordsWithoutHelp, '--help'];
-  return isGroup(nameBeforeHelp) ? wordsWithoutHelp : argv;
+  return isCommandGroup(nameBeforeHelp) ? wordsWithoutHelp : argv;
 }
 
 /** Adds a command with its flags, arguments, options and help texts to the parser of the command line. */
 function addCommand(program: Command, name: string, commandDescription: CommandDescription): Command {
   const groupNames = name.split(' ');
-  const commandName = groupNames.pop();
+  const lastName = groupNames.pop();
   const parentCommand = groupNames.reduce(
     (group, groupName) => group.commands.find((command) => command.name() === groupName) ?? group,
     program,
   );
-  const command = commandName ? parentCommand.command(commandName) : program;
+  const command = lastName ? parentCommand.command(lastName) : program;
   command
     .description(commandDescription.description)
     .showHelpAfterError(`See ${['ad-library-mcp', name, '--help'].filter(Boolean).join(' ')}.`);

@@ -29,8 +29,8 @@ const stdioDrainMs = 2000;
 const maxUnreadLogBytes = 1024 * 1024;
 
 /**
- * Two SIGINT signals within this time, in milliseconds, count as one. The terminal sends the signal to npm and to this
- * process, and npm sends it to this process a second time.
+ * The time within which two SIGINT signals count as one, in milliseconds. If npm has started this process, the terminal
+ * sends the signal to both, and npm sends the signal to this process a second time.
  */
 const duplicateInterruptMs = 500;
 
@@ -45,8 +45,8 @@ function writeToStderr(line: string): void {
 }
 
 /**
- * True if the user has chosen JSON logs. Status messages, which are not part of the log, are then JSON as well. Read
- * this setting first, because status messages may occur before the other settings are read.
+ * True if the user has chosen JSON logs. Status messages, which are not part of the log, are then JSON as well. This
+ * setting is read first, because status messages may be printed before the other settings are read.
  */
 const isJsonLog = readLogFormat(process.env, process.argv.slice(2)) === 'json';
 const jsonLog = createLog('debug', writeToStderr, { format: 'json', now: Date.now });
@@ -213,15 +213,15 @@ async function serveOverHttp(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
   // Start handling signals before the line "listening on …" is printed, because a program that waits for this line may
   // stop the server immediately.
-  const stopSignal = waitForStopSignal();
+  const stopRequested = waitForStopSignal();
   const server = await serveHttp(config, writeToStderr);
   writeToStderr(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);
-  await stopSignal;
+  await stopRequested;
   await server.close(drainMs);
   return 0;
 }
 
-/** Prints an error without the stack trace and without secrets. Returns the exit code. */
+/** Prints an error without its stack trace and without secrets. Returns the exit code. */
 function reportError(error: unknown): number {
   if (error instanceof SettingsError) {
     for (const problem of error.problems) printStatus('error', problem);
