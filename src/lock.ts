@@ -8,13 +8,14 @@ import { parseJson } from './api/json.ts';
 /**
  * A lock between processes: a file that exists while a process holds the lock, and that names this process.
  *
- * A lock is never taken from a running process, even if it has been suspended for long, because it could still finish a
- * write. Processes therefore need not renew their locks. A process on another machine or in another container cannot be
- * checked from here, so it counts as running.
+ * A lock is never taken from a running process, even if the process has been suspended for long, because the process
+ * could still finish a write. Processes therefore need not renew their locks. A process on another machine or in
+ * another container cannot be checked from here, so it counts as running.
  *
- * If the process that holds a lock has ended, another process removes the lock. Meanwhile, it holds a second lock, the
- * file `….removal`, so that it cannot remove a lock that a third process has just acquired. If it is killed within
- * these microseconds, the second file stays, and a person has to delete it.
+ * If the process that holds a lock has ended, another process removes the lock. During the removal, this process holds
+ * a second lock, the file `….removal`. The second lock prevents the process from removing a lock that a third process
+ * has just acquired. If the process is killed within these microseconds, the second file stays, and a person has to
+ * delete it.
  */
 export type Lock = ReturnType<typeof createLock>;
 
@@ -39,7 +40,7 @@ interface LockFileContent {
   address?: LockHolderEndpoint | undefined;
 }
 
-/** The maximum time to wait for a lock, and the interval between two checks of the lock file. */
+/** The maximum time to wait for a lock, and the interval between two checks of the lock file, in milliseconds. */
 const maxWaitMs = 5000;
 const pollIntervalMs = 10;
 
@@ -57,9 +58,9 @@ export class LockHeldError extends AdLibraryError {
 
   constructor(lockPath: string, content: LockFileContent | undefined) {
     const [pid] = content?.process.split(' ') ?? [];
-    const holder = content ? `process ${pid} of ${content.host}` : 'another program';
+    const holderText = content ? `process ${pid} of ${content.host}` : 'another program';
     const endpointText = content?.address ? `, which serves it at ${content.address.url}` : '';
-    const problem = `${lockPath} is held by ${holder}${endpointText}. ${content?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
+    const problem = `${lockPath} is held by ${holderText}${endpointText}. ${content?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
     super({ kind: 'busy', problem, storage: 'lock' });
     this.endpoint = content?.address;
   }
@@ -89,9 +90,10 @@ export async function acquireLock(lockPath: string, signal = AbortSignal.timeout
   const lockFileContent: LockFileContent = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
   for (;;) {
     if (createLockFile(lockPath, lockFileContent)) return createLock(lockPath, lockFileContent);
-    const holder = removeAbandonedLock(lockPath);
-    if (holder === undefined) continue;
-    if (signal.aborted || holder.content?.address) throw new LockHeldError(holder.path, holder.content);
+    const blockingLock = removeAbandonedLock(lockPath);
+    if (blockingLock === undefined) continue;
+    if (signal.aborted || blockingLock.content?.address)
+      throw new LockHeldError(blockingLock.path, blockingLock.content);
     await delay(pollIntervalMs, undefined, { signal }).catch(() => {});
   }
 }
@@ -122,7 +124,8 @@ function createLock(lockPath: string, content: LockFileContent) {
 
 /**
  * Removes a lock if its process has ended. Returns undefined if the caller can now try to acquire the lock. Otherwise
- * returns the lock to wait for: the given lock if its process is running, or the removal lock of another process.
+ * returns the lock to wait for: the lock at `lockPath` if its process is running, or the removal lock of another
+ * process.
  */
 function removeAbandonedLock(lockPath: string): { path: string; content: LockFileContent | undefined } | undefined {
   const content = readLockFile(lockPath);
@@ -135,7 +138,7 @@ function removeAbandonedLock(lockPath: string): { path: string; content: LockFil
   return undefined;
 }
 
-/** Reads a lock file. Returns undefined if the file is missing or incomplete. */
+/** Reads and parses a lock file. Returns undefined if the file is missing or invalid. */
 function readLockFile(lockPath: string): LockFileContent | undefined {
   const content = parseJson(readTrimmedTextOrEmpty(() => readFileSync(lockPath, 'utf8'))) as
     | Partial<LockFileContent>
@@ -166,8 +169,8 @@ function createLockFile(lockPath: string, content: LockFileContent): boolean {
 }
 
 /**
- * Returns the text from `readText` without surrounding whitespace. Returns an empty string if `readText` throws, e.g.
- * for a missing file.
+ * Returns the text from `readText` without surrounding whitespace, or an empty string if `readText` throws, e.g. for a
+ * missing file.
  */
 const readTrimmedTextOrEmpty = (readText: () => string): string => {
   try {
@@ -181,7 +184,7 @@ const readTrimmedTextOrEmpty = (readText: () => string): string => {
 const readMachineId = () =>
   hash('sha256', `${hostname()} ${readTrimmedTextOrEmpty(() => readFileSync('/etc/machine-id', 'utf8'))}`).slice(0, 32);
 /**
- * Returns an id that changes each time the machine starts. Returns an empty string if the system provides no such id.
+ * Returns an id that changes each time the machine starts, or an empty string if the system provides no such id.
  */
 const readBootId = () => readTrimmedTextOrEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
 /**
@@ -192,10 +195,10 @@ const readPidNamespace = () => readTrimmedTextOrEmpty(() => readlinkSync('/proc/
 
 /**
  * Returns the start time of a process in clock ticks, which distinguishes the process from earlier processes with the
- * same pid. Returns `ended` for a process that has ended. Returns an empty string if the system reports no start times.
- * Linux keeps an ended process in the state Z until its parent has read the exit code.
+ * same pid. Returns an empty string if the system reports no start times. Returns `ended` for a process that has ended
+ * but that Linux still lists, in the state Z or X, because its parent has not read the exit code yet.
  */
-function readStartTime(pid: number): string {
+function readProcessStartTime(pid: number): string {
   // The second field is the program name in parentheses, which may contain spaces and parentheses. Therefore remove
   // everything up to the last parenthesis.
   const [state, ...statFields] = readTrimmedTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -209,7 +212,7 @@ function readStartTime(pid: number): string {
  * format is `pid startTime namespace bootId machineId`.
  */
 export const identifyThisProcess = (): string =>
-  [process.pid, readStartTime(process.pid), readPidNamespace(), readBootId(), readMachineId()].join(' ');
+  [process.pid, readProcessStartTime(process.pid), readPidNamespace(), readBootId(), readMachineId()].join(' ');
 
 /**
  * Returns true if the process that `identifyThisProcess` described has ended, e.g. because the machine was restarted.
@@ -224,7 +227,7 @@ export function hasProcessEnded(processIdentity: string): boolean {
   if (recordedMachineId !== readMachineId()) return false;
   if (recordedBootId !== readBootId()) return true;
   if (recordedNamespace !== readPidNamespace()) return false;
-  const currentStartTime = readStartTime(Number(pid));
+  const currentStartTime = readProcessStartTime(Number(pid));
   if (currentStartTime !== '' && recordedStartTime !== '') return currentStartTime !== recordedStartTime;
   try {
     process.kill(Number(pid), 0);
