@@ -43,8 +43,8 @@ interface Reservation {
   lease: Lease | undefined;
 }
 
-/** A call in progress, with the credits that are reserved for the call. Its cost is not recorded yet. */
-interface StartedCall {
+/** A call with the credits that are reserved for it. The cost of the call is not recorded yet. */
+interface CallWithReservations {
   call: ApiCall;
   reservations: readonly Reservation[];
 }
@@ -83,7 +83,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
    * reservations in the other limits.
    * @throws AdLibraryError `credit_budget` if the call exceeds a limit
    */
-  async function startCall(call: ApiCall): Promise<StartedCall> {
+  async function reserveInAllLimits(call: ApiCall): Promise<CallWithReservations> {
     const { operation } = call.request;
     const reservations: Reservation[] = [];
     try {
@@ -108,7 +108,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
    * Records the cost of a finished call in every limit that applies. Uses the charge that the response or the error
    * reports, if there is one.
    */
-  async function settleCall({ call, reservations }: StartedCall, outcome: Outcome): Promise<void> {
+  async function settleCall({ call, reservations }: CallWithReservations, outcome: Outcome): Promise<void> {
     const { tenantId } = call.owner;
     const finishedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
     const isChargeReported = readReportedCharge(finishedCall) !== undefined;
@@ -141,15 +141,15 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
   }
 
   const sendMetered: SendCall = async (call) => {
-    const startedCall = await startCall(call);
+    const callWithReservations = await reserveInAllLimits(call);
     let response: ServiceResponse;
     try {
       response = await sendCall(call);
     } catch (error) {
-      await settleCall(startedCall, { error });
+      await settleCall(callWithReservations, { error });
       throw error;
     }
-    await settleCall(startedCall, { response });
+    await settleCall(callWithReservations, { response });
     return response;
   };
 
