@@ -11,7 +11,7 @@ import { createLenientSchema, ErrorBody } from './schemas.ts';
 import { buildUrl } from './url.ts';
 
 /** A function that sends a request to the service, either over the network or directly to a service in this process. */
-export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
+export type Fetch = (url: string, request: HttpRequest) => Promise<HttpResponse>;
 
 /** An HTTP request to the service, as a `Fetch` function sends it. */
 export interface HttpRequest {
@@ -36,7 +36,7 @@ export interface HttpResponse {
   text(): Promise<string>;
 }
 
-interface ServiceOptions {
+interface HttpSenderOptions {
   fetch: Fetch;
   baseUrl: string;
   userAgent: string;
@@ -61,7 +61,7 @@ const maxFirstDelayMs = 300;
  * without a charge. In all other cases, the service may have charged for the paid call. There are no retries after 402
  * and 429, because the limit behind a 429 lasts an hour or a day.
  */
-export function createHttpSender(options: ServiceOptions): SendCall {
+export function createHttpSender(options: HttpSenderOptions): SendCall {
   return async (call) => {
     let unsafeRetryCount = 0;
     for (let attempt = 1; ; attempt++) {
@@ -117,7 +117,7 @@ function decideRetry(
 
 async function sendRequest(
   call: ApiCall,
-  { fetch, baseUrl, userAgent, createKeyMasker }: ServiceOptions,
+  { fetch, baseUrl, userAgent, createKeyMasker }: HttpSenderOptions,
 ): Promise<ServiceResponse> {
   const { signal, progress, owner } = call;
   const url = buildUrl(call.request, baseUrl);
@@ -132,9 +132,15 @@ async function sendRequest(
   const onSent = () => {
     progress.isSent = true;
   };
-  const init = { method: call.request.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
+  const httpRequest = {
+    method: call.request.operation.method,
+    headers,
+    signal,
+    onSent,
+    ...(body !== undefined && { body }),
+  };
   try {
-    const response = await fetch(url, init);
+    const response = await fetch(url, httpRequest);
     return await parseResponse(call, url, response, createKeyMasker(owner.apiKey));
   } catch (error) {
     throw toRequestError(error, { signal, wasSent: progress.isSent });
@@ -163,7 +169,7 @@ async function parseResponse(
   call: ApiCall,
   url: string,
   response: HttpResponse,
-  maskKey: ReturnType<ServiceOptions['createKeyMasker']>,
+  maskKey: ReturnType<HttpSenderOptions['createKeyMasker']>,
 ): Promise<ServiceResponse> {
   const { status, headers } = response;
   const unmaskedReceipt = readReceipt(headers);
@@ -239,7 +245,7 @@ function detectUnknownPath(
   return status === 404 && isPathUnknown && !path.includes('{') ? { reason: 'unknownPath' } : undefined;
 }
 
-const maxTargetLength = 300;
+const maxRedirectTargetLength = 300;
 
 /**
  * Returns the target of a redirect as an absolute URL. Leaves out the user name, the query and the fragment, which may
@@ -249,7 +255,7 @@ function readRedirectTarget(location: string | null, requestUrl: string): string
   if (location === null || !URL.canParse(location, requestUrl)) return undefined;
   const { protocol, host, pathname } = new URL(location, requestUrl);
   const redirectTarget = `${protocol}//${host}${pathname}`;
-  return /^https?:$/.test(protocol) && redirectTarget.length <= maxTargetLength ? redirectTarget : undefined;
+  return /^https?:$/.test(protocol) && redirectTarget.length <= maxRedirectTargetLength ? redirectTarget : undefined;
 }
 
 /**
@@ -346,24 +352,24 @@ function readRetryAfter(headers: HttpResponse['headers']): number | undefined {
 /** Reads the charge, the remaining credits and the request id from the headers of a response. */
 function readReceipt(headers: { get(name: string): string | null }): Receipt {
   const chargedText = headers.get('x-service-credits-charged');
-  const charged = parseCredits(chargedText, chargeFormat);
+  const charged = parseCredits(chargedText, chargePattern);
   return {
     charged,
-    remaining: parseCredits(headers.get('x-service-credits-remaining'), balanceFormat),
+    remaining: parseCredits(headers.get('x-service-credits-remaining'), balancePattern),
     cached: false,
     requestId: headers.get('x-service-request-id'),
     ...(charged === null && chargedText !== null && { chargeUnreadable: true }),
   };
 }
 
-/** The format of a charge in a header, e.g. `2.5` (API document, *Endpoints*). */
-const chargeFormat = /^\d{1,12}(\.\d{1,6})?$/;
-/** The format of a credit balance in a header, e.g. `-2.5`. The balance of an overdrawn account is negative. */
-const balanceFormat = /^-?\d{1,12}(\.\d{1,6})?$/;
+/** Matches a charge in a header, e.g. `2.5` (API document, *Endpoints*). */
+const chargePattern = /^\d{1,12}(\.\d{1,6})?$/;
+/** Matches a credit balance in a header, e.g. `-2.5`. The balance of an overdrawn account is negative. */
+const balancePattern = /^-?\d{1,12}(\.\d{1,6})?$/;
 
-/** Parses a number of credits from a header. Returns null if the header does not have the expected format. */
-const parseCredits = (headerValue: string | null, format: RegExp): number | null =>
-  headerValue !== null && format.test(headerValue.trim()) ? Number(headerValue) : null;
+/** Parses a number of credits from a header. Returns null if the header does not match `pattern`. */
+const parseCredits = (headerValue: string | null, pattern: RegExp): number | null =>
+  headerValue !== null && pattern.test(headerValue.trim()) ? Number(headerValue) : null;
 
 /** The maximum size of a response in bytes. A page of 100 full ads usually takes about 1 MB, and up to 3 MB. */
 const maxResponseBytes = 8 * 1024 * 1024;
@@ -466,9 +472,9 @@ function dispatchRequest(agent: Agent, requestOptions: Dispatcher.DispatchOption
   });
 }
 
-const decoder = new TextDecoder();
+const utf8Decoder = new TextDecoder();
 /** Decodes UTF-8 in two steps. In Node, this is three times as fast for long texts with characters outside Latin-1. */
-const decodeText = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }) + decoder.decode();
+const decodeText = (bytes: Uint8Array) => utf8Decoder.decode(bytes, { stream: true }) + utf8Decoder.decode();
 
 /**
  * Decompresses the body of a response. A gateway may compress a response although the request accepts only `identity`,
