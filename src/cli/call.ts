@@ -44,7 +44,7 @@ interface CallFlags {
 /** The exit code if `--exit-code` is set and `check_watches` has found new ads. It lets scripts react to new ads. */
 const newAdsExitCode = 3;
 
-/** Runs the command `call`: calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
+/** Runs the command `call`: calls a tool, and prints the result as an AI model would read it. Returns the exit code. */
 export async function callTool({ positionals, options }: ParsedCallCommand, callOptions: CallOptions): Promise<number> {
   const { config, log, writeToStdout, printStatus } = callOptions;
   const [toolName = '', argumentsText = '{}'] = positionals;

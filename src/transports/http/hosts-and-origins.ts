@@ -27,10 +27,10 @@ export function validateHostAndOrigin(allowedNames: AllowedNames): MiddlewareHan
   const allowedHosts = listAllowedHosts(allowedNames);
   const allowedOrigins = listAllowedOrigins(allowedNames);
   const loopbackNames = localhostAllowedHostnames();
-  const isLocal = loopbackNames.includes(formatUrlHost(allowedNames.host ?? 'localhost'));
+  const listensOnLoopback = loopbackNames.includes(formatUrlHost(allowedNames.host ?? 'localhost'));
   return async ({ req }, next) => {
     const [host, origin] = [req.header('host'), req.header('origin')];
-    const isOwnOrigin = isLocal && origin === `http://${host}` && validateHostHeader(host, loopbackNames).ok;
+    const isOwnOrigin = listensOnLoopback && origin === `http://${host}` && validateHostHeader(host, loopbackNames).ok;
     return refuseHost(host, allowedHosts) ?? (isOwnOrigin ? undefined : refuseOrigin(origin, allowedOrigins)) ?? next();
   };
 }
@@ -92,14 +92,14 @@ export const listAllowedOrigins = ({ allowedOrigins, publicHost }: AllowedNames)
 const refuseHost = (host: string | undefined, allowedHosts: string[]) =>
   validateHostHeader(host, allowedHosts).ok
     ? undefined
-    : createRefusal('The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)');
+    : createForbiddenResponse('The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)');
 
 const refuseOrigin = (origin: string | undefined, allowedOrigins: string[]) =>
   validateOriginHeader(origin, allowedOrigins).ok
     ? undefined
-    : createRefusal('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
+    : createForbiddenResponse('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
 
-const createRefusal = (problem: string) =>
+const createForbiddenResponse = (problem: string) =>
   Response.json(createJsonRpcError(`${problem} does not list it.`), { status: 403 });
 
 function isIpAddress(host = ''): boolean {

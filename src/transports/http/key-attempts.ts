@@ -33,7 +33,7 @@ export function createKeyAttemptLimiter({ maxKeysPerMinute, monotonicNow, isKnow
   const pendingAttempts = new Map<string, Promise<number | undefined>>();
   const attemptCounter = createMinuteCounter(monotonicNow);
 
-  /** Counts an attempt unless the key is known. Returns the number of seconds to wait if there are too many attempts. */
+  /** Counts an attempt unless the key is known. Returns the seconds to wait if there are too many attempts. */
   const countUnlessKnown = async (tenantId: string, ipAddress: string): Promise<number | undefined> => {
     if (maxKeysPerMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnownKey(tenantId))) return undefined;
     const { count, remainingMs } = attemptCounter.add(ipAddress, 1);

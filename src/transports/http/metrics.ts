@@ -54,12 +54,12 @@ export function createMetrics(toolNames: readonly string[]) {
       if (charged) chargedCredits.inc({ tool }, charged);
     },
     /**
-     * Adds one gauge for running calls and one for waiting calls. Both call `countCalls` each time the metrics are
-     * read.
+     * Adds one gauge for running calls and one for waiting calls. Both gauges call `countCalls` each time the metrics
+     * are read.
      */
     addCallGauges: (countCalls: () => { running: number; waiting: number }) => {
-      for (const state of ['running', 'waiting'] as const)
-        addGauge(`calls_${state}`, `Tool calls that are ${state}`, () => countCalls()[state]);
+      for (const callState of ['running', 'waiting'] as const)
+        addGauge(`calls_${callState}`, `Tool calls that are ${callState}`, () => countCalls()[callState]);
     },
     /** Adds a gauge that is 1 while the state that all replicas share can be reached, and 0 otherwise. */
     addReplicaStateGauge: (isUp: () => boolean) =>

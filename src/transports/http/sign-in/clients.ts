@@ -31,7 +31,7 @@ export interface Client {
 }
 
 /** The client that was found, or a problem to show on the sign-in page. */
-type ClientLookup = Client | { problem: string; retryAfterSeconds?: number };
+type ClientOrProblem = Client | { problem: string; retryAfterSeconds?: number };
 
 /** The options of `createClientRegistry`, which registers and finds OAuth clients. */
 export interface ClientsOptions {
@@ -109,7 +109,7 @@ export function createClientRegistry(options: ClientsOptions) {
     ttlResolution: 0,
     perf: { now: monotonicNow },
   });
-  const pendingLookups = new Map<string, Promise<ClientLookup>>();
+  const pendingLookups = new Map<string, Promise<ClientOrProblem>>();
   const documentFetchCounter = createMinuteCounter(monotonicNow);
   const documentFetchSlots = new Semaphore({
     maxRunningCalls: maxConcurrentFetches,
@@ -127,7 +127,7 @@ export function createClientRegistry(options: ClientsOptions) {
     return { id, name, host: undefined, redirectUris };
   };
 
-  const fetchClient = async (url: URL, ipAddress: string): Promise<ClientLookup> => {
+  const fetchClient = async (url: URL, ipAddress: string): Promise<ClientOrProblem> => {
     try {
       const agent = await getAgent();
       const waitLimit = AbortSignal.timeout(documentLimits.maxWaitMs);
@@ -196,7 +196,7 @@ export function createClientRegistry(options: ClientsOptions) {
      * @param clientId a client id that this server issued, or the URL of a metadata document
      * @param ipAddress the IP address of the caller, to which the limits apply
      */
-    async findClient(clientId: string, ipAddress: string): Promise<ClientLookup> {
+    async findClient(clientId: string, ipAddress: string): Promise<ClientOrProblem> {
       const documentUrl = parseDocumentUrl(clientId);
       if (documentUrl === undefined)
         return decryptRegistration(clientId) ?? { problem: 'This server does not know the app that asks.' };
@@ -278,7 +278,7 @@ function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promis
   });
 }
 
-function parseClient(documentText: string, url: URL): ClientLookup {
+function parseClient(documentText: string, url: URL): ClientOrProblem {
   const metadata = MetadataDocument.safeParse(parseJson(documentText));
   const createProblem = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
   if (!metadata.success) return createProblem('is not complete');

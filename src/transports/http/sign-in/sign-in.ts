@@ -37,7 +37,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   userAgent: string;
   /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
   monotonicNow: () => number;
-  /** Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it. */
+  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
   keyAttemptLimiter: KeyAttemptLimiter;
   getClientAddress: GetClientAddress;
   log: Log;
@@ -94,10 +94,10 @@ export function createSignIn(options: SignInOptions) {
 
   routes.get('/authorize', async (context) => {
     const { searchParams } = new URL(context.req.url);
-    const authorization = await parseAuthorization(searchParams, getClientAddress(context));
-    return 'text' in authorization
-      ? respondWithProblem(context, authorization)
-      : context.body(renderSignInPage(serviceHost, authorization), 200, signInPageHeaders);
+    const authorizationRequest = await parseAuthorizationRequest(searchParams, getClientAddress(context));
+    return 'text' in authorizationRequest
+      ? respondWithProblem(context, authorizationRequest)
+      : context.body(renderSignInPage(serviceHost, authorizationRequest), 200, signInPageHeaders);
   });
 
   routes.post('/authorize', async (context) => {
@@ -110,15 +110,15 @@ export function createSignIn(options: SignInOptions) {
     if ('status' in formBody)
       return respondWithProblem(context, { text: `Send ${formType} of at most ${maxBodyBytes} bytes.`, ...formBody });
     const form = new URLSearchParams(formBody.text);
-    const authorization = await parseAuthorization(form, getClientAddress(context));
-    if ('text' in authorization) return respondWithProblem(context, authorization);
-    const { fields, redirectUri, client } = authorization;
-    const redirectBack = (parameters: Record<string, string>) =>
+    const authorizationRequest = await parseAuthorizationRequest(form, getClientAddress(context));
+    if ('text' in authorizationRequest) return respondWithProblem(context, authorizationRequest);
+    const { fields, redirectUri, client } = authorizationRequest;
+    const redirectToClient = (parameters: Record<string, string>) =>
       context.body(null, 303, {
         ...signInPageHeaders,
         location: addResponseParameters(redirectUri, { ...parameters, ...pickStateParameter(fields) }),
       });
-    if (form.has('cancel')) return redirectBack({ error: 'access_denied' });
+    if (form.has('cancel')) return redirectToClient({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
     const budget = (form.get('budget') ?? '').trim();
     const codeChallenge = fields.code_challenge ?? '';
@@ -127,13 +127,13 @@ export function createSignIn(options: SignInOptions) {
       findInputProblem(apiKey, budget) ??
       (await findKeyProblem(context, apiKey)) ??
       (await tokens.openConnection({ ...grant, codeChallenge }).catch(toStateProblem));
-    if (typeof codeOrProblem === 'string') return redirectBack({ code: codeOrProblem });
+    if (typeof codeOrProblem === 'string') return redirectToClient({ code: codeOrProblem });
     const { status = 400, retryAfterSeconds, ...formProblem } = codeOrProblem;
     if (retryAfterSeconds) context.header('Retry-After', String(retryAfterSeconds));
     // Show the budget again only if it is a number. Any other text may be an API key that the user entered in the wrong
     // field.
     const budgetDigits = /^\d+$/.exec(budget)?.[0];
-    const page = renderSignInPage(serviceHost, authorization, { ...formProblem, budget: budgetDigits });
+    const page = renderSignInPage(serviceHost, authorizationRequest, { ...formProblem, budget: budgetDigits });
     return context.body(page, status, signInPageHeaders);
   });
 
@@ -208,7 +208,7 @@ export function createSignIn(options: SignInOptions) {
    * Parses the parameters of an authorization request. Returns a problem if the request is invalid. The problem may
    * contain a link back to the client, but the server redirects only after the user has made a decision.
    */
-  async function parseAuthorization(parameters: URLSearchParams, ipAddress: string) {
+  async function parseAuthorizationRequest(parameters: URLSearchParams, ipAddress: string) {
     const fields = Object.fromEntries(
       forwardedParameterNames.flatMap((name) => parameters.getAll(name).map((value) => [name, value])),
     );
