@@ -12,10 +12,10 @@ import { parseJson } from './api/json.ts';
  * could still finish a write. Processes therefore need not renew their locks. A process on another machine or in
  * another container cannot be checked from here, so it counts as running.
  *
- * If the process that holds a lock has ended, another process removes the lock. During the removal, this process holds
- * a second lock, the file `….removal`. The second lock prevents the process from removing a lock that a third process
- * has just acquired. If the process is killed within these microseconds, the second file stays, and a person has to
- * delete it.
+ * If the process that holds a lock has ended, another process removes the lock. During the removal, the removing process
+ * holds a second lock, the file `….removal`. Without the second lock, this process could remove a lock that a third
+ * process has just acquired. If the removing process is killed within these microseconds, the second file stays, and a
+ * person has to delete it.
  */
 export type Lock = ReturnType<typeof createLock>;
 
