@@ -16,8 +16,8 @@ import {
 import { createMemoryAcceptedKeys } from '../storage/keys.ts';
 import type { ReplicaState } from '../storage/store/open-store.ts';
 import { createHttpApp } from '../transports/http/app.ts';
-import { createGetTenantId, createTenantHasher } from '../transports/http/authentication.ts';
-import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
+import { createLogTenantHasher, createTenantIdGetter } from '../transports/http/authentication.ts';
+import { createClientAddressGetter, createPeerAddressGetter } from '../transports/http/client-addresses.ts';
 import { createLinkOriginFinder } from '../transports/http/files.ts';
 import { createKeyAttemptLimiter } from '../transports/http/key-attempts.ts';
 import { formatUrlHost, type ListeningServer, listen } from '../transports/http/server.ts';
@@ -70,9 +70,9 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     monotonicNow,
     isKnownKey: replicaState?.isKnownKey ?? acceptedKeys.has,
   });
-  const getTenantId = createGetTenantId(replicaState?.tenantSecret);
+  const getTenantId = createTenantIdGetter(replicaState?.tenantSecret);
   const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
-  const getClientAddress = createGetClientAddress(trustedProxy);
+  const getClientAddress = createClientAddressGetter(trustedProxy);
   // Do not warn if the operator has turned off the limit of key attempts, because a proxy then limits them.
   const isAttemptLimitEnabled = config.refusalsPerMinute > 0;
   if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined && isAttemptLimitEnabled)
@@ -85,7 +85,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     // Each log line of a call contains a hash of the tenant id, which identifies an API key. Compute this hash only if
     // calls are logged, because hashing takes time.
     isLogged('info', config.logLevel)
-      ? createCallLogger(log, createTenantHasher(replicaState?.tenantSecret))
+      ? createCallLogger(log, createLogTenantHasher(replicaState?.tenantSecret))
       : undefined,
     createFailureWarner(log, monotonicNow),
     serviceStateTracker.onCall,
@@ -167,7 +167,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     port,
     idleTimeoutMs,
     useFastResponses: true,
-    getPeerAddress: createGetPeerAddress(trustedProxy),
+    getPeerAddress: createPeerAddressGetter(trustedProxy),
     onConnectionRefused: (address) => warnOfRefusal(() => ({ address })),
   });
   return {

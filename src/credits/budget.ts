@@ -42,7 +42,7 @@ export async function reserveCredits(
   readPrices: ReadPrices,
 ): Promise<Lease | undefined> {
   try {
-    return await waitForAdmission(call, budget, readPrices);
+    return await reserveWhenAffordable(call, budget, readPrices);
   } catch (error) {
     const isStoreUnavailable = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
     if (!isStoreUnavailable || isPaidOperation(call.request.operation, await readPrices(call.owner.tenantId)))
@@ -51,7 +51,7 @@ export async function reserveCredits(
   }
 }
 
-async function waitForAdmission(call: ApiCall, limit: LimitWithBudget, readPrices: ReadPrices): Promise<Lease> {
+async function reserveWhenAffordable(call: ApiCall, limit: LimitWithBudget, readPrices: ReadPrices): Promise<Lease> {
   const { ledger, accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {

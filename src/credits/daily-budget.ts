@@ -20,20 +20,20 @@ interface DailyAccount {
  * the clock goes back by up to a day, the account stays on the later day, because otherwise the budget could be spent
  * twice.
  * @param now the current time in milliseconds since 1970
- * @param accountFile the path of the account's file, for the error message
+ * @param accountPath the path of the account's file, for the error message
  * @throws AdLibraryError `unavailable` if the day of the account is more than one day ahead of the clock, because the
  * account or the clock must then be wrong
  */
 export function resetAccountOnNewDay<Account extends DailyAccount>(
   account: Account,
   now: number,
-  accountFile: string,
+  accountPath: string,
 ): Account {
   const today = formatUtcDay(now);
   const { day = '' } = account;
   if (day > formatUtcDay(now + dayMs)) {
     const problem =
-      `${accountFile} counts the calls of ${day}, and the clock of this machine says ${today}: one of the two is wrong. ` +
+      `${accountPath} counts the calls of ${day}, and the clock of this machine says ${today}: one of the two is wrong. ` +
       'If the clock is right, delete that file.';
     throw new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' });
   }

@@ -14,10 +14,10 @@ import type { CreditLedger, Lease, ReachedUsageLimit, ReachedUsageLimits } from 
 import { isPaidOperation } from './prices.ts';
 import {
   buildSettlement,
+  type CallOutcome,
   computeCharge,
   estimateUnreportedCost,
   freeSettlement,
-  type Outcome,
   readReportedCharge,
 } from './settlement.ts';
 import { createCreditStatusReader, trackUsageLimits } from './usage-limits.ts';
@@ -108,7 +108,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
    * Records the cost of a finished call in every limit that applies. Uses the charge that the response or the error
    * reports, if there is one.
    */
-  async function settleCall({ call, reservations }: CallWithReservations, outcome: Outcome): Promise<void> {
+  async function settleCall({ call, reservations }: CallWithReservations, outcome: CallOutcome): Promise<void> {
     const { tenantId } = call.owner;
     const finishedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
     const isChargeReported = readReportedCharge(finishedCall) !== undefined;

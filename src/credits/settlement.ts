@@ -5,12 +5,12 @@ import type { CreditAccount, Settlement } from './ledger.ts';
 import { computeRequestPriceBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
 /** The outcome of a call to the service: its response, or the error with which the call failed. */
-export type Outcome = { response: ServiceResponse } | { error: unknown };
+export type CallOutcome = { response: ServiceResponse } | { error: unknown };
 
 /** A call to the service that has ended with a response or an error. */
 interface FinishedCall {
   request: ServiceRequest;
-  outcome: Outcome;
+  outcome: CallOutcome;
   /** True if the operation was already known to cost credits when the call was sent. */
   isPaid: boolean;
 }

@@ -99,7 +99,7 @@ export type GetTenantId = (apiKey: string) => string;
  * Creates a function that hashes API keys into tenant ids.
  * @param secret a secret that all replicas share. The default is a random secret of this process.
  */
-export const createGetTenantId =
+export const createTenantIdGetter =
   (secret = randomBytes(32).toString('hex')): GetTenantId =>
   (apiKey) =>
     hash('sha256', `${secret}${apiKey}`, 'base64url');
@@ -109,7 +109,7 @@ export const createGetTenantId =
  * caller, but does not reveal the API key or the tenant id.
  * @param secret a secret that all replicas share. The default is a random secret of this process.
  */
-export const createTenantHasher =
+export const createLogTenantHasher =
   (secret = randomBytes(32).toString('hex')) =>
   (tenantId: string): string =>
     createHmac('sha256', secret).update(`log ${tenantId}`).digest('hex').slice(0, 16);

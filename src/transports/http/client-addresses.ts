@@ -14,13 +14,13 @@ interface IpAddressRange {
 }
 
 /** Returns the IP address to which limits per client apply. For IPv6, returns the /64 network of the subscriber. */
-export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
+export type GetClientAddress = ReturnType<typeof createClientAddressGetter>;
 
 /**
  * Creates a function that returns the IP address to which the connection limit applies. For the trusted proxy, the
  * function returns undefined, because the proxy's connections carry the requests of many clients.
  */
-export function createGetPeerAddress(
+export function createPeerAddressGetter(
   trustedProxy: IpAddressRange | undefined,
 ): (remoteAddress: string | undefined) => string | undefined {
   const isTrustedProxy = trustedProxy ? createRangeMatcher(trustedProxy) : () => false;
@@ -43,8 +43,8 @@ function createRangeMatcher({ address, prefixLength, family }: IpAddressRange): 
  * @param trustedProxy the proxy that may set `X-Forwarded-For`. The last entry of this header is the address of the
  * client.
  */
-export function createGetClientAddress(trustedProxy: IpAddressRange | undefined) {
-  const getPeerAddress = createGetPeerAddress(trustedProxy);
+export function createClientAddressGetter(trustedProxy: IpAddressRange | undefined) {
+  const getPeerAddress = createPeerAddressGetter(trustedProxy);
   return (context: Context): string => {
     const { address } = getConnInfo(context).remote;
     const forwardedAddress = context.req.header('x-forwarded-for')?.split(',').at(-1);

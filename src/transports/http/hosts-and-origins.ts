@@ -92,12 +92,16 @@ export const listAllowedOrigins = ({ allowedOrigins, publicHost }: AllowedNames)
 const refuseHost = (host: string | undefined, allowedHosts: string[]) =>
   validateHostHeader(host, allowedHosts).ok
     ? undefined
-    : createForbiddenResponse('The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)');
+    : createForbiddenResponse(
+        'The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)',
+      );
 
 const refuseOrigin = (origin: string | undefined, allowedOrigins: string[]) =>
   validateOriginHeader(origin, allowedOrigins).ok
     ? undefined
-    : createForbiddenResponse('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
+    : createForbiddenResponse(
+        'Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)',
+      );
 
 const createForbiddenResponse = (problem: string) =>
   Response.json(createJsonRpcError(`${problem} does not list it.`), { status: 403 });

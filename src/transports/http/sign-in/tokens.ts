@@ -51,14 +51,14 @@ interface Grant {
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
-const lifetimesMs = { code: minuteMs, access: 60 * minuteMs, refresh: 30 * dayMs };
-type TokenKind = keyof typeof lifetimesMs;
+const tokenLifetimesMs = { code: minuteMs, access: 60 * minuteMs, refresh: 30 * dayMs };
+type TokenKind = keyof typeof tokenLifetimesMs;
 
 /**
  * The maximum number of sign-in connections per API key. If a user opens one more, the connection that was renewed
  * least recently ends.
  */
-const maxConnections = 64;
+const maxConnectionsPerKey = 64;
 /** The maximum number of API keys whose sign-in connections are stored in memory. */
 const maxStoredApiKeys = 10_000;
 
@@ -96,7 +96,7 @@ export function createTokenIssuer(options: TokensOptions) {
   const { secret, resource, connectionStore = createMemoryConnectionStore(), now, getTenantId } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, issuedAt: number) => {
-    const fullContent: TokenContent = { ...content, a: resource, e: issuedAt + lifetimesMs[kind] };
+    const fullContent: TokenContent = { ...content, a: resource, e: issuedAt + tokenLifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
   /** Decrypts a token. Returns undefined if the token is of another kind or was not issued by this server. */
@@ -142,7 +142,7 @@ export function createTokenIssuer(options: TokensOptions) {
     return {
       access_token: encryptToken('access', nextContent, renewedAt),
       token_type: 'Bearer',
-      expires_in: lifetimesMs.access / 1000,
+      expires_in: tokenLifetimesMs.access / 1000,
       refresh_token: encryptToken('refresh', nextContent, renewedAt),
     };
   };
@@ -155,11 +155,11 @@ export function createTokenIssuer(options: TokensOptions) {
       await connectionStore.update(getTenantId(apiKey), (storedConnections = {}) => {
         const unexpiredConnections = Object.entries(storedConnections)
           .filter(([, { renewalCount, renewedAt }]) => {
-            const lifetimeMs = renewalCount === 0 ? lifetimesMs.code : lifetimesMs.refresh;
+            const lifetimeMs = renewalCount === 0 ? tokenLifetimesMs.code : tokenLifetimesMs.refresh;
             return renewedAt + lifetimeMs > openedAt;
           })
           .sort(([, left], [, right]) => right.renewedAt - left.renewedAt)
-          .slice(0, maxConnections - 1);
+          .slice(0, maxConnectionsPerKey - 1);
         return {
           next: {
             ...Object.fromEntries(unexpiredConnections),
