@@ -51,13 +51,13 @@ export function createConcurrencyLimiter(
     maxRunningCallsPerKey,
     maxWaitingCalls,
     workName: 'calls',
-    now: monotonicNow,
+    monotonicNow,
   });
   const fileSlots = new Semaphore({
     maxRunningCalls: maxConcurrentLargeFiles,
     maxRunningCallsPerKey: 1,
     workName: 'files',
-    now: monotonicNow,
+    monotonicNow,
   });
   const pendingPromises = new Set<Promise<unknown>>();
 

@@ -35,17 +35,17 @@ export class WorkerDiedError extends Error {
  * A pool of worker threads that tenants (API keys) share fairly. The `loadedData` of a worker says, for example,
  * which dataset the worker has loaded. `takeIdleWorker` selects a worker by its `loadedData`.
  */
-export class WorkerPool<Request, Reply, Data = undefined> {
+export class WorkerPool<Request, Reply, LoadedData = undefined> {
   readonly #options: PoolOptions;
   readonly #slots: Semaphore;
-  readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
+  readonly #workers = new Set<PooledWorker<Request, Reply, LoadedData>>();
   /** The workers that `reserveWorker` has reserved for long work. These workers do not count toward `maxWorkers`. */
-  readonly #reservedWorkers = new Set<PooledWorker<Request, Reply, Data>>();
+  readonly #reservedWorkers = new Set<PooledWorker<Request, Reply, LoadedData>>();
   /**
    * The idle workers, each with the timer that will terminate the worker. The worker that has been idle for the longest
    * time comes first.
    */
-  readonly #idleWorkers = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
+  readonly #idleWorkers = new Map<PooledWorker<Request, Reply, LoadedData>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
     const { maxWorkers, ...otherOptions } = options;
@@ -70,21 +70,21 @@ export class WorkerPool<Request, Reply, Data = undefined> {
    * undefined if there is no such worker.
    */
   takeIdleWorker(
-    isSuitableData: (loadedData: Data) => boolean = () => true,
-  ): PooledWorker<Request, Reply, Data> | undefined {
+    isSuitableData: (loadedData: LoadedData) => boolean = () => true,
+  ): PooledWorker<Request, Reply, LoadedData> | undefined {
     const [worker] = [...this.#idleWorkers.keys()].filter(({ loadedData }) => isSuitableData(loadedData));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
   /** Starts a new worker. If the pool already has `maxWorkers` workers, terminates idle workers first. */
-  startWorker(loadedData: Data): PooledWorker<Request, Reply, Data> {
+  startWorker(loadedData: LoadedData): PooledWorker<Request, Reply, LoadedData> {
     const { worker: workerSource, createWorkerData } = this.#options;
     // Create the data first. If creating the data fails, the idle workers keep running.
     const workerData = createWorkerData?.();
     for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
-    const worker = new PooledWorker<Request, Reply, Data>(loadedData, { source: workerSource, workerData }, () => {
+    const worker = new PooledWorker<Request, Reply, LoadedData>(loadedData, { source: workerSource, workerData }, () => {
       this.#removeFromIdle(worker);
       this.#workers.delete(worker);
       this.#reservedWorkers.delete(worker);
@@ -96,7 +96,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   /**
    * Makes a worker available to `takeIdleWorker`. The pool terminates the worker if no caller takes it within `idleMs`.
    */
-  returnToIdle(worker: PooledWorker<Request, Reply, Data>): void {
+  returnToIdle(worker: PooledWorker<Request, Reply, LoadedData>): void {
     if (!worker.isAlive || this.#reservedWorkers.has(worker)) return;
     this.#idleWorkers.set(worker, setTimeout(() => void worker.terminate(), this.#options.idleMs).unref());
   }
@@ -105,7 +105,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
    * Reserves a worker for long work, e.g. an export that continues after `runInSlot` has ended. The pool may start
    * another worker to replace the reserved worker.
    */
-  reserveWorker(worker: PooledWorker<Request, Reply, Data>): void {
+  reserveWorker(worker: PooledWorker<Request, Reply, LoadedData>): void {
     this.#workers.delete(worker);
     this.#reservedWorkers.add(worker);
   }
@@ -113,7 +113,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   /**
    * Returns a reserved worker to the pool. Terminates the worker if the pool already has `maxWorkers` other workers.
    */
-  returnReservedWorker(worker: PooledWorker<Request, Reply, Data>): void {
+  returnReservedWorker(worker: PooledWorker<Request, Reply, LoadedData>): void {
     this.#reservedWorkers.delete(worker);
     if (!worker.isAlive) return;
     if (this.#workers.size >= this.#options.maxWorkers) return void worker.terminate();
@@ -126,7 +126,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     await Promise.all([...this.#workers, ...this.#reservedWorkers].map((worker) => worker.terminate()));
   }
 
-  #removeFromIdle(worker: PooledWorker<Request, Reply, Data>): void {
+  #removeFromIdle(worker: PooledWorker<Request, Reply, LoadedData>): void {
     clearTimeout(this.#idleWorkers.get(worker));
     this.#idleWorkers.delete(worker);
   }
@@ -155,8 +155,8 @@ const startTimeoutMs = 20_000;
  * of its `workerData` is the buffer of a shared `Int32Array`. If the first element of this array is 1, the thread
  * should stop working on the current request.
  */
-export class PooledWorker<Request, Reply, Data> {
-  loadedData: Data;
+export class PooledWorker<Request, Reply, LoadedData> {
+  loadedData: LoadedData;
   readonly #thread: Worker;
   readonly #stopFlag = new Int32Array(new SharedArrayBuffer(4));
   readonly #readyPromise: Promise<Reply>;
@@ -165,7 +165,7 @@ export class PooledWorker<Request, Reply, Data> {
   #endReason: Error | undefined;
 
   constructor(
-    loadedData: Data,
+    loadedData: LoadedData,
     { source, workerData }: { source: WorkerSource; workerData?: object | undefined },
     onEnd: () => void,
   ) {

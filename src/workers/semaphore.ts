@@ -14,7 +14,7 @@ interface SemaphoreOptions {
   /** A plural noun for error messages, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
   /** Returns the current time of a monotonic clock, in milliseconds. */
-  now?: () => number;
+  monotonicNow?: () => number;
 }
 
 /**
@@ -41,24 +41,24 @@ export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   #runningCount = 0;
   readonly #runningCountsByKey = new Map<string, number>();
-  readonly #waitersByKey = new Map<string, WaitingCall[]>();
+  readonly #waitingCallsByKey = new Map<string, WaitingCall[]>();
   /**
    * For each key, the sequence number of the last slot that the key got. The lower the number, the longer ago the key
    * got a slot.
    */
-  readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
+  readonly #lastSlotSequenceNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #grantedSlotCount = 0;
   /**
    * The moving average of the time for which a call uses a slot, in milliseconds. Error messages use this average to
    * estimate the waiting time.
    */
-  #typicalSlotMs = 1000;
+  #averageSlotMs = 1000;
 
   constructor(options: SemaphoreOptions) {
     this.#options = {
       maxRunningCallsPerKey: options.maxRunningCalls,
       maxWaitingCalls: 256,
-      now: () => performance.now(),
+      monotonicNow: () => performance.now(),
       ...options,
     };
   }
@@ -70,7 +70,7 @@ export class Semaphore {
 
   /** The number of calls that are waiting for a slot, for all keys together. */
   get waitingCount(): number {
-    return [...this.#waitersByKey.values()].reduce((sum, { length }) => sum + length, 0);
+    return [...this.#waitingCallsByKey.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
   /**
@@ -114,7 +114,7 @@ export class Semaphore {
   }
 
   #countRunning = (key: string): number => this.#runningCountsByKey.get(key) ?? 0;
-  #countWaiting = (key: string): number => this.#waitersByKey.get(key)?.length ?? 0;
+  #countWaiting = (key: string): number => this.#waitingCallsByKey.get(key)?.length ?? 0;
 
   #canRun(key: string): boolean {
     return (
@@ -126,21 +126,21 @@ export class Semaphore {
   #occupySlot(key: string): void {
     this.#runningCount++;
     this.#runningCountsByKey.set(key, this.#countRunning(key) + 1);
-    this.#lastSlotNumbers.set(key, ++this.#grantedSlotCount);
+    this.#lastSlotSequenceNumbers.set(key, ++this.#grantedSlotCount);
   }
 
   /** Creates the function that releases a slot. Only its first call has an effect. */
   #createRelease(key: string): () => void {
-    const { now } = this.#options;
-    const acquiredAt = now();
+    const { monotonicNow } = this.#options;
+    const acquiredAt = monotonicNow();
     let isReleased = false;
     return () => {
       if (isReleased) return;
       isReleased = true;
-      this.#typicalSlotMs += (now() - acquiredAt - this.#typicalSlotMs) / 16;
+      this.#averageSlotMs += (monotonicNow() - acquiredAt - this.#averageSlotMs) / 16;
       this.#runningCount--;
-      const remainingCount = this.#countRunning(key) - 1;
-      if (remainingCount > 0) this.#runningCountsByKey.set(key, remainingCount);
+      const remainingRunningCount = this.#countRunning(key) - 1;
+      if (remainingRunningCount > 0) this.#runningCountsByKey.set(key, remainingRunningCount);
       else this.#runningCountsByKey.delete(key);
       this.#startNextCalls();
     };
@@ -148,42 +148,42 @@ export class Semaphore {
 
   #waitForSlot(key: string, signal: AbortSignal | undefined): Promise<void> {
     if (this.waitingCount >= this.#options.maxWaitingCalls) {
-      const longestKey = [...this.#waitersByKey.keys()].reduce(
+      const longestQueueKey = [...this.#waitingCallsByKey.keys()].reduce(
         (left, right) => (this.#countWaiting(right) > this.#countWaiting(left) ? right : left),
         key,
       );
-      if (longestKey === key || this.#countWaiting(longestKey) === 1) throw this.#createBusyError(key);
-      this.#waitersByKey.get(longestKey)?.at(-1)?.refuse();
+      if (longestQueueKey === key || this.#countWaiting(longestQueueKey) === 1) throw this.#createBusyError(key);
+      this.#waitingCallsByKey.get(longestQueueKey)?.at(-1)?.refuse();
     }
     return new Promise((resolve, reject) => {
       const leaveQueue = (settle: () => void) => () => {
         signal?.removeEventListener('abort', abort);
-        const others = this.#waitersByKey.get(key)?.filter((other) => other !== waiter) ?? [];
-        if (others.length > 0) this.#waitersByKey.set(key, others);
-        else this.#waitersByKey.delete(key);
+        const otherCalls = this.#waitingCallsByKey.get(key)?.filter((otherCall) => otherCall !== waitingCall) ?? [];
+        if (otherCalls.length > 0) this.#waitingCallsByKey.set(key, otherCalls);
+        else this.#waitingCallsByKey.delete(key);
         settle();
       };
-      const waiter = { start: leaveQueue(resolve), refuse: leaveQueue(() => reject(this.#createBusyError(key))) };
+      const waitingCall = { start: leaveQueue(resolve), refuse: leaveQueue(() => reject(this.#createBusyError(key))) };
       const abort = leaveQueue(() =>
         reject(signal?.reason?.name === 'TimeoutError' ? this.#createBusyError(key) : signal?.reason),
       );
-      this.#waitersByKey.set(key, [...(this.#waitersByKey.get(key) ?? []), waiter]);
+      this.#waitingCallsByKey.set(key, [...(this.#waitingCallsByKey.get(key) ?? []), waitingCall]);
       signal?.addEventListener('abort', abort, { once: true });
     });
   }
 
   #startNextCalls(): void {
     for (;;) {
-      const [nextKey] = [...this.#waitersByKey.keys()]
+      const [nextKey] = [...this.#waitingCallsByKey.keys()]
         .filter((key) => this.#canRun(key))
         .sort(
           (left, right) =>
             this.#countRunning(left) - this.#countRunning(right) ||
-            (this.#lastSlotNumbers.peek(left) ?? 0) - (this.#lastSlotNumbers.peek(right) ?? 0),
+            (this.#lastSlotSequenceNumbers.peek(left) ?? 0) - (this.#lastSlotSequenceNumbers.peek(right) ?? 0),
         );
       if (nextKey === undefined) return;
       this.#occupySlot(nextKey);
-      this.#waitersByKey.get(nextKey)?.[0]?.start();
+      this.#waitingCallsByKey.get(nextKey)?.[0]?.start();
     }
   }
 
@@ -194,7 +194,7 @@ export class Semaphore {
       this.waitingCount / maxRunningCalls,
       1,
     );
-    const seconds = Math.min(60, Math.max(1, Math.ceil((this.#typicalSlotMs / 1000) * roundsAhead)));
+    const seconds = Math.min(60, Math.max(1, Math.ceil((this.#averageSlotMs / 1000) * roundsAhead)));
     const problem = `Too many ${workName} are waiting. A place should be free in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };
     return new AdLibraryError({ kind: 'busy', problem, wasSent: false, details });
