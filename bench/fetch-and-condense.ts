@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { createAdViews } from '../src/tools/pager.ts';
 
 const dispatcher = new Agent({ connections: 64 });
-const viewOptions = { now: Date.now(), resultTokens: 8000, resultBytes: Number.POSITIVE_INFINITY };
+const viewOptions = { now: Date.now(), maxTextTokens: 8000, maxTextBytes: Number.POSITIVE_INFINITY };
 
 interface AdPage {
   items: object[];

@@ -131,7 +131,7 @@ function measureGetAd(): void {
 }
 
 function measureFullAds(): void {
-  const budget = getMaxItemTokens({ resultTokens: maxTokens - 160, resultBytes: Number.POSITIVE_INFINITY });
+  const budget = getMaxItemTokens({ maxTextTokens: maxTokens - 160, maxTextBytes: Number.POSITIVE_INFINITY });
   const costs = ads.map((ad) => {
     const view = buildAdView(ad, { detail: 'full', now, maxTokens: budget });
     return countCosts({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
@@ -165,8 +165,8 @@ function measureGetPage(): void {
 }
 
 /** Returns true for research tools. Unlike other tools, they make several API calls or none. */
-const isResearchTool = ({ operations, makesSeveralCalls }: Tool) =>
-  makesSeveralCalls === true || operations.length === 0;
+const isResearchTool = ({ operations, makesSeveralApiCalls }: Tool) =>
+  makesSeveralApiCalls === true || operations.length === 0;
 
 /**
  * Prints the number of tokens of the tool list and of the instructions. Every conversation includes both before the

@@ -110,10 +110,10 @@ export async function openApp(options: AppOptions) {
     log,
     onCall,
     notice,
-    resultTokens,
+    maxTextTokens: resultTokens,
     timeoutMs,
-    cacheMs: cacheSeconds * 1000,
-    confirmCredits,
+    cacheLifetimeMs: cacheSeconds * 1000,
+    maxUnconfirmedCredits: confirmCredits,
     output,
     drainSignal: drainController.signal,
     closeSignal: closeController.signal,
@@ -177,7 +177,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
   const {
     createApi,
-    createCallerContexts,
+    createSharedResources,
     createHttpSender,
     createMemoryLedger,
     createSingleUserAcceptedKeys,
@@ -254,23 +254,23 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
   const pictureOpener = createPictureOpener(options, apiService);
-  const contexts = createCallerContexts({
+  const sharedResources = createSharedResources({
     createCallerApi,
     callCache,
-    keys,
+    acceptedKeys: keys,
     meter,
     state,
-    pictures: pictureOpener.open,
+    openPictures: pictureOpener.open,
     baseUrl,
     version,
     now,
   });
   return {
-    ...contexts,
+    ...sharedResources,
     whoami,
     close: async (drainMs) => {
       await callCache.close(drainMs);
-      await Promise.all([state.datasets.close(), contexts.close(), pictureOpener.close()]);
+      await Promise.all([state.datasets.close(), sharedResources.close(), pictureOpener.close()]);
       // Close the network last, because closing a dataset (stored ads) whose owner is unknown sends one more request,
       // which asks for the owner.
       await networkClient.close();

@@ -40,10 +40,10 @@ export async function openServer(
   const config = readConfig({ ...settings }, {}, { toolNames, commandName: 'stdio' });
   const log = createLog(config.logLevel, writeLine, { format: config.logFormat, now: Date.now });
   const app = await openApp({ config, log, now: Date.now, monotonicNow, random: Math.random });
-  const { bindV1 } = await import('./mcp/sdk-v1.ts');
+  const { createSdkV1Server } = await import('./mcp/sdk-v1.ts');
   return {
     connect: (transport) =>
-      bindV1(app.catalog, app.credentials).connect(transport as Parameters<ReturnType<typeof bindV1>['connect']>[0]),
+      createSdkV1Server(app.catalog, app.credentials).connect(transport as Parameters<ReturnType<typeof createSdkV1Server>['connect']>[0]),
     close: app.close,
   };
 }

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';
 import { createLog } from '../../src/logging/log.ts';
-import { bindV1 } from '../../src/mcp/sdk-v1.ts';
+import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
 /**
@@ -70,7 +70,7 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
     }),
   });
   const [serverTransport, clientTransport] = InMemoryTransport.createLinkedPair();
-  await bindV1(app.catalog, countsRawTokens ? { apiKey, tenantId: apiKey } : app.credentials).connect(serverTransport);
+  await createSdkV1Server(app.catalog, countsRawTokens ? { apiKey, tenantId: apiKey } : app.credentials).connect(serverTransport);
   const client = new Client({ name: 'evals', version: '1' });
   await client.connect(clientTransport);
   await client.listTools();

@@ -113,7 +113,7 @@ export function insertPassedSettings(composeFile: string): string {
 
 type Host = (typeof hosts)[number];
 
-const formatOutputForm = (output: Host['output']): string => (output === 'both' ? 'text and data' : 'only the text');
+const describeOutputFormat = (output: Host['output']): string => (output === 'both' ? 'text and data' : 'only the text');
 
 /** Lists the size limits of the results for a host, e.g. `at most 8,000 tokens`. */
 const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
@@ -122,33 +122,33 @@ const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
 ];
 
 /**
- * Formats the short table that shows which form of results the server sends to each host by default. Hosts with the
- * same form share a row. The server reads the same list of hosts, so the table always matches its behavior.
+ * Formats the short table that shows which format of results the server sends to each host by default. Hosts with the
+ * same format share a row. The server reads the same list of hosts, so the table always matches its behavior.
  */
-function formatHostForms(): string {
-  const titlesByForm = new Map<string, string[]>();
+function formatResultFormatTable(): string {
+  const titlesByFormat = new Map<string, string[]>();
   for (const { title, output, pictures, ...limits } of hosts) {
     const sizeLimits = listSizeLimits(limits).join(', ') || 'no known limit';
-    const form = [formatOutputForm(output), sizeLimits, pictures === false ? 'left out' : 'sent'].join(' | ');
-    titlesByForm.set(form, [...(titlesByForm.get(form) ?? []), title]);
+    const format = [describeOutputFormat(output), sizeLimits, pictures === false ? 'left out' : 'sent'].join(' | ');
+    titlesByFormat.set(format, [...(titlesByFormat.get(format) ?? []), title]);
   }
-  const rows = [...titlesByForm].map(([form, titles]) => `| ${titles.join(', ')} | ${form} |`);
+  const rows = [...titlesByFormat].map(([format, titles]) => `| ${titles.join(', ')} | ${format} |`);
   const head = ['| Host | Form of results | Size of results | Pictures |', '|---|---|---|---|'];
   return [...head, ...rows, '| any other host | text and data | no known limit | sent |'].join('\n');
 }
 
-/** Inserts the short table of hosts, with the default form of results for each host, into a Markdown page. */
-export const insertHostForms = (page: string): string => replaceMarked(page, 'host forms', formatHostForms());
+/** Inserts the short table of hosts, with the default format of results for each host, into a Markdown page. */
+export const insertResultFormats = (page: string): string => replaceMarked(page, 'host forms', formatResultFormatTable());
 
 /**
- * Formats the table that shows which form of results the setting `auto` selects for each host. The server reads the
+ * Formats the table that shows which format of results the setting `auto` selects for each host. The server reads the
  * same list of hosts, so the table always matches its behavior.
  */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
     const { title, names, prefixes = [], output, reads, links, board, pictures } = host;
-    const receivedForms = [
-      formatOutputForm(output),
+    const receivedContent = [
+      describeOutputFormat(output),
       ...listSizeLimits(host),
       links && 'links to files',
       board && 'the board',
@@ -157,7 +157,7 @@ function formatHostsTable(): string {
     const connectsAs = [...names.map((name) => `\`${name}\``), ...prefixes.map((prefix) => `\`${prefix}…\``)];
     const { source, tried, day } = host;
     const evidence = source ? `[${day}](${source})` : `tried ${tried}, ${day}`;
-    return `| ${[title, connectsAs.join(', '), reads, receivedForms.filter(Boolean).join(', '), evidence].join(' | ')} |`;
+    return `| ${[title, connectsAs.join(', '), reads, receivedContent.filter(Boolean).join(', '), evidence].join(' | ')} |`;
   });
   const head = ['| host | connects as | reads | gets | from |', '|---|---|---|---|---|'];
   return [...head, ...rows, '| any other host | | not known | text and data | |'].join('\n');

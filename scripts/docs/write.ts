@@ -4,7 +4,7 @@ import { insertExamples, insertQuestions, insertSessions } from './demo-answers.
 import { insertBadges, insertLabels, type Publisher, updateManifest, updateRegistryFile } from './published.ts';
 import {
   insertFullTools,
-  insertHostForms,
+  insertResultFormats,
   insertHosts,
   insertInstallLinks,
   insertPassedSettings,
@@ -28,7 +28,7 @@ export const generatedFiles: Record<string, UpdateText> = {
   'docs/results.md': insertResults,
   'docs/sessions.md': insertSessions,
   'docs/settings.md': insertSettings,
-  'docs/hosts.md': insertHostForms,
+  'docs/hosts.md': insertResultFormats,
   'docs/host-evidence.md': insertHosts,
   'docs/programs.md': insertTypes,
   'compose.yaml': insertPassedSettings,

@@ -92,7 +92,7 @@ const boardAds = defineTool({
     // wrong key always causes an error.
     const dataset = await context.openDataset();
     if (!(await isCallFromBoard(pageToken))) return resultWithoutBoardData;
-    const { now, isOffered, getAdRowReader } = context;
+    const { now, isToolOffered, getAdRowReader } = context;
     const contents = await dataset.readContents();
     const newAdIds = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
     const factsByAdId = await getAdRowReader().readFacts(contents);
@@ -102,7 +102,7 @@ const boardAds = defineTool({
     const fittingAds = await selectFittingAds(uniqueAdIds, { detail, newAdIds, factsByAdId }, contents);
     const data: BoardAdsResult = {
       asOf: formatIsoTime(now),
-      offeredTools: toolsCalledByBoard.filter(isOffered),
+      offeredTools: toolsCalledByBoard.filter(isToolOffered),
       ...(gathering && {
         gathering: buildBoardGathering(gathering, await listGatheringNotes(gathering, contents, context)),
       }),

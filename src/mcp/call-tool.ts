@@ -18,9 +18,9 @@ import type { CallResources } from './caller-context.ts';
 import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type FormPresenter } from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
-import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
+import type { ClientIdentity, OutputFormat, OutputSetting, ResultFormat } from './hosts.ts';
 import { getToolName, loadTool } from './load-tool.ts';
-import { type CallCost, Receipts, receiptBytes, receiptTokens } from './receipts.ts';
+import { type CallCost, Receipts, reservedReceiptBytes, reservedReceiptTokens } from './receipts.ts';
 
 /** The tools, the clocks and the limits of a server, which all calls share. */
 export interface ServerContext {
@@ -30,11 +30,11 @@ export interface ServerContext {
   monotonicNow: () => number;
   log: Log;
   onCall: OnCall;
-  resultTokens: number;
+  maxTextTokens: number;
   timeoutMs: number;
-  cacheMs: number;
+  cacheLifetimeMs: number;
   /** The number of credits above which the user must confirm a call. Undefined if no call needs confirmation. */
-  confirmCredits?: number | undefined;
+  maxUnconfirmedCredits?: number | undefined;
   output: OutputSetting;
   /** A sentence that every result contains, both in its text and in its data, e.g. that all ads are demo data. */
   notice?: string | undefined;
@@ -43,6 +43,7 @@ export interface ServerContext {
    * far.
    */
   drainSignal: AbortSignal;
+  /** Aborts when the server closes. All calls that are still running then fail. */
   closeSignal: AbortSignal;
 }
 
@@ -96,14 +97,14 @@ export interface CallingContext extends ServerContext, CallResources {
 }
 
 /** Runs a tool call. Writes the call to the log, and converts thrown errors to error results. */
-export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
+export async function callTool(server: CallingContext, call: ToolCall, resultFormat: ResultFormat): Promise<ToolResult> {
   const startedAt = server.monotonicNow();
   const receipts = new Receipts();
-  const { result, logFields } = await executeCall(server, call, receipts, form).catch((thrown) => {
+  const { result, logFields } = await executeCall(server, call, receipts, resultFormat).catch((thrownError) => {
     // Do not report `FormNeeded` as a failure. Nothing was sent to the service, because the user must confirm the price
     // first. The client shows the form and then repeats the call.
-    if (thrown instanceof FormNeeded) throw thrown;
-    return buildErrorOutcome({ server, call, form }, receipts, thrown);
+    if (thrownError instanceof FormNeeded) throw thrownError;
+    return buildErrorOutcome({ server, call, resultFormat }, receipts, thrownError);
   });
   const durationMs = server.monotonicNow() - startedAt;
   const maskKey = createKeyMasker(call.apiKey);
@@ -129,48 +130,50 @@ async function executeCall(
   server: CallingContext,
   call: ToolCall,
   receipts: Receipts,
-  form: ResultForm,
+  resultFormat: ResultFormat,
 ): Promise<CallOutcome> {
   const tool = server.tools.has(call.name) && (await loadTool(call.name));
   if (!tool) throw createUnknownToolError(call.name, listToolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
   if (createKeyMasker(call.apiKey)(input) !== input)
     throw createInvalidRequestError('An argument holds the API key. Leave it out: the server sends it with each call.');
-  const runningCall = { server, call, tool, form };
-  const { isFirstPageOnly } = await confirmCall(runningCall, input);
-  return withCallDeadline(runningCall, async (signal) => {
-    const { context, notes } = await createToolContext(runningCall, { signal, receipts, isFirstPageOnly });
-    const work = () => runTool(tool, input, context);
-    const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
-    const finishedResult = form.allowsLinks ? completed : removeLinks(completed);
+  const resolvedCall = { server, call, tool, resultFormat };
+  const { isFirstPageOnly } = await confirmCall(resolvedCall, input);
+  return withCallDeadline(resolvedCall, async (signal) => {
+    const { context, notes } = await createToolContext(resolvedCall, { signal, receipts, isFirstPageOnly });
+    const runWork = () => runTool(tool, input, context);
+    const toolOutput = await (tool.isCpuIntensive
+      ? server.runCpuIntensiveCall(call.tenantId, signal, runWork)
+      : runWork());
+    const formattedOutput = resultFormat.allowsLinks ? toolOutput : removeLinks(toolOutput);
     const cost = receipts.buildCost(tool);
-    const resultNotes = { notice: server.notice, note: notes.unconfirmedNote, output: form.output };
+    const resultOptions = { notice: server.notice, note: notes.unconfirmedNote, output: resultFormat.output };
     return {
-      result: buildToolResult(resultNotes, { tool, finishedResult }, cost),
+      result: buildToolResult(resultOptions, { tool, formattedOutput }, cost),
       logFields: cost.receipt,
     };
   });
 }
 
-/** A tool call whose tool exists and is enabled on this server. */
-interface RunningCall {
+/** A tool call together with its tool, which exists and is enabled on this server. */
+interface ResolvedCall {
   server: CallingContext;
   call: ToolCall;
   tool: Tool;
-  form: ResultForm;
+  resultFormat: ResultFormat;
 }
 
 /**
- * Runs `work` and aborts it at the deadline of the tool call. The time that the call waited for a free slot counts
+ * Calls `runWork`, and aborts the work at the deadline of the tool call. The time that the call waited for a free slot counts
  * against this deadline.
  */
 function withCallDeadline<Result>(
-  { server, call, tool }: RunningCall,
-  work: (signal: AbortSignal) => Promise<Result>,
+  { server, call, tool }: ResolvedCall,
+  runWork: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const signals = [call.signal, server.closeSignal];
   return withDeadline({ signals, timeoutMs: getRemainingMs(server, call) }, (signal) =>
-    work(signal).catch((error) => {
+    runWork(signal).catch((error) => {
       if (error instanceof AdLibraryError || !signal.aborted) throw error;
       throw createAbortError(signal, tool.operations.length > 0);
     }),
@@ -196,7 +199,7 @@ interface ContextOptions {
  * caller's API key, sets `notes.unconfirmedNote` to a note for the result.
  */
 async function createToolContext(
-  { server, call, tool, form }: RunningCall,
+  { server, call, tool, resultFormat }: ResolvedCall,
   { signal, receipts, forbidsPaidRequests = false, isFirstPageOnly = false }: ContextOptions,
 ) {
   const { apiKey, tenantId, connection, onProgress } = call;
@@ -210,7 +213,7 @@ async function createToolContext(
     onReceipt: receipts.add,
     onFailure: receipts.addFailure,
     onOwnerUnconfirmed: () => {
-      notes.unconfirmedNote = unconfirmedNote;
+      notes.unconfirmedNote = unconfirmedKeyNote;
     },
   });
   const [now, startedAt] = [server.now(), server.monotonicNow()];
@@ -223,19 +226,19 @@ async function createToolContext(
     isFirstPageOnly,
     isDemo: server.notice !== undefined,
     wantsHtml: call.wantsHtml === true,
-    allowsPictures: form.allowsPictures,
-    cacheMs: server.cacheMs,
+    allowsPictures: resultFormat.allowsPictures,
+    cacheLifetimeMs: server.cacheLifetimeMs,
     isDraining: () => server.drainSignal.aborted || server.closeSignal.aborted,
-    adFilters: tool.makesSeveralCalls ? await server.getAdFilters() : [],
-    resultTokens: form.resultTokens - receiptTokens,
-    resultBytes: form.resultBytes - receiptBytes,
+    adFilters: tool.makesSeveralApiCalls ? await server.getAdFilters() : [],
+    maxTextTokens: resultFormat.maxTextTokens - reservedReceiptTokens,
+    maxTextBytes: resultFormat.maxTextBytes - reservedReceiptBytes,
     getToolName,
     linkOrigin: call.linkOrigin,
-    isOffered: (name) => server.tools.has(name),
-    explainError: (thrown) => {
-      const { text, error } = explainError(thrown, listToolsForModels(server), {
+    isToolOffered: (name) => server.tools.has(name),
+    explainError: (thrownError) => {
+      const { text, error } = explainError(thrownError, listToolsForModels(server), {
         wasSent: receipts.hasSentRequests(),
-        resultTokens: form.resultTokens,
+        maxTextTokens: resultFormat.maxTextTokens,
       });
       return { kind: error.kind, text };
     },
@@ -250,18 +253,22 @@ async function createToolContext(
  * confirm the call. The time until the user answers does not count against the call's deadline.
  * @returns whether the user has accepted the whole call or only its first result page
  */
-async function confirmCall(runningCall: RunningCall, input: Record<string, unknown>): Promise<Confirmation> {
-  const { server, call, tool } = runningCall;
-  const { confirmCredits } = server;
+async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unknown>): Promise<Confirmation> {
+  const { server, call, tool } = resolvedCall;
+  const { maxUnconfirmedCredits } = server;
   const { formPresenter, apiKey, tenantId, signal } = call;
-  if (confirmCredits === undefined || formPresenter === undefined || apiKey === undefined)
+  if (maxUnconfirmedCredits === undefined || formPresenter === undefined || apiKey === undefined)
     return { isFirstPageOnly: false };
-  const { price, balance } = await withCallDeadline(runningCall, async (deadline) => {
+  const { price, balance } = await withCallDeadline(resolvedCall, async (deadlineSignal) => {
     const receipts = new Receipts();
-    const { context } = await createToolContext(runningCall, { signal: deadline, receipts, forbidsPaidRequests: true });
+    const { context } = await createToolContext(resolvedCall, {
+      signal: deadlineSignal,
+      receipts,
+      forbidsPaidRequests: true,
+    });
     const spending = await context.readSpending().catch(() => undefined);
-    const hasCostCredits = tool.operations.some((name) => spending?.prices[name] !== undefined);
-    if (!canCostCredits(tool) && !hasCostCredits) return { price: freePriceBounds, balance: undefined };
+    const hasChargedBefore = tool.operations.some((name) => spending?.prices[name] !== undefined);
+    if (!canCostCredits(tool) && !hasChargedBefore) return { price: freePriceBounds, balance: undefined };
     const price = await estimatePrice({
       tool,
       input,
@@ -269,12 +276,12 @@ async function confirmCall(runningCall: RunningCall, input: Record<string, unkno
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
     const affordablePrice = spending ? limitPriceToBudgets(price, spending) : price;
-    const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
+    const needsForm = affordablePrice !== undefined && affordablePrice.atMost > maxUnconfirmedCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
   // If `price` is undefined, even the lowest price exceeds the server's budget. Do not ask the user, because the call
   // will fail without costing anything.
-  if (price === undefined || price.atMost <= confirmCredits) return { isFirstPageOnly: false };
+  if (price === undefined || price.atMost <= maxUnconfirmedCredits) return { isFirstPageOnly: false };
   return confirmSpend(
     { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
     {
@@ -295,8 +302,8 @@ function limitPriceToBudgets(
   { atLeast, atMost }: PriceBounds,
   { connection, ...server }: Spending,
 ): PriceBounds | undefined {
-  const remainingCredits = [server, connection].map((account) =>
-    account?.budget === undefined ? Infinity : account.budget - account.charged - (account.uncertain ?? 0),
+  const remainingCredits = [server, connection].map((spending) =>
+    spending?.budget === undefined ? Infinity : spending.budget - spending.charged - (spending.uncertain ?? 0),
   );
   const limit = Math.max(0, Math.min(...remainingCredits));
   return atLeast > limit ? undefined : { atLeast, atMost: Math.min(atMost, limit) };
@@ -312,26 +319,26 @@ const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
     () => undefined,
   );
 
-const unconfirmedNote =
+const unconfirmedKeyNote =
   'The service could not be reached to confirm whose key this is. This is the stored data of the account it belonged to.';
 
-const removeLinks = ({ attachments = [], ...result }: FinishedResult): FinishedResult => ({
-  ...result,
+const removeLinks = ({ attachments = [], ...output }: FormattedOutput): FormattedOutput => ({
+  ...output,
   attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
 
-/** A tool result whose data has been formatted as text. */
-type FinishedResult = ToolOutput & { text: string };
+/** The output of a tool, with its data also formatted as text. */
+type FormattedOutput = ToolOutput & { text: string };
 
 /**
  * Runs a tool. If the tool returns only data, formats the data as text. Shortens the text to the number of tokens and
  * bytes that the host accepts.
  */
-async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
+async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FormattedOutput> {
   const toolOutput = await tool.run(input, context);
   const { data, text = tool.render?.(data, input, context) ?? '', isTextFitted = false } = toolOutput;
   if (isTextFitted) return { ...toolOutput, text };
-  return { ...toolOutput, text: clampText(text, { maxTokens: context.resultTokens, maxBytes: context.resultBytes }) };
+  return { ...toolOutput, text: clampText(text, { maxTokens: context.maxTextTokens, maxBytes: context.maxTextBytes }) };
 }
 
 /**
@@ -341,11 +348,11 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
  * numbers, because some clients show it to their model too. Tools that only the board calls return full data.
  */
 function buildToolResult(
-  { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
-  { tool, finishedResult: toolResult }: { tool: Tool; finishedResult: FinishedResult },
+  { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputFormat },
+  { tool, formattedOutput }: { tool: Tool; formattedOutput: FormattedOutput },
   { receipt, creditsLine }: CallCost,
 ): ToolResult {
-  const { data, text, attachments = [] } = toolResult;
+  const { data, text, attachments = [] } = formattedOutput;
   const receiptFields = { receipt, ...(notice && { notice }), ...(note && { unconfirmed: note }) };
   const demoFields = notice && { isDemo: true };
   const addStructuredContent = (structuredContent: Record<string, unknown>) =>
@@ -360,7 +367,7 @@ function buildToolResult(
   const shownText = output === 'structured' ? 'The result is in structuredContent.' : fullText;
   const boardData = tool.buildBoardData && {
     tool: tool.name,
-    ...tool.buildBoardData(data, toolResult),
+    ...tool.buildBoardData(data, formattedOutput),
     receipt,
     ...demoFields,
   };
@@ -372,27 +379,27 @@ function buildToolResult(
 }
 
 function buildErrorOutcome(
-  { server, call, form }: Omit<RunningCall, 'tool'>,
+  { server, call, resultFormat }: Omit<ResolvedCall, 'tool'>,
   receipts: Receipts,
-  thrown: unknown,
+  thrownError: unknown,
 ): CallOutcome {
-  const isExpected = thrown instanceof AdLibraryError;
+  const isExpected = thrownError instanceof AdLibraryError;
   if (!isExpected)
     server.log.error('a tool failed', {
       tool: getLoggedToolName(server, call),
-      error: createKeyMasker(call.apiKey)(getStack(thrown)),
+      error: createKeyMasker(call.apiKey)(getStack(thrownError)),
     });
-  const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
-  const { result, error } = buildErrorResult(server, thrown, {
+  const cost = receipts.formatEarlierCharges(isExpected ? thrownError.failure : undefined);
+  const { result, error } = buildErrorResult(server, thrownError, {
     cost,
     wasSent: receipts.hasSentRequests(),
-    resultTokens: form.resultTokens,
+    maxTextTokens: resultFormat.maxTextTokens,
   });
   const { status, requestId } = error;
   // If the caller cancels the call, the aborted request fails with a network error. Report the cancellation instead,
   // because it is the real cause.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
-  const { storage, isUndocumented } = isExpected ? thrown.failure : {};
+  const { storage, isUndocumented } = isExpected ? thrownError.failure : {};
   return {
     result,
     logFields: { kind, storage, isUndocumented, status, requestId, charged: receipts.sumKnownCharges() || undefined },
@@ -402,10 +409,10 @@ function buildErrorOutcome(
 /** Converts a thrown error to an MCP error result. Returns the result, and the error object that it contains. */
 export function buildErrorResult(
   { notice, tools }: Pick<ServerContext, 'notice' | 'tools'>,
-  thrown: unknown,
-  { cost = '', ...options }: { cost?: string; wasSent?: boolean; resultTokens?: number } = {},
+  thrownError: unknown,
+  { cost = '', ...options }: { cost?: string; wasSent?: boolean; maxTextTokens?: number } = {},
 ) {
-  const { text: explanation, error } = explainError(thrown, listToolsForModels({ tools }), options);
+  const { text: explanation, error } = explainError(thrownError, listToolsForModels({ tools }), options);
   const text = joinLines([notice, explanation, cost]);
   const _meta = { 'ad-library/error': error };
   const result: ToolResult = { content: [{ type: 'text', text }], isError: true, _meta };

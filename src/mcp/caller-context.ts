@@ -15,13 +15,13 @@ import { signCursor } from '../tools/cursors.ts';
 import type { CallerContext } from '../tools/tool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
-interface CallerContextOptions {
+interface SharedResourcesOptions {
   createCallerApi(caller: Caller): Api;
   callCache: CallCache;
-  keys: AcceptedKeys;
+  acceptedKeys: AcceptedKeys;
   meter: Meter;
   state: ServerState;
-  pictures(): Promise<PictureService>;
+  openPictures(): Promise<PictureService>;
   baseUrl: string | undefined;
   version: string;
   /** Returns the current time, in milliseconds since 1970. */
@@ -35,7 +35,7 @@ interface CallerContextOptions {
 const keyCheckTimeoutMs = 5000;
 
 /** The resources that all tool calls of this process share. They are created on the first call. */
-export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close'> & {
+export type CallResources = Omit<ReturnType<typeof createSharedResources>, 'close'> & {
   /** Asks the service which account the caller's API key belongs to. */
   whoami(caller: Caller): Promise<ApiResponse<'whoami'>>;
   /**
@@ -48,11 +48,11 @@ export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close
 /**
  * Opens the resources that all callers share, and returns functions that use these resources on behalf of one caller.
  */
-export function createCallerContexts(options: CallerContextOptions) {
+export function createSharedResources(options: SharedResourcesOptions) {
   const {
     createCallerApi,
     callCache,
-    keys: acceptedKeys,
+    acceptedKeys,
     meter,
     state,
     baseUrl,
@@ -61,7 +61,7 @@ export function createCallerContexts(options: CallerContextOptions) {
   } = options;
   const adRows = createAdRowReaders(now);
   const datasetSql = createDatasetSql(adRows);
-  const heavyCalls = new Semaphore({
+  const cpuIntensiveCallSlots = new Semaphore({
     maxRunningCalls: 16,
     maxRunningCallsPerKey: 1,
     workName: 'reports and batches of labels',
@@ -83,16 +83,17 @@ export function createCallerContexts(options: CallerContextOptions) {
         serverVersion,
         getExports: () => state.exports.forTenant(tenantId, startedAt),
         readSpending: () => meter.readSpending({ tenantId, connection }),
-        getPagePrice: async (list, items) => {
-          const bounds = computePriceBounds(await meter.readPrices(tenantId), operations[list], items);
-          return Number.isFinite(bounds.atMost) ? bounds : undefined;
+        getPagePrice: async (listOperation, itemCount) => {
+          const operation = operations[listOperation];
+          const priceBounds = computePriceBounds(await meter.readPrices(tenantId), operation, itemCount);
+          return Number.isFinite(priceBounds.atMost) ? priceBounds : undefined;
         },
         findCachedTotal: (filters) => callCache.findCachedTotal(tenantId, filters),
         isCached: (request) => callCache.hasCachedResponse(tenantId, request),
         createCallBudget: (maxCredits) => meter.createCallBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.locks.acquire(`${tenantId} ${name}`, signal),
-        loadPictures: async () => (await options.pictures()).forTenant(tenantId),
-        cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },
+        loadPictures: async () => (await options.openPictures()).forTenant(tenantId),
+        cursors: { sign: (cursorText) => signCursor(caller.apiKey, cursorText), ...state.openCursors(tenantId) },
       };
     },
     /** Returns the lowest and the highest price that a request can have, according to earlier charges. */
@@ -103,8 +104,8 @@ export function createCallerContexts(options: CallerContextOptions) {
      * Runs a CPU-intensive call when the same caller's other CPU-intensive calls have ended. Yields to the event loop
      * first, so that requests of other callers are not delayed.
      */
-    runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
-      heavyCalls.runInSlot(tenantId, signal, () => yieldToEventLoop().then(work)),
+    runCpuIntensiveCall: <Result>(tenantId: string, signal: AbortSignal, runWork: () => Promise<Result>) =>
+      cpuIntensiveCallSlots.runInSlot(tenantId, signal, () => yieldToEventLoop().then(runWork)),
     /**
      * Returns the files that a caller has exported. The caller can read the files only while the service accepts the
      * caller's API key.

@@ -9,7 +9,7 @@ import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import type { CallResources } from './caller-context.ts';
 import { describedTools } from './described-tools.ts';
 import { convertFilterTexts } from './filter-texts.ts';
-import { chooseResultForm, type OutputSetting, type ResultForm } from './hosts.ts';
+import { chooseResultFormat, type OutputSetting, type ResultFormat } from './hosts.ts';
 import { buildInstructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
 import { type CreateError, getPrompt, listPrompts, type PromptRequest, selectPrompts } from './prompts.ts';
@@ -30,7 +30,7 @@ export interface Session extends Credentials {
    * True if the server object handles only one request, as it does over HTTP. Such an object cannot send notifications
    * after the response.
    */
-  servesOneRequest?: true;
+  handlesSingleRequest?: true;
 }
 
 /**
@@ -54,7 +54,7 @@ interface CatalogOptions {
 export function createCatalog({ server, version, openCallResources, getSearchFilters }: CatalogOptions) {
   const toolNames = describedTools.map(({ name }) => name);
   const prompts = selectPrompts((tool) => server.tools.has(tool), toolNames);
-  const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
+  const offersBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   /**
    * Finds a resource by its URI.
@@ -64,45 +64,45 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     const { findExport, findSkillFile } = await import('./resources.ts');
     const skillFile = skills.length > 0 ? findSkillFile(request.uri) : undefined;
     if (skillFile) return skillFile;
-    if (!showsBoard || request.uri !== boardUri) return findExport((await getOpenCalls()).getExports(request), request);
+    if (!offersBoard || request.uri !== boardUri) return findExport((await getCallResources()).getExports(request), request);
     const board = await readBoardResource();
     return { readContents: async () => board };
   };
-  const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
-    chooseResultForm(client, { ...server, output });
+  const chooseFormat = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
+    chooseResultFormat(client, { ...server, output });
   // Import the modules for tool calls on the first call, because many sessions only list the tools.
-  const getOpenCalls = createLazyGetter(async () => {
+  const getCallResources = createLazyGetter(async () => {
     const [{ callTool }, callResources] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
     const context = { ...server, ...callResources, getAdFilters: readAdFilters };
     return {
       ...callResources,
       callTool: async (call: ToolCall) => {
-        const form = chooseForm(call);
-        const args = await convertFilterTexts(server.tools.get(call.name), call.arguments, getSearchFilters);
-        const result = await callTool(context, { ...call, arguments: args }, form);
+        const resultFormat = chooseFormat(call);
+        const convertedArguments = await convertFilterTexts(server.tools.get(call.name), call.arguments, getSearchFilters);
+        const result = await callTool(context, { ...call, arguments: convertedArguments }, resultFormat);
         const tool = server.tools.get(call.name);
         if (tool?.createsFile && !result.isError) call.onFileCreated?.();
-        return tool?.isOnlyForBoard ? result : removeUnusableBoardData(result, form);
+        return tool?.isOnlyForBoard ? result : removeUnusableBoardData(result, resultFormat);
       },
     };
   });
   const readAdFilters = async () => (await getSearchFilters?.())?.ads ?? [];
-  let cachedLists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
+  let cachedToolLists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     /**
      * Returns the capabilities that the server announces to a client. Of all lists, only the list of resources can
      * change, because a tool call can create a file.
      */
-    getCapabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
+    getCapabilities: ({ handlesSingleRequest }: Pick<Session, 'handlesSingleRequest'>) => ({
       tools: {},
       prompts: {},
-      resources: servesOneRequest ? {} : { listChanged: true },
+      resources: handlesSingleRequest ? {} : { listChanged: true },
       extensions: { 'io.modelcontextprotocol/skills': {} },
     }),
     instructions: joinNonEmpty(
       [
-        buildInstructions({ offeredTools: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }),
+        buildInstructions({ offeredTools: [...server.tools.values()], cachesAnswers: server.cacheLifetimeMs > 0 }),
         server.notice,
       ],
       '\n',
@@ -111,12 +111,12 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     /** Returns the tool list for a client. The list is cached until more search filters of the service become known. */
     getToolList: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await getSearchFilters?.();
-      if (cachedLists.filters !== filters) cachedLists = { filters, tools: new Map() };
-      const { output, showsBoard } = chooseForm(client);
-      const listKey = `${output === 'text'} ${showsBoard}`;
-      const options = { includesOutputSchemas: output !== 'text', includesBoard: showsBoard, filters };
-      const tools = cachedLists.tools.get(listKey) ?? listTools(server.tools.values(), options);
-      cachedLists.tools.set(listKey, tools);
+      if (cachedToolLists.filters !== filters) cachedToolLists = { filters, tools: new Map() };
+      const { output, canShowBoard } = chooseFormat(client);
+      const listKey = `${output === 'text'} ${canShowBoard}`;
+      const options = { includesOutputSchemas: output !== 'text', includesBoard: canShowBoard, filters };
+      const tools = cachedToolLists.tools.get(listKey) ?? listTools(server.tools.values(), options);
+      cachedToolLists.tools.set(listKey, tools);
       return tools;
     },
     prompts: listPrompts(prompts),
@@ -129,7 +129,7 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     },
     /** The time limit of a tool call, in milliseconds. Includes the time that the call waits for a free slot. */
     timeoutMs: server.timeoutMs,
-    callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
+    callTool: async (call: ToolCall) => (await getCallResources()).callTool(call),
     canToolReportProgress: (name: unknown) =>
       typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
     /** Builds the result of a call that was rejected before its tool could run. */
@@ -138,8 +138,8 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     getPrompt: (request: PromptRequest, createError: CreateError) => getPrompt(prompts, request, createError),
     listResources: async (caller: Credentials) => {
       const { describeFile } = await import('./resources.ts');
-      const files = await (await getOpenCalls()).getExports(caller).list();
-      return [...(showsBoard ? [boardResource] : []), ...files.map(describeFile)];
+      const files = await (await getCallResources()).getExports(caller).list();
+      return [...(offersBoard ? [boardResource] : []), ...files.map(describeFile)];
     },
     findResource,
     readResource: async (request: ResourceRequest) => (await findResource(request)).readContents(),
@@ -147,8 +147,8 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
 }
 
 /** Removes the data for the board (the interactive view of ads) if the host cannot show the board. */
-function removeUnusableBoardData(result: ToolResult, { showsBoard }: ResultForm): ToolResult {
-  if (showsBoard) return result;
+function removeUnusableBoardData(result: ToolResult, { canShowBoard }: ResultFormat): ToolResult {
+  if (canShowBoard) return result;
   const { _meta, ...otherFields } = result;
   const { [boardMetaKey]: _, ...otherMeta } = _meta ?? {};
   return { ...otherFields, ...(Object.keys(otherMeta).length > 0 && { _meta: otherMeta }) };

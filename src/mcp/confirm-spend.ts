@@ -114,7 +114,7 @@ export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmO
     return readConfirmation(spendRequest, answer);
   }
   const { userAnswer } = formPresenter;
-  if (userAnswer === undefined || !(await isValidState(userAnswer.signedState, spendRequest, options)))
+  if (userAnswer === undefined || !(await isValidSignedState(userAnswer.signedState, spendRequest, options)))
     throw new FormNeeded(form, createSignedState(spendRequest, options));
   return readConfirmation(spendRequest, userAnswer.answer);
 }
@@ -156,8 +156,8 @@ function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undef
 }
 
 /**
- * The content of the signed text that the client sends back with the user's answer. The text is valid only for one
- * call, and only up to the price that the form showed.
+ * The content of the signed state, which is the text that the client sends back with the user's answer. The signed state
+ * is valid only for one call, and only up to the price that the form showed.
  */
 const SpendState = z.object({
   id: z.string(),
@@ -190,20 +190,20 @@ const hashCall = ({ tool, input }: SpendRequest): string =>
 const signState = (encodedState: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${encodedState}`).digest();
 
-/** The maximum length of a signed state (the signed text), in characters. A longer text is not even parsed. */
-const maxStateLength = 1000;
+/** The maximum length of a signed state, in characters. A longer text is not even parsed. */
+const maxSignedStateLength = 1000;
 
 /**
  * Returns true if the signed state belongs to this caller and call, has not expired, covers the current price, and was
  * not used before.
  */
-async function isValidState(
+async function isValidSignedState(
   signedState: string,
   spendRequest: SpendRequest,
   { now, useOnce }: ConfirmOptions,
 ): Promise<boolean> {
   const { tenantId, apiKey } = spendRequest.owner;
-  const [encodedState = '', signature = ''] = signedState.length > maxStateLength ? [] : signedState.split('.');
+  const [encodedState = '', signature = ''] = signedState.length > maxSignedStateLength ? [] : signedState.split('.');
   const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), signState(encodedState, apiKey)];
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;

@@ -26,28 +26,28 @@ interface ErrorMeta extends Record<string, unknown> {
  * Explains an error to a model. Quotes text from the service, so that the model treats the text as data. Never shows
  * details of internal errors.
  * @param wasSent true if the tool call had sent a request before it failed
- * @param resultTokens the maximum number of tokens of a result; each text from the service gets at most an eighth of
+ * @param maxTextTokens the maximum number of tokens of the text; each quote from the service gets at most an eighth of
  * them
  */
 export function explainError(
-  thrown: unknown,
+  thrownError: unknown,
   offeredTools: readonly ToolDescription[],
-  { wasSent = false, resultTokens = Number.POSITIVE_INFINITY } = {},
+  { wasSent = false, maxTextTokens = Number.POSITIVE_INFINITY } = {},
 ) {
-  const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
+  const failure: Failure = thrownError instanceof AdLibraryError ? thrownError.failure : { kind: 'internal' };
   const { problem, serviceMessage, requestId, retryAfterSeconds } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
-  const { retry, next } = findExplanation(failure);
-  const maxQuoteTokens = Math.min(600, Math.floor(resultTokens / 8));
+  const { retry, nextStep } = findExplanation(failure);
+  const maxQuoteTokens = Math.min(600, Math.floor(maxTextTokens / 8));
   const lines = [
     formatFailureText(failure),
     problem,
     serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxQuoteTokens)}`,
     formatDetails(failure, maxQuoteTokens),
-    usageLimit && formatWindows(usageLimit, failure),
+    usageLimit && formatUsageWindows(usageLimit, failure),
     retryAfterSeconds && `The service asks to wait ${formatCount(retryAfterSeconds, 'second')} before the next call.`,
     formatCharge(failure, wasSent),
-    [retryTexts[retry], next, listWorkingTools(failure, offeredTools)].filter(Boolean).join(' '),
+    [retryTexts[retry], nextStep, formatWorkingTools(failure, offeredTools)].filter(Boolean).join(' '),
     requestId && `Request id: ${quoteId(requestId)}`,
   ];
   return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure, maxQuoteTokens) };
@@ -62,107 +62,107 @@ const retryTexts: Record<RetryAdvice, string> = {
   atACost: 'Retrying may help, but may be charged again: ask the user first.',
 };
 
-const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string; next: string }> = {
+const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string; nextStep: string }> = {
   no_api_key: {
     retry: 'never',
     failureText: 'The API key or the service address is not set.',
-    next: 'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try this server with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
+    nextStep: 'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try this server with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
   },
   unauthorized: {
     retry: 'never',
     failureText: 'The service rejected the API key: it is wrong or has been revoked.',
-    next: "Ask the user to check the key in the developer portal and in this MCP server's configuration.",
+    nextStep: "Ask the user to check the key in the developer portal and in this MCP server's configuration.",
   },
   payment_required: {
     retry: 'never',
     failureText: 'The account has no credits left or no active subscription.',
-    next: 'get_credits and get_account show which of the two.',
+    nextStep: 'get_credits and get_account show which of the two.',
   },
   forbidden: {
     retry: 'never',
     failureText: 'The API key is valid but lacks the scope this call needs.',
-    next: 'Create a key with that scope in the developer portal. Other tools may still work.',
+    nextStep: 'Create a key with that scope in the developer portal. Other tools may still work.',
   },
   not_found: {
     retry: 'never',
     failureText: 'The service has nothing with this id.',
-    next: 'Use an id from an earlier result: ad ids for get_ad, page ids for get_page, collection ids from list_collections.',
+    nextStep: 'Use an id from an earlier result: ad ids for get_ad, page ids for get_page, collection ids from list_collections.',
   },
   invalid_request: {
     retry: 'never',
     failureText: 'The call is not valid.',
-    next: 'Correct it as described above and call again.',
+    nextStep: 'Correct it as described above and call again.',
   },
   usage_limit: {
     retry: 'later',
     failureText: 'A usage limit is reached: no more credits can be spent for now.',
-    next: 'Until the window ends, this server rejects calls that cost credits without sending them; once get_credits shows room, it sends them again.',
+    nextStep: 'Until the window ends, this server rejects calls that cost credits without sending them; once get_credits shows room, it sends them again.',
   },
   credit_budget: {
     retry: 'never',
     failureText: "The call would exceed this server's credit budget.",
-    next: 'Ask the user whether to raise AD_LIBRARY_CREDIT_BUDGET in this MCP server\'s configuration (in the host\'s form: "Credit budget") and restart it; do not work around it. Cached answers and tools that cost no credits still work.',
+    nextStep: 'Ask the user whether to raise AD_LIBRARY_CREDIT_BUDGET in this MCP server\'s configuration (in the host\'s form: "Credit budget") and restart it; do not work around it. Cached answers and tools that cost no credits still work.',
   },
   unavailable: {
     retry: 'now',
     failureText: 'The service failed to answer the call.',
-    next: 'Try again in a minute. If it keeps failing, the problem is on the side of the service.',
+    nextStep: 'Try again in a minute. If it keeps failing, the problem is on the side of the service.',
   },
   unexpected_response: {
     retry: 'never',
     failureText: 'The service sent an answer that does not match its API document, so it cannot be shown.',
-    next: 'Check that AD_LIBRARY_BASE_URL is the address of the API, not of a web page or a proxy. If it is, report this to the service.',
+    nextStep: 'Check that AD_LIBRARY_BASE_URL is the address of the API, not of a web page or a proxy. If it is, report this to the service.',
   },
   network: {
     retry: 'now',
     failureText: 'The service could not be reached.',
-    next: 'Check AD_LIBRARY_BASE_URL and the network connection, then try again.',
+    nextStep: 'Check AD_LIBRARY_BASE_URL and the network connection, then try again.',
   },
   timeout: {
     retry: 'now',
     failureText: 'The service did not answer in time.',
-    next: 'If it happens again, ask for less or try later.',
+    nextStep: 'If it happens again, ask for less or try later.',
   },
-  busy: { retry: 'now', failureText: 'This server is handling too many calls.', next: 'Try again in a few seconds.' },
+  busy: { retry: 'now', failureText: 'This server is handling too many calls.', nextStep: 'Try again in a few seconds.' },
   internal: {
     retry: 'never',
     failureText: 'Internal server error; see the server log.',
-    next: 'Other calls may still work. If it happens again, report it together with the call.',
+    nextStep: 'Other calls may still work. If it happens again, report it together with the call.',
   },
 };
 
 function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
   if (failure.storage) return storageExplanations[failure.storage];
   const generalExplanation = explanations[failure.kind];
-  if (failure.isUndocumented && isRejection(failure))
+  if (failure.isUndocumented && isCallerRejected(failure))
     return {
       ...generalExplanation,
-      ...undocumentedRejection,
-      ...(failure.kind === 'usage_limit' && undocumentedUsageLimit),
+      ...undocumentedRejectionExplanation,
+      ...(failure.kind === 'usage_limit' && undocumentedUsageLimitExplanation),
     };
   switch (failure.kind) {
     case 'no_api_key':
-      return failure.hasInvalidSettings ? wrongSettings : generalExplanation;
+      return failure.hasInvalidSettings ? invalidSettingsExplanation : generalExplanation;
     case 'usage_limit':
       if (failure.usageLimit?.isLimitReached !== false) return markCostlyRetry(failure, generalExplanation);
-      return failure.wasSent === false ? tightWindow : markCostlyRetry(failure, unexplainedUsageLimit);
+      return failure.wasSent === false ? insufficientWindowCreditsExplanation : markCostlyRetry(failure, unclearUsageLimitExplanation);
     case 'credit_budget':
-      return { ...generalExplanation, ...explainLimit(failure) };
+      return { ...generalExplanation, ...explainExceededLimit(failure) };
     case 'payment_required': {
       const { remainingCredits } = failure;
       if (remainingCredits === undefined) return markCostlyRetry(failure, generalExplanation);
       return {
         ...generalExplanation,
-        failureText: remainingCredits > 0 ? `${subscriptionNeeded} ${remainingCredits}.` : noCredits,
+        failureText: remainingCredits > 0 ? `${insufficientCreditsText} ${remainingCredits}.` : noCreditsText,
       };
     }
     case 'timeout':
-      return failure.wasSent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
+      return failure.wasSent === false ? outOfTimeExplanation : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { isTooLarge, baseUrlProblem } = failure;
       // Do not suggest a retry, even if the call was charged, because every request to a wrong base URL fails.
       if (baseUrlProblem) return { ...generalExplanation, ...explainBaseUrlProblem(baseUrlProblem) };
-      return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeResponse) });
+      return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeResponseExplanation) });
     }
     default:
       return markCostlyRetry(failure, generalExplanation);
@@ -172,11 +172,11 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
 const markCostlyRetry = <Text extends { retry: RetryAdvice }>(failure: Failure, explanation: Text): Text =>
   failure.charged || (failure.isPaid && mayBeCharged(failure)) ? { ...explanation, retry: 'atACost' } : explanation;
 
-function explainLimit(exceeded: ExceededLimit) {
-  if (exceeded.limit === 'tool call') return overMaxCredits;
+function explainExceededLimit(exceeded: ExceededLimit) {
+  if (exceeded.limit === 'tool call') return maxCreditsExplanation;
   if (exceeded.limit === 'confirmation')
-    return exceeded.isAnswered ? declinedSpending : explainUnansweredForm(exceeded);
-  return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.isTransient && budgetReserved) };
+    return exceeded.isAnswered ? declinedSpendingExplanation : explainUnansweredForm(exceeded);
+  return { ...(exceeded.limit === 'connection' && connectionBudgetExplanation), ...(exceeded.isTransient && reservedCreditsExplanation) };
 }
 
 function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
@@ -184,109 +184,109 @@ function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
   if (baseUrlProblem.reason === 'endsInVersion')
     return {
       failureText: wrongUrlText,
-      next: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
+      nextStep: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
     };
   if (baseUrlProblem.reason === 'unknownPath')
     return {
       failureText: wrongUrlText,
-      next: 'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
+      nextStep: 'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
     };
   const { target } = baseUrlProblem;
   const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrusted(target, 100)}`;
   return {
     failureText: wrongUrlText,
-    next: `${redirect}; redirects are not followed, because they could carry the API key to another service. Ask the user whether the service has moved, and to enter its new address only if they trust it.`,
+    nextStep: `${redirect}; redirects are not followed, because they could carry the API key to another service. Ask the user whether the service has moved, and to enter its new address only if they trust it.`,
   };
 }
 
 /** Returns true if the service rejected the caller or the API key, rather than the arguments of the call. */
-const isRejection = ({ kind }: Failure) => kind === 'unauthorized' || kind === 'forbidden' || kind === 'usage_limit';
+const isCallerRejected = ({ kind }: Failure) => kind === 'unauthorized' || kind === 'forbidden' || kind === 'usage_limit';
 
-const undocumentedRejection = {
+const undocumentedRejectionExplanation = {
   failureText: 'The server at the address of the service rejected the call.',
-  next: 'A proxy or a firewall may have answered instead of the API. Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.',
+  nextStep: 'A proxy or a firewall may have answered instead of the API. Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.',
 };
-const undocumentedUsageLimit = {
-  next: 'A proxy or a firewall may limit the number of calls. Try again later. If it keeps failing, ask the user to check AD_LIBRARY_BASE_URL.',
+const undocumentedUsageLimitExplanation = {
+  nextStep: 'A proxy or a firewall may limit the number of calls. Try again later. If it keeps failing, ask the user to check AD_LIBRARY_BASE_URL.',
 };
-const wrongSettings = {
+const invalidSettingsExplanation = {
   retry: 'never' as const,
   failureText: 'Some settings of this server are wrong, so it makes no calls.',
-  next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
+  nextStep: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
 /** Explanations of errors in the storage of this server, by the part of the storage that failed. */
 const storageExplanations = {
   data: {
     retry: 'now',
     failureText: 'This server could not use its stored data.',
-    next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
+    nextStep: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
   },
   folder: {
     retry: 'later',
     failureText: 'This server cannot write the file.',
-    next: 'Ask the user to make the folder writable, or to choose another one in AD_LIBRARY_FILES (in the host\'s form: "Folder for files").',
+    nextStep: 'Ask the user to make the folder writable, or to choose another one in AD_LIBRARY_FILES (in the host\'s form: "Folder for files").',
   },
   full: {
     retry: 'later',
     failureText: 'The storage of this server is full.',
-    next: 'Tell the user.',
+    nextStep: 'Tell the user.',
   },
   lock: {
     retry: 'now',
     failureText: 'Another process of this server is using the folder.',
-    next: 'Try again in a few seconds.',
+    nextStep: 'Try again in a few seconds.',
   },
   slot: {
     retry: 'now',
     failureText: 'Another call is reading the same ads.',
-    next: 'Try again when it has ended.',
+    nextStep: 'Try again when it has ended.',
   },
 } as const;
-const outOfTime = {
+const outOfTimeExplanation = {
   retry: 'now' as const,
   failureText: 'The time for the call was over before it was done.',
-  next: 'If it happens again, ask for less or try later.',
+  nextStep: 'If it happens again, ask for less or try later.',
 };
-const tooLargeResponse = {
+const tooLargeResponseExplanation = {
   failureText: 'The service sent an answer that is too large to be read.',
-  next: 'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
+  nextStep: 'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
 };
-const noCredits = 'The account has no credits left.';
-const subscriptionNeeded = 'The call needs a subscription or more credits than the account has; credits left:';
-const overConnection = {
+const noCreditsText = 'The account has no credits left.';
+const insufficientCreditsText = 'The call needs a subscription or more credits than the account has; credits left:';
+const connectionBudgetExplanation = {
   failureText: 'The call would exceed the credit budget that the user gave this connection when they signed in.',
-  next: 'Ask the user whether to connect this server again with a larger budget; do not work around it. Cached answers and tools that cost no credits still work.',
+  nextStep: 'Ask the user whether to connect this server again with a larger budget; do not work around it. Cached answers and tools that cost no credits still work.',
 };
-const overMaxCredits = {
+const maxCreditsExplanation = {
   failureText: 'The call may cost more than its maxCredits.',
-  next: 'Ask the user whether to call again with a higher maxCredits.',
+  nextStep: 'Ask the user whether to call again with a higher maxCredits.',
 };
-const declinedSpending = {
+const declinedSpendingExplanation = {
   failureText: 'The person declined to spend the credits of this call.',
-  next: 'Do not repeat the call, and do not work around this decision. Ask the user how to go on.',
+  nextStep: 'Do not repeat the call, and do not work around this decision. Ask the user how to go on.',
 };
 const explainUnansweredForm = ({ costSentence }: { costSentence: string }) => ({
   failureText: `The host showed a form about the price of this call, and nobody answered it. ${costSentence}`,
-  next: 'Tell the user this price, and ask whether to repeat the call. Lower maxAds, maxCredits or limit costs less. If the host shows no form, the user can raise AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restart this server.',
+  nextStep: 'Tell the user this price, and ask whether to repeat the call. Lower maxAds, maxCredits or limit costs less. If the host shows no form, the user can raise AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restart this server.',
 });
-const budgetReserved = {
+const reservedCreditsExplanation = {
   retry: 'later' as const,
-  next: 'Credits are reserved for calls in progress: once those end, this call may fit.',
+  nextStep: 'Credits are reserved for calls in progress: once those end, this call may fit.',
 };
-const tightWindow = {
+const insufficientWindowCreditsExplanation = {
   retry: 'later' as const,
   failureText: 'The call costs more credits than its usage window has left.',
-  next: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
+  nextStep: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
 /** The explanation of a 429 of the service if `GET /v1/credits` reports that no limit is reached. */
-const unexplainedUsageLimit = {
+const unclearUsageLimitExplanation = {
   retry: 'later' as const,
   failureText: 'The service rejected the call because of a usage limit, although neither usage window is full.',
-  next: 'The call may cost more credits than a window has left, or there may be too many calls at once. Ask for less now, or repeat the call later.',
+  nextStep: 'The call may cost more credits than a window has left, or there may be too many calls at once. Ask for less now, or repeat the call later.',
 };
 
-function listWorkingTools({ kind, isUndocumented }: Failure, offeredTools: readonly ToolDescription[]): string {
+function formatWorkingTools({ kind, isUndocumented }: Failure, offeredTools: readonly ToolDescription[]): string {
   if (isUndocumented || (kind !== 'payment_required' && kind !== 'usage_limit')) return '';
   const names = joinNames(offeredTools.flatMap((tool) => (canCostCredits(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
@@ -332,17 +332,20 @@ function formatFailureText(failure: Failure): string {
   return origin ? `${shownText} (${origin})` : shownText;
 }
 
-function formatWindows(limit: ParsedUsageLimit, { wasSent }: Failure): string {
+function formatUsageWindows(limit: ParsedUsageLimit, { wasSent }: Failure): string {
   const { isLimitReached, limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = limit;
   const formatWindow = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined
       ? ''
       : `${name} window ${formatCreditAmount(used)} of ${formatCreditAmount(max)} credits used`;
-  const windows = [formatWindow('hourly', hourlyCredits, hourlyLimit), formatWindow('daily', dailyCredits, dailyLimit)];
-  const usageText = windows.filter(Boolean).join(', ');
+  const windowTexts = [
+    formatWindow('hourly', hourlyCredits, hourlyLimit),
+    formatWindow('daily', dailyCredits, dailyLimit),
+  ];
+  const usageText = windowTexts.filter(Boolean).join(', ');
   // This server refuses a call only if the call costs more than a window has left. For a call that the service has
   // rejected, this is unknown.
-  const unfilledText = wasSent === false ? neitherIsFull : '';
+  const unfilledText = wasSent === false ? noWindowIsFullText : '';
   return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatUsageLimitEnd(limitType) : unfilledText]
     .filter(Boolean)
     .join(' ');
@@ -358,7 +361,7 @@ function formatUsageLimitEnd(limitType: string | undefined): string {
   return `The ${limitType} window is full. It should end within ${durationText}; this is an estimate, because the API does not say.`;
 }
 
-const neitherIsFull = 'Neither window is full, but this call would exceed one.';
+const noWindowIsFullText = 'Neither window is full, but this call would exceed one.';
 
 function formatCharge(failure: Failure, hasSentRequests: boolean): string {
   const { charged, isChargeShared, isPaid, changesData, wasSent, storage } = failure;

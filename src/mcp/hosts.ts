@@ -2,39 +2,39 @@ import hostRows from './hosts.json' with { type: 'json' };
 
 /** The allowed values of the setting `AD_LIBRARY_OUTPUT` and of the query parameter `output`. */
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
-/** A value of the setting `AD_LIBRARY_OUTPUT`. `auto` selects the form that the client can read. */
+/** A value of the setting `AD_LIBRARY_OUTPUT`. `auto` selects the format that the client can read. */
 export type OutputSetting = (typeof outputSettings)[number];
 
 /** The parts of a result: text and data (`both`), text only, or data with one line of text (`structured`). */
-export type OutputForm = 'both' | 'text' | 'structured';
+export type OutputFormat = 'both' | 'text' | 'structured';
 
 /**
- * The client that sent a request. A client can claim any name, so its name may affect the form of results, but never
- * permissions.
+ * The client that sent a request. A client can claim any name, so its name may affect the format of results, but
+ * never permissions.
  */
 export interface ClientIdentity {
   name?: string | undefined;
   /** True if the client announced that it supports MCP Apps. Undefined if its capabilities are unknown. */
-  announcesBoard?: boolean | undefined;
+  announcesMcpApps?: boolean | undefined;
 }
 
-/** The form of the results for a client: which parts they may contain, and their maximum size. */
-export interface ResultForm {
-  output: OutputForm;
+/** The format of the results for a client: which parts they may contain, and their maximum size. */
+export interface ResultFormat {
+  output: OutputFormat;
   allowsLinks: boolean;
   allowsPictures: boolean;
   /**
    * True if the client may be able to show the board (the interactive view of ads). Otherwise, the tool list omits the
    * board's tools, and results omit the board's data.
    */
-  showsBoard: boolean;
+  canShowBoard: boolean;
   /** The maximum number of tokens in the text of a result. The structured data may have twice as many tokens. */
-  resultTokens: number;
+  maxTextTokens: number;
   /**
    * The maximum number of UTF-8 bytes in the text of a result. The structured data may have twice as many bytes.
    * Infinity for hosts without a byte limit.
    */
-  resultBytes: number;
+  maxTextBytes: number;
 }
 
 /**
@@ -47,7 +47,7 @@ interface Host {
   names: readonly string[];
   /** The beginnings of the client names of a host that appends a name chosen by the user. */
   prefixes?: readonly string[];
-  output: OutputForm;
+  output: OutputFormat;
   reads: string;
   /** Set if the host accepts resource links in results. Other hosts may reject a result that contains a link. */
   links?: true;
@@ -112,7 +112,7 @@ export function identifyClient({ name, capabilities, userAgent }: ClaimedIdentit
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
   return {
     name: name ?? product,
-    announcesBoard: capabilities && mcpAppsExtension in { ...experimental, ...extensions },
+    announcesMcpApps: capabilities && mcpAppsExtension in { ...experimental, ...extensions },
   };
 }
 
@@ -120,26 +120,26 @@ export function identifyClient({ name, capabilities, userAgent }: ClaimedIdentit
  * The share of a host's size limit that the text of a result may use. The data may be twice as long as the text, so
  * with `both`, text and data together use the whole limit.
  */
-const textShares: Record<OutputForm, number> = { text: 1, structured: 1 / 2, both: 1 / 3 };
+const textShares: Record<OutputFormat, number> = { text: 1, structured: 1 / 2, both: 1 / 3 };
 
 /**
  * Chooses the parts and the maximum size of the results for a client. The size limits of the client's host always
  * apply.
  */
-export function chooseResultForm(
-  { name, announcesBoard }: ClientIdentity,
-  { output, resultTokens }: { output: OutputSetting; resultTokens: number },
-): ResultForm {
+export function chooseResultFormat(
+  { name, announcesMcpApps }: ClientIdentity,
+  { output, maxTextTokens }: { output: OutputSetting; maxTextTokens: number },
+): ResultFormat {
   const host = findHost(name);
-  const outputForm = output === 'auto' ? (host?.output ?? 'both') : output;
-  const computeTextLimit = (hostLimit = Number.POSITIVE_INFINITY) => Math.floor(textShares[outputForm] * hostLimit);
-  const isUnknownClient = name === undefined && announcesBoard === undefined;
+  const outputFormat = output === 'auto' ? (host?.output ?? 'both') : output;
+  const computeTextLimit = (hostLimit = Number.POSITIVE_INFINITY) => Math.floor(textShares[outputFormat] * hostLimit);
+  const isUnknownClient = name === undefined && announcesMcpApps === undefined;
   return {
-    output: outputForm,
+    output: outputFormat,
     allowsLinks: host?.links === true,
     allowsPictures: host?.pictures !== false,
-    showsBoard: announcesBoard === true || host?.board === true || isUnknownClient,
-    resultTokens: Math.min(resultTokens, computeTextLimit(host?.maxResultTokens)),
-    resultBytes: computeTextLimit(host?.maxResultBytes),
+    canShowBoard: announcesMcpApps === true || host?.board === true || isUnknownClient,
+    maxTextTokens: Math.min(maxTextTokens, computeTextLimit(host?.maxResultTokens)),
+    maxTextBytes: computeTextLimit(host?.maxResultBytes),
   };
 }

@@ -93,11 +93,11 @@ interface ArgumentHints {
   limit?: SearchFilter | undefined;
 }
 
-const unknownFilters =
+const unknownFiltersText =
   "Filter keys as in the service's documentation. They are sent unchanged. The service may refuse an unknown key, or ignore it and charge for the search.";
 
 function buildArgumentHints(describedFilters: readonly SearchFilter[], rules: string): ArgumentHints {
-  if (describedFilters.length === 0) return { filters: unknownFilters };
+  if (describedFilters.length === 0) return { filters: unknownFiltersText };
   const filters = describedFilters.filter(({ key }) => key !== 'limit');
   return {
     filters: `Keys: ${formatFilterKeys(filters)}. ${rules}`.trimEnd(),
@@ -123,25 +123,25 @@ function formatRules(
 /** Lists the filter keys and their types. Keys of the same type form a group, e.g. `advertiser, bylines (words)`. */
 function formatFilterKeys(filters: readonly SearchFilter[]): string {
   const rangeNamesByKey = findRangeNames(filters);
-  const namesByForm = new Map<string, string[]>();
+  const namesByValueDescription = new Map<string, string[]>();
   for (const filter of filters) {
     const rangeName = rangeNamesByKey.get(filter.key);
-    const form =
+    const valueDescription =
       rangeName === undefined
-        ? describeForm(filter, filters, rangeNamesByKey)
-        : `From/To ${describeForm(filter, filters, rangeNamesByKey)}`;
-    const names = namesByForm.get(form) ?? [];
+        ? describeValues(filter, filters, rangeNamesByKey)
+        : `From/To ${describeValues(filter, filters, rangeNamesByKey)}`;
+    const names = namesByValueDescription.get(valueDescription) ?? [];
     const name = rangeName ?? filter.key;
-    if (!names.includes(name)) namesByForm.set(form, [...names, name]);
+    if (!names.includes(name)) namesByValueDescription.set(valueDescription, [...names, name]);
   }
-  return [...namesByForm].map(([form, names]) => formatGroup(form, names)).join('; ');
+  return [...namesByValueDescription].map(([valueDescription, names]) => formatKeyGroup(valueDescription, names)).join('; ');
 }
 
-function formatGroup(form: string, [first = '', ...otherKeys]: string[]): string {
-  const [, bound = '', type = ''] = /^(From\/To )?(.*)$/s.exec(form) ?? [];
-  const inParentheses = type === '' ? '' : ` (${type})`;
-  if (bound === '') return `${[first, ...otherKeys].join(', ')}${inParentheses}`;
-  return `${first}From/To${otherKeys.length > 0 ? `, likewise ${otherKeys.join(', ')}` : ''}${inParentheses}`;
+function formatKeyGroup(valueDescription: string, [firstName = '', ...otherNames]: string[]): string {
+  const [, rangePrefix = '', type = ''] = /^(From\/To )?(.*)$/s.exec(valueDescription) ?? [];
+  const typeText = type === '' ? '' : ` (${type})`;
+  if (rangePrefix === '') return `${[firstName, ...otherNames].join(', ')}${typeText}`;
+  return `${firstName}From/To${otherNames.length > 0 ? `, likewise ${otherNames.join(', ')}` : ''}${typeText}`;
 }
 
 /**
@@ -170,7 +170,7 @@ const typeNames: Record<NonNullable<SearchFilter['type']>, string> = {
   filters: 'object of these keys',
 };
 
-function describeForm(
+function describeValues(
   filter: SearchFilter,
   filters: readonly SearchFilter[],
   rangeNamesByKey: Map<string, string>,
@@ -179,8 +179,8 @@ function describeForm(
   const values = formatAllowedValues(filter, filters, rangeNamesByKey);
   const valueText = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
   const typeText = [type && typeNames[type], fields && `in ${fields.join(', ')}`].filter(Boolean).join(' ');
-  const form = [typeText, valueText, formatRange(filter)].filter(Boolean).join(': ');
-  return [form, defaultValue !== undefined && `default ${defaultValue}`, note].filter(Boolean).join('; ');
+  const valueDescription = [typeText, valueText, formatRange(filter)].filter(Boolean).join(': ');
+  return [valueDescription, defaultValue !== undefined && `default ${defaultValue}`, note].filter(Boolean).join('; ');
 }
 
 function formatRange({ minimum, maximum }: SearchFilter): string | undefined {

@@ -42,5 +42,5 @@ export async function loadTool(name: string): Promise<Tool | undefined> {
  */
 export const getToolName = (operation: string): string =>
   describedTools.find(
-    ({ makesSeveralCalls, operations: [calledOperation] }) => !makesSeveralCalls && calledOperation === operation,
+    ({ makesSeveralApiCalls, operations: [calledOperation] }) => !makesSeveralApiCalls && calledOperation === operation,
   )?.name ?? operation;

@@ -140,17 +140,17 @@ export function getPrompt(
     );
   const tooLongArgument = prompt.arguments.find((argument) => (args[argument.name]?.length ?? 0) > maxArgumentLength);
   if (tooLongArgument) throw createError(`${tooLongArgument.name} may have at most ${maxArgumentLength} characters.`);
-  const quoted = Object.fromEntries(
+  const quotedArguments = Object.fromEntries(
     prompt.arguments.flatMap(({ name }) => {
       const text = sanitizeLine(args[name] ?? '');
       return text === '' ? [] : [[name, quote(text)]];
     }),
   );
-  const missingArguments = prompt.arguments.filter((argument) => argument.required && !quoted[argument.name]);
+  const missingArguments = prompt.arguments.filter((argument) => argument.required && !quotedArguments[argument.name]);
   if (missingArguments.length > 0)
     throw createError(`Missing: ${missingArguments.map((argument) => argument.name).join(', ')}.`);
   return {
     description: prompt.description,
-    messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.buildText(quoted) } }],
+    messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.buildText(quotedArguments) } }],
   };
 }

@@ -10,7 +10,7 @@ export interface JsonRpcMessage {
 }
 
 /** Returns true if a value is a JSON-RPC request or notification. */
-export const isMessage = (value: unknown): value is JsonRpcMessage =>
+export const isJsonRpcMessage = (value: unknown): value is JsonRpcMessage =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
 /** Returns true for a request id that MCP allows. JSON-RPC 2.0 also allows null, but MCP does not. */
@@ -34,7 +34,7 @@ export const isLongRequest = (message: JsonRpcMessage): boolean =>
 export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 
 /** Returns true if a message states protocol revision 2026-07-28 in its `_meta`. */
-export function isLatestRevision(message: unknown): boolean {
+export function isRevision2026Message(message: unknown): boolean {
   const meta = (message as Partial<JsonRpcMessage> | null)?.params?._meta;
   return typeof meta === 'object' && meta !== null && protocolVersionKey in meta;
 }
@@ -46,7 +46,7 @@ export function isLatestRevision(message: unknown): boolean {
  * specification, *Tasks*), and the SDK for earlier revisions would reject the call.
  */
 export function normalizeMessage<Value>(message: Value): Value {
-  if (!isMessage(message) || message.params === undefined) return message;
+  if (!isJsonRpcMessage(message) || message.params === undefined) return message;
   const { params, ...messageWithoutParams } = message;
   if (params === null) return messageWithoutParams as Value;
   if (isEmptyList(params)) return { ...message, params: {} };
@@ -63,22 +63,22 @@ function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, un
   const { progressToken, ...meta } = replaceEmptyLists(removeNullEntries(receivedMeta));
   if (progressToken === undefined) return meta;
   const isFraction = typeof progressToken === 'number' && !Number.isInteger(progressToken);
-  return { ...meta, [isFraction ? fractionalTokenKey : 'progressToken']: progressToken };
+  return { ...meta, [isFraction ? fractionalProgressTokenKey : 'progressToken']: progressToken };
 }
 
 /**
  * The `_meta` key to which the server moves a fractional progress token, e.g. 1.5. MCP allows any number as a token,
  * but the schemas of the SDKs accept only integers and would reject the request.
  */
-const fractionalTokenKey = 'ad-library/progressToken';
+const fractionalProgressTokenKey = 'ad-library/progressToken';
 
 /**
  * Reads the progress token of a request. Returns undefined if the client does not want progress notifications.
  * @param meta `_meta` of the request, as returned by `normalizeMessage`
  */
 export function readProgressToken(meta: object | undefined): string | number | undefined {
-  const { progressToken, [fractionalTokenKey]: fractionToken } = (meta ?? {}) as Record<string, unknown>;
-  if (typeof fractionToken === 'number') return fractionToken;
+  const { progressToken, [fractionalProgressTokenKey]: fractionalToken } = (meta ?? {}) as Record<string, unknown>;
+  if (typeof fractionalToken === 'number') return fractionalToken;
   return isRequestId(progressToken) ? progressToken : undefined;
 }
 
@@ -87,9 +87,9 @@ export function readProgressToken(meta: object | undefined): string | number | u
  * receive progress notifications.
  */
 export function removeProgressToken<Value>(message: Value): Value {
-  const receivedMeta = isMessage(message) ? message.params?._meta : undefined;
-  if (!isMessage(message) || readProgressToken(receivedMeta) === undefined) return message;
-  const { progressToken: _, [fractionalTokenKey]: __, ...meta } = receivedMeta as Record<string, unknown>;
+  const receivedMeta = isJsonRpcMessage(message) ? message.params?._meta : undefined;
+  if (!isJsonRpcMessage(message) || readProgressToken(receivedMeta) === undefined) return message;
+  const { progressToken: _, [fractionalProgressTokenKey]: __, ...meta } = receivedMeta as Record<string, unknown>;
   return { ...message, params: { ...message.params, _meta: meta } };
 }
 
@@ -123,10 +123,10 @@ export interface RequestError {
 }
 
 /**
- * The error code for a resource that is not read, e.g. because too many resources are being read. It is the first code
- * that JSON-RPC reserves for server errors.
+ * The error code for a resource that the server refuses to read, e.g. because too many resources are being read. It is
+ * the first code that JSON-RPC reserves for server errors.
  */
-export const refusedReadCode = -32_000;
+export const readRefusedErrorCode = -32_000;
 
 /**
  * Validates a request and describes the first problem in one line. The SDKs would instead return all problems, or send
@@ -148,10 +148,10 @@ function findSchemaError(schema: Schema | undefined, request: object): RequestEr
   const [issue] = (schema?.['~standard'].validate(request) as ValidationResult | undefined)?.issues ?? [];
   if (issue === undefined) return undefined;
   const path = (issue.path ?? []).join('.').slice(0, 100);
-  const isParams = path.startsWith('params');
+  const isParamsError = path.startsWith('params');
   return {
-    code: isParams ? -32_602 : -32_600,
-    message: `${isParams ? 'Invalid params' : 'Invalid request'}: ${path === '' ? '' : `${path}: `}${issue.message}.`,
+    code: isParamsError ? -32_602 : -32_600,
+    message: `${isParamsError ? 'Invalid params' : 'Invalid request'}: ${path === '' ? '' : `${path}: `}${issue.message}.`,
   };
 }
 

@@ -12,9 +12,9 @@ import type { ReceiptView } from './described-tools.ts';
  * The number of tokens that every result reserves for the line about credits and for the notice, e.g. that the ads are
  * demo data.
  */
-export const receiptTokens = 160;
+export const reservedReceiptTokens = 160;
 /** The number of UTF-8 bytes that every result reserves for the line about credits and for the notice. */
-export const receiptBytes = 1000;
+export const reservedReceiptBytes = 1000;
 
 /** The cost of a tool call, as data and as the line of text about credits. */
 export interface CallCost {
@@ -40,11 +40,11 @@ export class Receipts {
       this.add({ charged: charged ?? unreportedCharge, remaining: null, cached: false, requestId });
   };
 
-  buildCost({ operations, makesSeveralCalls }: Tool): CallCost {
-    if (makesSeveralCalls || this.#listSentReceipts().length > 1) return this.#buildTotalCost();
+  buildCost({ operations, makesSeveralApiCalls }: Tool): CallCost {
+    if (makesSeveralApiCalls || this.#listSentReceipts().length > 1) return this.#buildTotalCost();
     const lastReceipt = this.#receipts.at(-1);
     const isFree = operations.length === 0 && (lastReceipt?.charged ?? null) === null;
-    return buildSingleCost(isFree ? unsentReceipt : lastReceipt);
+    return buildSingleCost(isFree ? receiptWithoutRequest : lastReceipt);
   }
 
   /** Returns the sum of the known charges for this tool call, in credits. */
@@ -79,20 +79,21 @@ export class Receipts {
     const remaining = this.#receipts.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
     const requestId = sanitizeRequestId(sentReceipts.at(-1));
     const calls = sentReceipts.length;
-    const spent = `${charged === null ? 'at least ' : ''}${formatCreditAmount(knownCharges)} charged`;
-    const charges =
-      calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+    const spentText = `${charged === null ? 'at least ' : ''}${formatCreditAmount(knownCharges)} charged`;
+    const chargesText =
+      calls === 0 ? 'nothing charged, no calls' : `${spentText} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
     const unusable = this.#receipts.reduce((sum, receipt) => sum + (receipt.unusableCount ?? 0), 0);
     const receipt = { charged, remaining, cached: calls === 0, requestId, calls, ...(unusable > 0 && { unusable }) };
-    return { receipt, creditsLine: formatCreditsLine(charges, receipt, 'Last request') };
+    return { receipt, creditsLine: formatCreditsLine(chargesText, receipt, 'Last request') };
   }
 }
 
-const unsentReceipt: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
+/** The receipt of a tool call that sent no request to the service. */
+const receiptWithoutRequest: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
-function buildSingleCost(received: Receipt | undefined): CallCost {
-  const { charged = null, remaining = null, cached = false, ageMs, unusableCount } = received ?? {};
-  const requestId = sanitizeRequestId(received);
+function buildSingleCost(apiReceipt: Receipt | undefined): CallCost {
+  const { charged = null, remaining = null, cached = false, ageMs, unusableCount } = apiReceipt ?? {};
+  const requestId = sanitizeRequestId(apiReceipt);
   const receipt = {
     charged,
     remaining,
@@ -100,17 +101,22 @@ function buildSingleCost(received: Receipt | undefined): CallCost {
     requestId,
     ...(unusableCount !== undefined && { unusable: unusableCount }),
   };
-  const shared = requestId === null ? '' : ' (shared with an identical call)';
-  const how = ageMs === undefined ? shared : ` (cached ${formatAge(ageMs)})`;
-  const spent = charged === null ? 'not reported for this call' : `${formatCreditAmount(charged)} charged`;
-  return { receipt, creditsLine: formatCreditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
+  const sharedText = requestId === null ? '' : ' (shared with an identical call)';
+  const sourceText = ageMs === undefined ? sharedText : ` (cached ${formatAge(ageMs)})`;
+  const spentText = charged === null ? 'not reported for this call' : `${formatCreditAmount(charged)} charged`;
+  const chargesText = cached ? `nothing charged${sourceText}` : spentText;
+  return { receipt, creditsLine: formatCreditsLine(chargesText, receipt, 'Request') };
 }
 
 const sanitizeRequestId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
-function formatCreditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
+function formatCreditsLine(
+  chargesText: string,
+  { remaining, requestId, unusable }: ReceiptView,
+  requestLabel: string,
+): string {
   const remainingText = remaining === null ? '' : `, ${formatCreditAmount(remaining)} left`;
-  const creditsLine = `Credits: ${spent}${remainingText}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
+  const creditsLine = `Credits: ${chargesText}${remainingText}${requestId === null ? '' : `. ${requestLabel} ${quoteUnlessWord(requestId)}`}`;
   return unusable === undefined ? creditsLine : `${formatUnusableItems(unusable)}\n${creditsLine}`;
 }
 
@@ -123,9 +129,9 @@ const formatUnusableItems = (unusableCount: number) =>
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'
     : `${formatNumber(unusableCount)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
 
-function formatAge(ms: number): string {
-  if (ms < 1000) return 'just now';
-  if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
-  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
-  return ms < 2 * dayMs ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / dayMs)} days ago`;
+function formatAge(ageMs: number): string {
+  if (ageMs < 1000) return 'just now';
+  if (ageMs < 120_000) return `${Math.round(ageMs / 1000)} s ago`;
+  if (ageMs < 7_200_000) return `${Math.round(ageMs / 60_000)} min ago`;
+  return ageMs < 2 * dayMs ? `${Math.round(ageMs / 3_600_000)} h ago` : `${Math.round(ageMs / dayMs)} days ago`;
 }

@@ -19,10 +19,10 @@ import { withDeadline } from '../api/abort.ts';
 import type { Catalog, Session } from './catalog.ts';
 import type { FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
-import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
+import { createProgressReporter, type RequestSchemas, readRefusedErrorCode } from './protocol.ts';
 
 /** Creates a server of the SDK for the protocol revisions up to 2025-11-25, which answers requests from the catalog. */
-export function bindV1(catalog: Catalog, session: Session): Server {
+export function createSdkV1Server(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
   const {
     apiKey,
@@ -32,7 +32,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     linkOrigin,
     userAgent,
     output,
-    servesOneRequest,
+    handlesSingleRequest,
     inputEndSignal,
   } = session;
   const capabilities = catalog.getCapabilities(session);
@@ -44,7 +44,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   // Notify the client of a new file before the response is sent, so that the client can already read the file when the
   // model asks for it.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
-  const onFileCreated = servesOneRequest ? undefined : announceFile;
+  const onFileCreated = handlesSingleRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: await catalog.getToolList({ client: getClientIdentity(), output }),
   }));
@@ -85,7 +85,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
     const errors = {
       notFound: (problem: string) => new McpError(resourceNotFoundCode, problem),
-      refused: (problem: string) => new McpError(refusedReadCode, problem),
+      refused: (problem: string) => new McpError(readRefusedErrorCode, problem),
     };
     return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(requestId), errors });
   });

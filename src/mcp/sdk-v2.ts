@@ -13,7 +13,7 @@ import * as z from 'zod';
 import type { Catalog, Session } from './catalog.ts';
 import { FormNeeded, type FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
-import { createProgressReporter, type RequestError, type RequestSchemas, refusedReadCode } from './protocol.ts';
+import { createProgressReporter, type RequestError, type RequestSchemas, readRefusedErrorCode } from './protocol.ts';
 
 /**
  * Tells clients that they may cache a response for an hour. Every caller gets the same response, which does not change
@@ -32,9 +32,9 @@ const cacheHints = {
 };
 
 /** Creates a server of the SDK for protocol revision 2026-07-28, which answers requests from the catalog. */
-export function bindV2(catalog: Catalog, session: Session): Server {
+export function createSdkV2Server(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
-  const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;
+  const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, handlesSingleRequest } = session;
   const capabilities = catalog.getCapabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   // Read the client's name and capabilities from the request, because over stdio, the SDK does not set
@@ -45,7 +45,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   };
   // The SDK sends this notification only to clients that have subscribed with `subscriptions/listen`.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
-  const onFileCreated = servesOneRequest ? undefined : announceFile;
+  const onFileCreated = handlesSingleRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
     tools: await catalog.getToolList({ client: getClientIdentity(mcpReq.envelope), output }),
   }));
@@ -88,7 +88,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq: { id, signal } }) => {
     const errors = {
       notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
-      refused: (problem: string) => new ProtocolError(refusedReadCode, problem),
+      refused: (problem: string) => new ProtocolError(readRefusedErrorCode, problem),
     };
     return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(id), errors });
   });

@@ -33,8 +33,8 @@ export async function fetchServedFilters({
   fetch,
   builtInFilters,
 }: FilterSource): Promise<SearchFilters | undefined> {
-  const send: Fetch = fetch ?? fetchWithNodeHttp;
-  const response = await send(`${baseUrl}/filters.json`, {
+  const sendRequest: Fetch = fetch ?? fetchWithNodeHttp;
+  const response = await sendRequest(`${baseUrl}/filters.json`, {
     method: 'GET',
     headers: { accept: 'application/json', 'user-agent': userAgent },
     signal: AbortSignal.timeout(requestTimeoutMs),
@@ -45,7 +45,7 @@ export async function fetchServedFilters({
   if (response.status !== 200 || responseText.length > maxDescriptionChars) return undefined;
   try {
     const { ads, pages, ...otherFields } = parseSearchFilters(parseJson(responseText));
-    if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
+    if (ads.length === 0 || ![...ads, ...pages].every(hasOnlySingleWords)) return undefined;
     return {
       ...otherFields,
       ads: replaceNotes(ads, builtInFilters.ads),
@@ -81,10 +81,10 @@ const fetchWithNodeHttp: Fetch = async (url, { headers, signal }) => {
  * Returns true for a single word of at most 40 characters, e.g. `startedAtFrom`. The model may read single words from
  * another server, but no sentences, because a sentence could be an instruction to the model.
  */
-const isSingleWord = (word: string): boolean =>
-  word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
+const isSingleWord = (text: string): boolean =>
+  text.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(text);
 
-const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: SearchFilter) =>
+const hasOnlySingleWords = ({ key, values = [], fields = [], default: defaultValue }: SearchFilter) =>
   [key, ...values, ...fields, ...(typeof defaultValue === 'string' ? [defaultValue] : [])].every(isSingleWord);
 
 /**

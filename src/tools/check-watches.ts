@@ -37,7 +37,7 @@ import { fresh } from './arguments.ts';
 import { estimateRemainingAds, requireFreeReading } from './gather-ads.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import {
-  buildFileAddressFields,
+  buildFileLocationFields,
   defineTool,
   formatFileLocation,
   readOnlyAnnotations,
@@ -83,7 +83,7 @@ export const checkWatches = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({ maxCredits: 20 }),
   operations: ['searchAds', 'listCollectionItems'],
-  makesSeveralCalls: true,
+  makesSeveralApiCalls: true,
   storesUserData: true,
   showsBoard: true,
   buildBoardData: (data) => buildChecksBoardData(data as ChecksResult),
@@ -292,7 +292,7 @@ function buildChecksOutput(
 ) {
   const introduction = descriptions.length === 0 ? 'There are no watches to check.' : callFields.note;
   const fixedText = joinLines([introduction, ...descriptions.flatMap(({ lines }) => lines)]);
-  let remainingTokens = context.resultTokens - estimateTokens(fixedText) - 20 * descriptions.length;
+  let remainingTokens = context.maxTextTokens - estimateTokens(fixedText) - 20 * descriptions.length;
   let remainingNewsCount = descriptions.filter(({ groups }) => groups.length > 0).length;
   const watchTexts = descriptions.map(({ data: { name }, lines, groups }) => {
     const newsText =
@@ -304,7 +304,7 @@ function buildChecksOutput(
     data: {
       watches: descriptions.map(({ data }) => data),
       ...callFields,
-      ...(file && buildFileAddressFields(file, context)),
+      ...(file && buildFileLocationFields(file, context)),
     },
     text: [introduction, ...watchTexts, file && `As a mail: ${formatFileLocation(file, context)}.`]
       .filter(Boolean)
@@ -392,7 +392,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     check && typicalLaunches && formatTypicalLaunches(typicalLaunches, check),
     counterChanges && formatCounterChanges(counterChanges),
     data.more?.new &&
-      context.isOffered('query_ads') &&
+      context.isToolOffered('query_ads') &&
       `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${previousCheck?.gatheringId}'`,
   ].filter((line) => typeof line === 'string');
   return { data, lines, groups };

@@ -81,7 +81,7 @@ export const countAds = defineTool({
     split: [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }],
   }),
   operations: ['searchAds'],
-  makesSeveralCalls: true,
+  makesSeveralApiCalls: true,
   input: z.strictObject({
     filters: adFilters,
     split,

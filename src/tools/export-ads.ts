@@ -24,7 +24,7 @@ import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-t
 import { checkSelectionArguments, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
-import { buildFileAddressFields, createResourceLink, defineTool, formatFileLocation } from './tool.ts';
+import { buildFileLocationFields, createResourceLink, defineTool, formatFileLocation } from './tool.ts';
 
 /** The media type of each export format, as registered with IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -162,7 +162,7 @@ export const exportAds = defineTool({
     const cutText = `${formatCount(truncatedCellCount, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
-        ...buildFileAddressFields(file, context),
+        ...buildFileLocationFields(file, context),
         rows,
         bytes: file.bytes,
         ...(sheets ? { sheets: sheetViews } : firstRowsBySheet[0]),

@@ -40,7 +40,7 @@ export const gatherAds = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({ filters: { countries: ['DE'] }, maxAds: 50, maxCredits: 10 }),
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
-  makesSeveralCalls: true,
+  makesSeveralApiCalls: true,
   showsBoard: true,
   buildBoardData: (data) => {
     const { gathering, estimate, read } = data as { gathering: string | null; estimate?: object; read: number };
@@ -252,8 +252,8 @@ async function suggestFirstPage(
 }
 
 /** Suggests `count_ads`, which is cheaper than reading the ads, for users who need only totals. */
-async function suggestCounting({ collectionId }: AdQuery, { createCallBudget, isOffered }: ToolContext) {
-  if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
+async function suggestCounting({ collectionId }: AdQuery, { createCallBudget, isToolOffered }: ToolContext) {
+  if (collectionId !== undefined || !isToolOffered('count_ads')) return undefined;
   const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = await (await createCallBudget(0)).estimateCost(countingSearch);
   const priceText = price === undefined ? 'one small search' : `about ${formatPrice(price)}`;

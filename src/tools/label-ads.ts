@@ -57,7 +57,7 @@ export const labelAds = defineTool({
   }),
   operations: [],
   storesUserData: true,
-  isHeavy: true,
+  isCpuIntensive: true,
   input: z.strictObject({
     labels: z.array(LabelInput).min(1).max(200).optional().describe('One entry for each label.'),
     sql: z.string().optional().describe('Instead of labels: a SELECT of id, label and value.'),

@@ -66,7 +66,7 @@ export const listWatches = defineTool({
       reports: z.array(ReportView).describe('All stored reports.'),
       note: MemoryNoteView,
     }),
-  async run(_, { openDataset, resultTokens }) {
+  async run(_, { openDataset, maxTextTokens }) {
     const { userRecords } = await openDataset();
     const watches = parseWatches(await userRecords.read('watch'));
     const reports = parseReports(await userRecords.read('report')).map(({ name, title, runs, sections }) => ({
@@ -75,7 +75,7 @@ export const listWatches = defineTool({
       sections: sections.length,
       writtenAt: formatIsoTime(runs[0]?.writtenAt ?? 0),
     }));
-    const views = buildWatchViews(watches, dataTokensPerTextToken * resultTokens);
+    const views = buildWatchViews(watches, dataTokensPerTextToken * maxTextTokens);
     return { data: { watches: views, reports, ...(!userRecords.isPersistent && { note: inMemoryNote }) } };
   },
   render: ({ watches, reports, note }) =>

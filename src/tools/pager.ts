@@ -140,7 +140,7 @@ interface FitPageOptions<View, Heading> {
  */
 function fitPage<View, Heading>(
   { response, listing, price, views }: FitPageOptions<View, Heading>,
-  { cursors, resultTokens, resultBytes }: Pick<ToolContext, 'cursors' | 'resultTokens' | 'resultBytes'>,
+  { cursors, maxTextTokens, maxTextBytes }: Pick<ToolContext, 'cursors' | 'maxTextTokens' | 'maxTextBytes'>,
 ): ListPage<View, Heading> & Pick<ToolOutput, 'isTextFitted'> {
   const { cursor, hasMore, totalHits } = response.validatedBody;
   const sentItems = getSentItems(response);
@@ -211,15 +211,15 @@ function fitPage<View, Heading>(
       0,
       countFittingItems({
         items,
-        maxTokens: resultTokens,
-        maxBytes: resultBytes,
+        maxTokens: maxTextTokens,
+        maxBytes: maxTextBytes,
         renderItems: (firstItems) => buildPageOnce(firstItems).text,
       }),
     );
     fittingCount = countFittingItems({
       items: readableItems,
-      maxTokens: dataTokensPerTextToken * resultTokens,
-      maxBytes: dataTokensPerTextToken * resultBytes,
+      maxTokens: dataTokensPerTextToken * maxTextTokens,
+      maxBytes: dataTokensPerTextToken * maxTextBytes,
       renderItems: (firstItems) => JSON.stringify(firstItems),
     });
     // `countFittingItems` measures the text only if the page has several items. If items are removed because their data
@@ -261,7 +261,7 @@ export interface ItemViews<View> {
   batchSize?: number;
 }
 
-type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens' | 'resultBytes'>;
+type ViewOptions = Pick<ToolContext, 'now' | 'maxTextTokens' | 'maxTextBytes'>;
 
 /** Creates the functions that show a list of ads. */
 export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptions): ItemViews<AdView> {
@@ -273,7 +273,7 @@ export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptio
     buildItemView: (ad) => buildAdView(ad, { detail, now, maxTokens: maxItemTokens }),
     findSharedFacts: (ads) => (detail === 'full' ? dayFact : { ...dayFact, ...findLinkPattern(ads, 'id') }),
     formatList: (list) => formatAdList({ detail, maxTokensPerAd: maxItemTokens, textCache, ...list }),
-    batchSize: detail === 'full' ? 4 : Math.ceil(limits.resultTokens / smallAdTokens),
+    batchSize: detail === 'full' ? 4 : Math.ceil(limits.maxTextTokens / smallAdTokens),
   };
 }
 
@@ -303,8 +303,8 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
  * Returns the maximum number of tokens for one item. This is 90% of the token budget of a result, because the text
  * around the item needs the rest.
  */
-export const getMaxItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
-  Math.floor(0.9 * Math.min(resultTokens, resultBytes / bytesPerToken));
+export const getMaxItemTokens = ({ maxTextTokens, maxTextBytes }: Pick<ToolContext, 'maxTextTokens' | 'maxTextBytes'>) =>
+  Math.floor(0.9 * Math.min(maxTextTokens, maxTextBytes / bytesPerToken));
 
 /**
  * The assumed number of bytes per token. Long words in scripts with two bytes per letter, such as Cyrillic, have 7

@@ -60,7 +60,7 @@ export const queryAds = defineTool({
       chart: z.string().optional().describe('Why no chart was drawn.'),
     }),
   async run({ sql, limit = 50, cell = 160, chart }, context) {
-    const { resultTokens, resultBytes, signal, isDemo } = context;
+    const { maxTextTokens, maxTextBytes, signal, isDemo } = context;
     const contents = await (await context.openDataset()).readContents();
     const { columns, rows, rowCount, truncated, statementFields, isAboutAds } = await context
       .getDatasetSql()
@@ -83,13 +83,13 @@ export const queryAds = defineTool({
     const renderItems = (shownRows: readonly Cell[][]) =>
       joinLines([...emptyResultNotes, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
     const textLimits = {
-      maxTokens: resultTokens - (chart ? chartNoteTokens : 0),
-      maxBytes: resultBytes - (chart ? chartNoteBytes : 0),
+      maxTokens: maxTextTokens - (chart ? chartNoteTokens : 0),
+      maxBytes: maxTextBytes - (chart ? chartNoteBytes : 0),
     };
     const readableRows = rows.slice(0, countFittingItems({ items: rows, ...textLimits, renderItems }));
     const dataLimits = {
-      maxTokens: dataTokensPerTextToken * resultTokens,
-      maxBytes: dataTokensPerTextToken * resultBytes,
+      maxTokens: dataTokensPerTextToken * maxTextTokens,
+      maxBytes: dataTokensPerTextToken * maxTextBytes,
     };
     const shownRows = readableRows.slice(
       0,

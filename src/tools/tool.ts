@@ -39,7 +39,7 @@ export interface ToolDescription {
    * True if one tool call may make several API calls. The receipt (the note about spent credits) then shows the sum of
    * their charges.
    */
-  makesSeveralCalls?: true;
+  makesSeveralApiCalls?: true;
   /**
    * True if the tool stores user data, such as labels. Lost user data cannot be restored, whereas lost ads can be
    * downloaded again.
@@ -52,7 +52,7 @@ export interface ToolDescription {
    * True if a call blocks the event loop for more than a few milliseconds. Each caller can run only one such call at a
    * time.
    */
-  isHeavy?: true;
+  isCpuIntensive?: true;
   /** True if hosts that support MCP Apps show the result on the board (the interactive view of ads). */
   showsBoard?: true;
   /**
@@ -106,7 +106,7 @@ export interface ToolOutput<Data extends object = object> {
   /** The final text of the result. Only set by tools that return as many items as fit in the text. */
   text?: string;
   /**
-   * True if the tool has already checked that `text` fits in `resultTokens` and `resultBytes` of its context. The server
+   * True if the tool has already checked that `text` fits in `maxTextTokens` and `maxTextBytes` of its context. The server
    * then does not measure the text again.
    */
   isTextFitted?: boolean;
@@ -161,7 +161,7 @@ export const createResourceLink = ({ uri, name, mimeType, bytes }: ExportedFile)
 });
 
 /** Builds the result fields that say where a file is: its URI, its path and its download link. */
-export const buildFileAddressFields = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
+export const buildFileLocationFields = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
   uri,
   ...(path !== undefined && { file: path }),
   ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),
@@ -170,7 +170,7 @@ export const buildFileAddressFields = ({ uri, path, linkPath }: ExportedFile, { 
 /** Formats a sentence that says where an exported file is, and how long it can be read. */
 export function formatFileLocation(file: ExportedFile, context: ToolContext, companionFile?: ExportedFile) {
   const { path, lifetimeText, problem, ttlMs } = file;
-  const { uri, link } = buildFileAddressFields(file, context);
+  const { uri, link } = buildFileLocationFields(file, context);
   const readableText = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
   if (link) return `Open it at ${link}: it ${readableText}, too${lifetimeText ? `, ${lifetimeText}` : ''}`;
   if (path === undefined) {
@@ -222,11 +222,11 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   /** False if the host does not show pictures to its model. The result must then not contain a picture. */
   allowsPictures: boolean;
   /** How long responses are cached, in milliseconds. 0 if responses are not cached. */
-  cacheMs: number;
+  cacheLifetimeMs: number;
   /** The maximum number of tokens in the text that the tool returns. */
-  resultTokens: number;
+  maxTextTokens: number;
   /** The maximum number of UTF-8 bytes in the text that the tool returns. Infinity for hosts without such a limit. */
-  resultBytes: number;
+  maxTextBytes: number;
   /**
    * The origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no download links.
    */
@@ -236,5 +236,5 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
    * tool, because models do not know the operations of the API.
    */
   getToolName(operation: string): string;
-  isOffered(toolName: string): boolean;
+  isToolOffered(toolName: string): boolean;
 }

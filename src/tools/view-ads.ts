@@ -104,7 +104,7 @@ export const viewAds = defineTool({
     if ((adIds === undefined) === (sql === undefined))
       throw createInvalidRequestError('adIds or sql is required, and not both.');
     if (sql !== undefined && card !== undefined) throw createInvalidRequestError('card goes with adIds, not with sql.');
-    const { loadPictures, signal, deadline, getTime, resultTokens, now } = context;
+    const { loadPictures, signal, deadline, getTime, maxTextTokens, now } = context;
     const dataset = await context.openDataset();
     const comparison = sql === undefined ? undefined : await comparePictures(sql, dataset, context);
     const chosenAds =
@@ -153,7 +153,7 @@ export const viewAds = defineTool({
     const text = joinLines([note, comparisonText, ...tiles.map(formatTile)]);
     return {
       data: {
-        tiles: shortenTiles(tiles, dataTokensPerTextToken * resultTokens),
+        tiles: shortenTiles(tiles, dataTokensPerTextToken * maxTextTokens),
         ...(comparison && { pictures: comparison.pictures }),
         note,
       },

@@ -35,7 +35,7 @@ export const watchAds = defineTool({
   }),
   createOutputSchema: () =>
     z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
-  async run({ name: requestedName, maxAds, maxCredits, ...adQuery }, { openDataset, resultTokens }) {
+  async run({ name: requestedName, maxAds, maxCredits, ...adQuery }, { openDataset, maxTextTokens }) {
     const { filters, split, collectionId } = adQuery;
     const { userRecords } = await openDataset();
     checkSelectionArguments({ filters, split }, { collectionId, split });
@@ -49,7 +49,7 @@ export const watchAds = defineTool({
       throw createInvalidRequestError(`name must have 1 to ${maxNameChars} characters that can be seen.`);
     await storeWatch(userRecords, { ...pickAdQuery(removeDuplicateParts(adQuery)), name, maxAds, maxCredits });
     const storedWatches = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
-    const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * resultTokens);
+    const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * maxTextTokens);
     if (watch === undefined)
       throw createInvalidRequestError('The watch was removed while it was stored. Store it again.');
     return { data: { watch, ...(!userRecords.isPersistent && { note: inMemoryNote }) } };

@@ -50,7 +50,7 @@ import { getMaxItemTokens } from './pager.ts';
 import { formatMissingPictureReasons } from './picture-reasons.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import {
-  buildFileAddressFields,
+  buildFileLocationFields,
   createResourceLink,
   defineTool,
   formatFileLocation,
@@ -119,7 +119,7 @@ export const writeReport = defineTool({
     ],
   }),
   operations: [],
-  isHeavy: true,
+  isCpuIntensive: true,
   input: ReportInput,
   createOutputSchema: () =>
     z.looseObject({
@@ -207,7 +207,7 @@ export const writeReport = defineTool({
     const note = name !== undefined && !dataset.userRecords.isPersistent ? inMemoryNote : undefined;
     return {
       data: {
-        ...buildFileAddressFields(file, context),
+        ...buildFileLocationFields(file, context),
         bytes: file.bytes,
         sections: sectionViews,
         coverage,

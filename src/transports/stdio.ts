@@ -11,13 +11,13 @@ import {
   findEnvelopeError,
   findRequestError,
   isCancelNotification,
-  isLatestRevision,
-  isMessage,
+  isRevision2026Message,
+  isJsonRpcMessage,
   isRequestId,
   normalizeMessage,
   type RequestSchemas,
 } from '../mcp/protocol.ts';
-import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
+import { createSdkV1Server, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import { type ConcurrencyLimits, createConcurrencyLimiter } from './limits.ts';
 
 /** The options of `serveStdio`. `catalog` contains the tools and resources. `credentials` contains the API key. */
@@ -121,22 +121,22 @@ function createTransports(catalog: Catalog, session: Session, send: SendMessage)
     [...new Set([chosenTransport, latestTransport])].filter((transport) => transport !== undefined);
 
   const createLatestTransport = async () => {
-    const { bindV2, requestSchemasV2 } = await import('../mcp/sdk-v2.ts');
+    const { createSdkV2Server, requestSchemasV2 } = await import('../mcp/sdk-v2.ts');
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const transport = createSdkTransport(send, requestSchemasV2);
     const { waitUntilSent } = transport;
-    serveStdio(() => bindV2(catalog, { waitUntilSent, ...session }), { transport, legacy: 'reject' });
+    serveStdio(() => createSdkV2Server(catalog, { waitUntilSent, ...session }), { transport, legacy: 'reject' });
     return transport;
   };
   const createEarlierTransport = async () => {
     const transport = createSdkTransport(send, requestSchemasV1);
     const { waitUntilSent } = transport;
-    await bindV1(catalog, { waitUntilSent, ...session }).connect(transport);
+    await createSdkV1Server(catalog, { waitUntilSent, ...session }).connect(transport);
     return transport;
   };
   const chooseTransport = async (message: JSONRPCMessage): Promise<SdkTransport> => {
     if (chosenTransport) return chosenTransport;
-    if (!isLatestRevision(message)) {
+    if (!isRevision2026Message(message)) {
       chosenTransport = await createEarlierTransport();
       return chosenTransport;
     }
@@ -215,7 +215,7 @@ function createSdkTransport(write: SendMessage, schemas: RequestSchemas) {
       }
       transport.onmessage?.(message);
       // End the cancelled request here, because the SDK sends no response to it.
-      if (isMessage(message) && isCancelNotification(message)) endRequest(message.params?.requestId);
+      if (isJsonRpcMessage(message) && isCancelNotification(message)) endRequest(message.params?.requestId);
     },
   });
 }

@@ -7,7 +7,7 @@ import { type CompleteCheck, pickAdQuery, sortByLeastRecentCheck, type Watch } f
 /** The dependencies and limits of a tool call that checks watches (searches that are repeated to find new ads). */
 export interface CheckContext extends GatherContext {
   /** How long the server caches responses of the API, in milliseconds. */
-  cacheMs: number;
+  cacheLifetimeMs: number;
 }
 
 /** A watch (a search that is repeated to find new ads), with the result of its latest check. */
@@ -101,7 +101,7 @@ export async function runWatchChecks(
 
 /**
  * The maximum age of stored ads that a check may use instead of new ads, in milliseconds. If the cache lifetime
- * (`cacheMs`) is shorter, it applies instead.
+ * (`cacheLifetimeMs`) is shorter, it applies instead.
  */
 const maxRecentAgeMs = 900_000;
 
@@ -112,10 +112,10 @@ const maxRecentAgeMs = 900_000;
 export function findRecentStoredOutcome(
   adQuery: AdQuery,
   contents: DatasetContents,
-  { now, cacheMs }: Pick<CheckContext, 'now' | 'cacheMs'>,
+  { now, cacheLifetimeMs }: Pick<CheckContext, 'now' | 'cacheLifetimeMs'>,
 ) {
   const gathering = findGatherings(contents, adQuery).find(({ isComplete }) => isComplete);
-  if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheMs)) return;
+  if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheLifetimeMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),
     serviceNotes: [],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer';
 import { describe, expect } from 'vitest';
-import { chooseResultForm, hosts, identifyClient, type OutputSetting, outputSettings } from '../../src/mcp/hosts.ts';
+import { chooseResultFormat, hosts, identifyClient, type OutputSetting, outputSettings } from '../../src/mcp/hosts.ts';
 import { mcpAppsCapabilities } from '../support/capabilities.ts';
 import { json } from '../support/faulty-upstream.ts';
 import { upstreamTest as createUpstreamTest, freshServiceTest, serviceTest } from '../support/fixtures.ts';
@@ -12,8 +12,8 @@ const test = serviceTest();
 const upstreamTest = createUpstreamTest();
 
 const boardTools = ['board_ads', 'board_pictures'];
-const readForm = (name: string, config: { output?: OutputSetting; resultTokens?: number } = {}) =>
-  chooseResultForm({ name, announcesBoard: false }, { output: 'auto', resultTokens: 8000, ...config });
+const chooseFormatByName = (name: string, config: { output?: OutputSetting; maxTextTokens?: number } = {}) =>
+  chooseResultFormat({ name, announcesMcpApps: false }, { output: 'auto', maxTextTokens: 8000, ...config });
 
 interface Listed {
   name: string;
@@ -163,7 +163,7 @@ describe('The result format for MCP hosts over HTTP', () => {
 
   test("the client name in an HTTP request takes precedence over the request's User-Agent header", () => {
     const stated = { name: 'claude-ai', capabilities: {}, userAgent: 'claude-code/2.1.332' };
-    expect(identifyClient(stated)).toEqual({ name: 'claude-ai', announcesBoard: false });
+    expect(identifyClient(stated)).toEqual({ name: 'claude-ai', announcesMcpApps: false });
   });
 });
 
@@ -181,13 +181,13 @@ describe('The list of MCP hosts in hosts.json', () => {
   test.for(['Claude-Code', 'constructor', '__proto__', 'qwen-cli-mcp-client', 'a claude-code', ''])(
     'an MCP client with the name "%s" is treated as an unknown client',
     (name) => {
-      expect(readForm(name)).toEqual({
+      expect(chooseFormatByName(name)).toEqual({
         output: 'both',
         allowsLinks: false,
         allowsPictures: true,
-        showsBoard: false,
-        resultTokens: 8000,
-        resultBytes: Number.POSITIVE_INFINITY,
+        canShowBoard: false,
+        maxTextTokens: 8000,
+        maxTextBytes: Number.POSITIVE_INFINITY,
       });
     },
   );
@@ -198,8 +198,8 @@ describe('The list of MCP hosts in hosts.json', () => {
     ['@cline/core', 1800],
     ['claude-code', 30_000],
   ] as const)('a result for the MCP host %s is limited to %i tokens', ([name, maxTokens]) => {
-    expect(readForm(name, { resultTokens: 30_000 }).resultTokens).toBe(maxTokens);
-    expect(readForm(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
+    expect(chooseFormatByName(name, { maxTextTokens: 30_000 }).maxTextTokens).toBe(maxTokens);
+    expect(chooseFormatByName(name, { maxTextTokens: 1000 }).maxTextTokens).toBe(1000);
   });
 });
 

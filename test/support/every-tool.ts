@@ -6,7 +6,7 @@ const exampleIds = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0
 
 /** Example calls of all tools that make exactly one API call. Their ids match those in `documentedResponse`. */
 export const singleCallTools = tools
-  .filter(({ operations, makesSeveralCalls }) => operations.length === 1 && !makesSeveralCalls)
+  .filter(({ operations, makesSeveralApiCalls }) => operations.length === 1 && !makesSeveralApiCalls)
   .map((tool) => ({
     tool: tool.name,
     args: tool.buildExampleArguments(exampleIds),

@@ -10,7 +10,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { createAdRowReaders } from '../../src/dataset/ad-rows.ts';
 import { createSnapshot } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/logging/log.ts';
-import { bindV1 } from '../../src/mcp/sdk-v1.ts';
+import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { openFolderState } from '../../src/storage/folder.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
@@ -252,7 +252,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const startProcess = async (processIndex: number) => {
     const server = await servers.server(schedule, processIndex);
     const [serverTransport, clientTransport] = InMemoryTransport.createLinkedPair();
-    await bindV1(server.app.catalog, { apiKey, tenantId: apiKey }).connect(serverTransport);
+    await createSdkV1Server(server.app.catalog, { apiKey, tenantId: apiKey }).connect(serverTransport);
     const client = new Client({ name: 'schedule', version: '1' });
     await client.connect(clientTransport);
     closeFunctions.unshift(() => client.close());

@@ -6,7 +6,7 @@ import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
 import { createLog } from '../../src/logging/log.ts';
-import { bindV1 } from '../../src/mcp/sdk-v1.ts';
+import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
 import type { ResolveHost } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
@@ -90,7 +90,7 @@ export async function startServer({
     capabilities: ClientCapabilities = mcpAppsCapabilities,
   ) => {
     const [serverTransport, clientTransport] = InMemoryTransport.createLinkedPair();
-    await bindV1(app.catalog, credentials).connect(serverTransport);
+    await createSdkV1Server(app.catalog, credentials).connect(serverTransport);
     const client = new Client({ name, version: '1' }, { capabilities, jsonSchemaValidator: outputValidator });
     await client.connect(clientTransport);
     // After `listTools`, the client checks every result against the listed output schema.

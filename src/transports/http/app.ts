@@ -8,7 +8,7 @@ import { findStringEnd, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../logging/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
-import { isLongRequest, isMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
+import { isLongRequest, isJsonRpcMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type ConcurrencyLimits, createConcurrencyLimiter } from '../limits.ts';
@@ -193,7 +193,7 @@ export function createHttpApp(options: HttpOptions) {
       serveMcp({ request, body: message, credentials, responseSent, linkOrigin, userAgent, output: outputSetting });
     // `concurrencyLimiter` limits tool calls and resource reads (long requests). All other requests wait for one of the
     // few `listSlots`.
-    if (isMessage(message) && isLongRequest(message)) return serveRequest();
+    if (isJsonRpcMessage(message) && isLongRequest(message)) return serveRequest();
     return listSlots.runInSlot(clientAddress, undefined, () => yieldToEventLoop().then(serveRequest));
   });
   if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);

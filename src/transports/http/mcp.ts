@@ -8,16 +8,16 @@ import {
   findEnvelopeError,
   findRequestError,
   isCancelNotification,
-  isLatestRevision,
-  isMessage,
+  isRevision2026Message,
+  isJsonRpcMessage,
   isRequestId,
   isToolCall,
   type JsonRpcMessage,
   type RequestError,
   readProgressToken,
 } from '../../mcp/protocol.ts';
-import { bindV1, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
-import { bindV2, createRefusingServer, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
+import { createSdkV1Server, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
+import { createSdkV2Server, createRefusingServer, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
 
 /** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
 interface HttpMcpRequest {
@@ -45,7 +45,7 @@ export function createMcpRequestHandler(catalog: Catalog, onError: (error: Error
   const serveLatestRevision = createLatestHandler(catalog, onError);
   return async (mcpRequest) => {
     const { request, body } = mcpRequest;
-    const isLatest = isLatestRevision(body) || !(await isLegacyRequest(request, body));
+    const isLatest = isRevision2026Message(body) || !(await isLegacyRequest(request, body));
     return isLatest ? serveLatestRevision(mcpRequest) : serveEarlierRevisions(mcpRequest);
   };
 }
@@ -63,9 +63,9 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
         linkOrigin,
         userAgent,
         output,
-        servesOneRequest: true,
+        handlesSingleRequest: true,
       };
-      return bindV2(catalog, session);
+      return createSdkV2Server(catalog, session);
     },
     { legacy: 'reject', onerror: onError },
   );
@@ -106,7 +106,7 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
   const cancellationRegistry = createCancellationRegistry();
   return async (mcpRequest) => {
     const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = mcpRequest;
-    if (isMessage(body) && isCancelNotification(body))
+    if (isJsonRpcMessage(body) && isCancelNotification(body))
       cancellationRegistry.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
     const error = message && findRequestError(requestSchemasV1, message);
@@ -116,12 +116,12 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
     // The response with an event stream is returned before the call has ended. This wrapper therefore stops listening
     // for cancellation when the call ends.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
-    const server = bindV1(usesEventStream ? { ...catalog, callTool } : catalog, {
+    const server = createSdkV1Server(usesEventStream ? { ...catalog, callTool } : catalog, {
       waitUntilSent: () => responseSent,
       linkOrigin,
       userAgent,
       output,
-      servesOneRequest: true,
+      handlesSingleRequest: true,
       ...credentials,
     });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !usesEventStream });
@@ -156,7 +156,7 @@ const asksForProgress = (message: JsonRpcMessage, catalog: Catalog): boolean =>
 
 /** Returns the JSON-RPC request in a body. Returns undefined if the body contains a notification or a response. */
 const findRequest = (body: unknown): JsonRpcMessage | undefined =>
-  isMessage(body) && body.id !== undefined ? body : undefined;
+  isJsonRpcMessage(body) && body.id !== undefined ? body : undefined;
 
 /**
  * Listens for the client to disconnect or to send a cancel notification. The promise `cancellation` then resolves with
