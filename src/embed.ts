@@ -43,7 +43,9 @@ export async function openServer(
   const { createSdkV1Server } = await import('./mcp/sdk-v1.ts');
   return {
     connect: (transport) =>
-      createSdkV1Server(app.catalog, app.credentials).connect(transport as Parameters<ReturnType<typeof createSdkV1Server>['connect']>[0]),
+      createSdkV1Server(app.catalog, app.credentials).connect(
+        transport as Parameters<ReturnType<typeof createSdkV1Server>['connect']>[0],
+      ),
     close: app.close,
   };
 }

@@ -70,7 +70,9 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
     }),
   });
   const [serverTransport, clientTransport] = InMemoryTransport.createLinkedPair();
-  await createSdkV1Server(app.catalog, countsRawTokens ? { apiKey, tenantId: apiKey } : app.credentials).connect(serverTransport);
+  await createSdkV1Server(app.catalog, countsRawTokens ? { apiKey, tenantId: apiKey } : app.credentials).connect(
+    serverTransport,
+  );
   const client = new Client({ name: 'evals', version: '1' });
   await client.connect(clientTransport);
   await client.listTools();

@@ -113,7 +113,8 @@ export function insertPassedSettings(composeFile: string): string {
 
 type Host = (typeof hosts)[number];
 
-const describeOutputFormat = (output: Host['output']): string => (output === 'both' ? 'text and data' : 'only the text');
+const describeOutputFormat = (output: Host['output']): string =>
+  output === 'both' ? 'text and data' : 'only the text';
 
 /** Lists the size limits of the results for a host, e.g. `at most 8,000 tokens`. */
 const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
@@ -138,7 +139,8 @@ function formatResultFormatTable(): string {
 }
 
 /** Inserts the short table of hosts, with the default format of results for each host, into a Markdown page. */
-export const insertResultFormats = (page: string): string => replaceMarked(page, 'host forms', formatResultFormatTable());
+export const insertResultFormats = (page: string): string =>
+  replaceMarked(page, 'host forms', formatResultFormatTable());
 
 /**
  * Formats the table that shows which format of results the setting `auto` selects for each host. The server reads the

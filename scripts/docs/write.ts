@@ -4,10 +4,10 @@ import { insertExamples, insertQuestions, insertSessions } from './demo-answers.
 import { insertBadges, insertLabels, type Publisher, updateManifest, updateRegistryFile } from './published.ts';
 import {
   insertFullTools,
-  insertResultFormats,
   insertHosts,
   insertInstallLinks,
   insertPassedSettings,
+  insertResultFormats,
   insertSettings,
   insertTools,
   insertTypes,

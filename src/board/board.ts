@@ -80,7 +80,7 @@ const boardAds = defineTool({
   buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
   isOnlyForBoard: true,
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     gathering: z.string().max(maxAdIdLength).optional().describe('Id of the gathering.'),
     ids: z.array(z.string().max(maxAdIdLength)).max(maxIdsPerCall).optional().describe('Ad ids.'),
     detail: z.enum(['brief', 'full']).optional().describe('full returns every field.'),
@@ -344,7 +344,7 @@ const boardPictures = defineTool({
   operations: [],
   isOnlyForBoard: true,
   // Each entry of `ids` is an ad id. `#` and a number after the id select a carousel card, e.g. `#2`.
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
       .min(1)

@@ -97,7 +97,11 @@ export interface CallingContext extends ServerContext, CallResources {
 }
 
 /** Runs a tool call. Writes the call to the log, and converts thrown errors to error results. */
-export async function callTool(server: CallingContext, call: ToolCall, resultFormat: ResultFormat): Promise<ToolResult> {
+export async function callTool(
+  server: CallingContext,
+  call: ToolCall,
+  resultFormat: ResultFormat,
+): Promise<ToolResult> {
   const startedAt = server.monotonicNow();
   const receipts = new Receipts();
   const { result, logFields } = await executeCall(server, call, receipts, resultFormat).catch((thrownError) => {
@@ -134,7 +138,7 @@ async function executeCall(
 ): Promise<CallOutcome> {
   const tool = server.tools.has(call.name) && (await loadTool(call.name));
   if (!tool) throw createUnknownToolError(call.name, listToolsForModels(server));
-  const input = readArguments(tool.input, call.arguments);
+  const input = readArguments(tool.inputSchema, call.arguments);
   if (createKeyMasker(call.apiKey)(input) !== input)
     throw createInvalidRequestError('An argument holds the API key. Leave it out: the server sends it with each call.');
   const resolvedCall = { server, call, tool, resultFormat };
@@ -283,7 +287,14 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
   // will fail without costing anything.
   if (price === undefined || price.atMost <= maxUnconfirmedCredits) return { isFirstPageOnly: false };
   return confirmSpend(
-    { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
+    {
+      tool,
+      input,
+      owner: { apiKey, tenantId },
+      price,
+      balance,
+      canReadSeveralPages: 'maxAds' in tool.inputSchema.shape,
+    },
     {
       formPresenter,
       signals: [signal, server.closeSignal],

@@ -49,16 +49,7 @@ export type CallResources = Omit<ReturnType<typeof createSharedResources>, 'clos
  * Opens the resources that all callers share, and returns functions that use these resources on behalf of one caller.
  */
 export function createSharedResources(options: SharedResourcesOptions) {
-  const {
-    createCallerApi,
-    callCache,
-    acceptedKeys,
-    meter,
-    state,
-    baseUrl,
-    version: serverVersion,
-    now,
-  } = options;
+  const { createCallerApi, callCache, acceptedKeys, meter, state, baseUrl, version: serverVersion, now } = options;
   const adRows = createAdRowReaders(now);
   const datasetSql = createDatasetSql(adRows);
   const cpuIntensiveCallSlots = new Semaphore({

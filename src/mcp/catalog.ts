@@ -64,7 +64,8 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     const { findExport, findSkillFile } = await import('./resources.ts');
     const skillFile = skills.length > 0 ? findSkillFile(request.uri) : undefined;
     if (skillFile) return skillFile;
-    if (!offersBoard || request.uri !== boardUri) return findExport((await getCallResources()).getExports(request), request);
+    if (!offersBoard || request.uri !== boardUri)
+      return findExport((await getCallResources()).getExports(request), request);
     const board = await readBoardResource();
     return { readContents: async () => board };
   };
@@ -78,7 +79,11 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
       ...callResources,
       callTool: async (call: ToolCall) => {
         const resultFormat = chooseFormat(call);
-        const convertedArguments = await convertFilterTexts(server.tools.get(call.name), call.arguments, getSearchFilters);
+        const convertedArguments = await convertFilterTexts(
+          server.tools.get(call.name),
+          call.arguments,
+          getSearchFilters,
+        );
         const result = await callTool(context, { ...call, arguments: convertedArguments }, resultFormat);
         const tool = server.tools.get(call.name);
         if (tool?.createsFile && !result.isError) call.onFileCreated?.();

@@ -236,7 +236,7 @@ export async function estimatePrice({
   getRequestPrice,
 }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
-  const hasCreditLimit = 'maxCredits' in tool.input.shape;
+  const hasCreditLimit = 'maxCredits' in tool.inputSchema.shape;
   const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;
   try {
     const { data } = await runWithStoredData(hasCreditLimit ? { ...input, maxCredits: 0 } : input);

@@ -33,20 +33,20 @@ export interface DescribedTool extends ToolDescription {
   outputSchema: ObjectSchema;
 }
 
-/** Converts a tool to its description, with its input and output as JSON Schemas. */
+/** Converts a tool to its description, in which the input and output schemas are JSON Schemas. */
 export function describeTool({
   run: _,
   render: __,
   buildBoardData: ___,
   buildExampleArguments: ____,
-  input,
+  inputSchema,
   createOutputSchema,
   ...tool
 }: Tool) {
   return {
     ...tool,
     description: formatDescription(tool),
-    inputSchema: { ...toJsonSchema(input), additionalProperties: false },
+    inputSchema: { ...toJsonSchema(inputSchema), additionalProperties: false },
     outputSchema: toJsonSchema(createOutputSchema().extend(commonResultFields)),
   };
 }

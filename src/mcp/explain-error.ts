@@ -66,7 +66,8 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string;
   no_api_key: {
     retry: 'never',
     failureText: 'The API key or the service address is not set.',
-    nextStep: 'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try this server with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
+    nextStep:
+      'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try this server with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
   },
   unauthorized: {
     retry: 'never',
@@ -86,7 +87,8 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string;
   not_found: {
     retry: 'never',
     failureText: 'The service has nothing with this id.',
-    nextStep: 'Use an id from an earlier result: ad ids for get_ad, page ids for get_page, collection ids from list_collections.',
+    nextStep:
+      'Use an id from an earlier result: ad ids for get_ad, page ids for get_page, collection ids from list_collections.',
   },
   invalid_request: {
     retry: 'never',
@@ -96,12 +98,14 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string;
   usage_limit: {
     retry: 'later',
     failureText: 'A usage limit is reached: no more credits can be spent for now.',
-    nextStep: 'Until the window ends, this server rejects calls that cost credits without sending them; once get_credits shows room, it sends them again.',
+    nextStep:
+      'Until the window ends, this server rejects calls that cost credits without sending them; once get_credits shows room, it sends them again.',
   },
   credit_budget: {
     retry: 'never',
     failureText: "The call would exceed this server's credit budget.",
-    nextStep: 'Ask the user whether to raise AD_LIBRARY_CREDIT_BUDGET in this MCP server\'s configuration (in the host\'s form: "Credit budget") and restart it; do not work around it. Cached answers and tools that cost no credits still work.',
+    nextStep:
+      'Ask the user whether to raise AD_LIBRARY_CREDIT_BUDGET in this MCP server\'s configuration (in the host\'s form: "Credit budget") and restart it; do not work around it. Cached answers and tools that cost no credits still work.',
   },
   unavailable: {
     retry: 'now',
@@ -111,7 +115,8 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string;
   unexpected_response: {
     retry: 'never',
     failureText: 'The service sent an answer that does not match its API document, so it cannot be shown.',
-    nextStep: 'Check that AD_LIBRARY_BASE_URL is the address of the API, not of a web page or a proxy. If it is, report this to the service.',
+    nextStep:
+      'Check that AD_LIBRARY_BASE_URL is the address of the API, not of a web page or a proxy. If it is, report this to the service.',
   },
   network: {
     retry: 'now',
@@ -123,7 +128,11 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string;
     failureText: 'The service did not answer in time.',
     nextStep: 'If it happens again, ask for less or try later.',
   },
-  busy: { retry: 'now', failureText: 'This server is handling too many calls.', nextStep: 'Try again in a few seconds.' },
+  busy: {
+    retry: 'now',
+    failureText: 'This server is handling too many calls.',
+    nextStep: 'Try again in a few seconds.',
+  },
   internal: {
     retry: 'never',
     failureText: 'Internal server error; see the server log.',
@@ -145,7 +154,9 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       return failure.hasInvalidSettings ? invalidSettingsExplanation : generalExplanation;
     case 'usage_limit':
       if (failure.usageLimit?.isLimitReached !== false) return markCostlyRetry(failure, generalExplanation);
-      return failure.wasSent === false ? insufficientWindowCreditsExplanation : markCostlyRetry(failure, unclearUsageLimitExplanation);
+      return failure.wasSent === false
+        ? insufficientWindowCreditsExplanation
+        : markCostlyRetry(failure, unclearUsageLimitExplanation);
     case 'credit_budget':
       return { ...generalExplanation, ...explainExceededLimit(failure) };
     case 'payment_required': {
@@ -176,7 +187,10 @@ function explainExceededLimit(exceeded: ExceededLimit) {
   if (exceeded.limit === 'tool call') return maxCreditsExplanation;
   if (exceeded.limit === 'confirmation')
     return exceeded.isAnswered ? declinedSpendingExplanation : explainUnansweredForm(exceeded);
-  return { ...(exceeded.limit === 'connection' && connectionBudgetExplanation), ...(exceeded.isTransient && reservedCreditsExplanation) };
+  return {
+    ...(exceeded.limit === 'connection' && connectionBudgetExplanation),
+    ...(exceeded.isTransient && reservedCreditsExplanation),
+  };
 }
 
 function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
@@ -184,12 +198,14 @@ function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
   if (baseUrlProblem.reason === 'endsInVersion')
     return {
       failureText: wrongUrlText,
-      nextStep: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
+      nextStep:
+        'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
     };
   if (baseUrlProblem.reason === 'unknownPath')
     return {
       failureText: wrongUrlText,
-      nextStep: 'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
+      nextStep:
+        'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
     };
   const { target } = baseUrlProblem;
   const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrusted(target, 100)}`;
@@ -200,14 +216,17 @@ function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
 }
 
 /** Returns true if the service rejected the caller or the API key, rather than the arguments of the call. */
-const isCallerRejected = ({ kind }: Failure) => kind === 'unauthorized' || kind === 'forbidden' || kind === 'usage_limit';
+const isCallerRejected = ({ kind }: Failure) =>
+  kind === 'unauthorized' || kind === 'forbidden' || kind === 'usage_limit';
 
 const undocumentedRejectionExplanation = {
   failureText: 'The server at the address of the service rejected the call.',
-  nextStep: 'A proxy or a firewall may have answered instead of the API. Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.',
+  nextStep:
+    'A proxy or a firewall may have answered instead of the API. Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.',
 };
 const undocumentedUsageLimitExplanation = {
-  nextStep: 'A proxy or a firewall may limit the number of calls. Try again later. If it keeps failing, ask the user to check AD_LIBRARY_BASE_URL.',
+  nextStep:
+    'A proxy or a firewall may limit the number of calls. Try again later. If it keeps failing, ask the user to check AD_LIBRARY_BASE_URL.',
 };
 const invalidSettingsExplanation = {
   retry: 'never' as const,
@@ -219,12 +238,14 @@ const storageExplanations = {
   data: {
     retry: 'now',
     failureText: 'This server could not use its stored data.',
-    nextStep: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
+    nextStep:
+      'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
   },
   folder: {
     retry: 'later',
     failureText: 'This server cannot write the file.',
-    nextStep: 'Ask the user to make the folder writable, or to choose another one in AD_LIBRARY_FILES (in the host\'s form: "Folder for files").',
+    nextStep:
+      'Ask the user to make the folder writable, or to choose another one in AD_LIBRARY_FILES (in the host\'s form: "Folder for files").',
   },
   full: {
     retry: 'later',
@@ -249,13 +270,15 @@ const outOfTimeExplanation = {
 };
 const tooLargeResponseExplanation = {
   failureText: 'The service sent an answer that is too large to be read.',
-  nextStep: 'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
+  nextStep:
+    'Ask for fewer items in one call: with a lower limit, or with a lower maxAds for gather_ads, which then goes on from there. If the call asks for no list, check AD_LIBRARY_BASE_URL.',
 };
 const noCreditsText = 'The account has no credits left.';
 const insufficientCreditsText = 'The call needs a subscription or more credits than the account has; credits left:';
 const connectionBudgetExplanation = {
   failureText: 'The call would exceed the credit budget that the user gave this connection when they signed in.',
-  nextStep: 'Ask the user whether to connect this server again with a larger budget; do not work around it. Cached answers and tools that cost no credits still work.',
+  nextStep:
+    'Ask the user whether to connect this server again with a larger budget; do not work around it. Cached answers and tools that cost no credits still work.',
 };
 const maxCreditsExplanation = {
   failureText: 'The call may cost more than its maxCredits.',
@@ -267,7 +290,8 @@ const declinedSpendingExplanation = {
 };
 const explainUnansweredForm = ({ costSentence }: { costSentence: string }) => ({
   failureText: `The host showed a form about the price of this call, and nobody answered it. ${costSentence}`,
-  nextStep: 'Tell the user this price, and ask whether to repeat the call. Lower maxAds, maxCredits or limit costs less. If the host shows no form, the user can raise AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restart this server.',
+  nextStep:
+    'Tell the user this price, and ask whether to repeat the call. Lower maxAds, maxCredits or limit costs less. If the host shows no form, the user can raise AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restart this server.',
 });
 const reservedCreditsExplanation = {
   retry: 'later' as const,
@@ -276,14 +300,16 @@ const reservedCreditsExplanation = {
 const insufficientWindowCreditsExplanation = {
   retry: 'later' as const,
   failureText: 'The call costs more credits than its usage window has left.',
-  nextStep: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
+  nextStep:
+    'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
 /** The explanation of a 429 of the service if `GET /v1/credits` reports that no limit is reached. */
 const unclearUsageLimitExplanation = {
   retry: 'later' as const,
   failureText: 'The service rejected the call because of a usage limit, although neither usage window is full.',
-  nextStep: 'The call may cost more credits than a window has left, or there may be too many calls at once. Ask for less now, or repeat the call later.',
+  nextStep:
+    'The call may cost more credits than a window has left, or there may be too many calls at once. Ask for less now, or repeat the call later.',
 };
 
 function formatWorkingTools({ kind, isUndocumented }: Failure, offeredTools: readonly ToolDescription[]): string {

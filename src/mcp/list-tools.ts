@@ -134,7 +134,9 @@ function formatFilterKeys(filters: readonly SearchFilter[]): string {
     const name = rangeName ?? filter.key;
     if (!names.includes(name)) namesByValueDescription.set(valueDescription, [...names, name]);
   }
-  return [...namesByValueDescription].map(([valueDescription, names]) => formatKeyGroup(valueDescription, names)).join('; ');
+  return [...namesByValueDescription]
+    .map(([valueDescription, names]) => formatKeyGroup(valueDescription, names))
+    .join('; ');
 }
 
 function formatKeyGroup(valueDescription: string, [firstName = '', ...otherNames]: string[]): string {

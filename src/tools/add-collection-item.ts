@@ -9,7 +9,7 @@ import {
 } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-text.ts';
-import { adIdRule, collectionId, isShortId, itemType, shortIdRule } from './arguments.ts';
+import { adIdRule, collectionIdSchema, isShortId, itemTypeSchema, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
 /**
@@ -39,10 +39,10 @@ export const addCollectionItem = defineTool({
   buildExampleArguments: ({ adIds: [itemId], collectionId }) => ({ collectionId, itemType: 'ads', itemId }),
   operations: ['addCollectionItem'],
   buildBoardData: (data) => ({ added: (data as { added?: boolean }).added === true }),
-  input: z
+  inputSchema: z
     .strictObject({
-      collectionId,
-      itemType,
+      collectionId: collectionIdSchema,
+      itemType: itemTypeSchema,
       itemId: itemIdSchema.optional().describe('Ad id for ads, pageId for pages.'),
       itemIds: z.array(itemIdSchema).max(50).optional().describe('Several item ids, instead of itemId.'),
     })

@@ -12,18 +12,21 @@ import type { Filters } from './filter-values.ts';
  * reject the whole tool list if one schema contains a union.
  */
 
-export const noArguments = z.strictObject({});
-export const detail = z.enum(['brief', 'full']).optional().describe('full returns every field that the service sent.');
-export const cursor = z.string().optional().describe('The cursor of the previous result, unchanged.');
-export const filters = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged.');
-export const adFilters = z.looseObject({}).optional().describe('The same keys as in search_ads.');
-export const split = z
+export const noArgumentsSchema = z.strictObject({});
+export const detailSchema = z
+  .enum(['brief', 'full'])
+  .optional()
+  .describe('full returns every field that the service sent.');
+export const cursorSchema = z.string().optional().describe('The cursor of the previous result, unchanged.');
+export const filtersSchema = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged.');
+export const adFiltersSchema = z.looseObject({}).optional().describe('The same keys as in search_ads.');
+export const splitSchema = z
   .array(z.looseObject({}))
   .min(1)
   .max(30)
   .optional()
   .describe('Filter objects. Each one is combined with filters.');
-export const fileName = z
+export const fileNameSchema = z
   .string()
   .refine(
     (name) => /^[A-Za-z0-9][\w -]{0,79}$/.test(name),
@@ -35,13 +38,13 @@ export const fileName = z
  * The page size (`limit`) of a search. The API document defines no upper bound for searches. `readFittingPage` refuses
  * pages that this server cannot read, also if `filters` contain the page size.
  */
-export const searchLimit = z.int().min(1).optional().describe('Items per page.');
-export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
-export const seen = z
+export const searchLimitSchema = z.int().min(1).optional().describe('Items per page.');
+export const itemsLimitSchema = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
+export const seenSchema = z
   .boolean()
   .optional()
   .describe('true returns the version that a list showed. It is free and may be incomplete.');
-export const fresh = z.boolean().optional().describe('true ignores the cached answer and pays again.');
+export const freshSchema = z.boolean().optional().describe('true ignores the cached answer and pays again.');
 
 const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
@@ -55,10 +58,10 @@ const createUuidSchema = (idSource: string) => z.string().refine(isUuid, formatU
 export const isShortId = (id: string): boolean => id.length <= maxIdLength;
 export const shortIdRule = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
 
-export const adId = createUuidSchema('a search or a collection').describe('Ad id from a search or a collection.');
+export const adIdSchema = createUuidSchema('a search or a collection').describe('Ad id from a search or a collection.');
 export const adIdRule = formatUuidRule('a search or a collection');
-export const collectionId = createUuidSchema('list_collections').describe('Id from list_collections.');
-export const itemType = ItemType.describe('A collection may contain both.');
+export const collectionIdSchema = createUuidSchema('list_collections').describe('Id from list_collections.');
+export const itemTypeSchema = ItemType.describe('A collection may contain both.');
 
 /**
  * Validates the arguments that select ads.
@@ -85,9 +88,9 @@ export function checkSelectionArguments(
  * so the parts would not divide the search.
  */
 function checkSplitParts(filters: Filters, split: readonly Filters[]): void {
-  for (const [index, part] of split.entries()) {
-    const changedKey = Object.keys(part).find(
-      (key) => Object.hasOwn(filters, key) && toCanonicalJson(filters[key]) !== toCanonicalJson(part[key]),
+  for (const [index, partFilters] of split.entries()) {
+    const changedKey = Object.keys(partFilters).find(
+      (key) => Object.hasOwn(filters, key) && toCanonicalJson(filters[key]) !== toCanonicalJson(partFilters[key]),
     );
     if (changedKey === undefined) continue;
     const key = quote(truncateLine(changedKey, maxKeyTokens));

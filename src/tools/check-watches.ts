@@ -33,7 +33,7 @@ import { collectReportedAds, formatReportedAds } from '../watches/changes.ts';
 import { type CheckedWatch, defaultMaxAdsPerCheck, findRecentStoredOutcome, runWatchChecks } from '../watches/check.ts';
 import { parseWatches, pickAdQuery, saveChecks, type Watch } from '../watches/stored-watches.ts';
 import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
-import { fresh } from './arguments.ts';
+import { freshSchema } from './arguments.ts';
 import { estimateRemainingAds, requireFreeReading } from './gather-ads.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import {
@@ -88,10 +88,10 @@ export const checkWatches = defineTool({
   showsBoard: true,
   buildBoardData: (data) => buildChecksBoardData(data as ChecksResult),
   canReportProgress: true,
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     names: z.array(z.string()).min(1).optional().describe('Names of watches. Default: all.'),
     maxCredits: z.number().min(0).optional().describe('Most credits for the whole call. 0 returns an estimate.'),
-    fresh: fresh.describe('true reads again, even if the question was read minutes ago.'),
+    fresh: freshSchema.describe('true reads again, even if the question was read minutes ago.'),
   }),
   createOutputSchema: () =>
     z.looseObject({

@@ -26,7 +26,7 @@ import { formatServiceNotes, readServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, sanitizeLine } from '../views/safe-text.ts';
 import { truncate } from '../views/tokens.ts';
-import { adFilters, checkSelectionArguments, fresh, split } from './arguments.ts';
+import { adFiltersSchema, checkSelectionArguments, freshSchema, splitSchema } from './arguments.ts';
 import {
   buildMissingFilter,
   buildValueFilter,
@@ -82,12 +82,12 @@ export const countAds = defineTool({
   }),
   operations: ['searchAds'],
   makesSeveralApiCalls: true,
-  input: z.strictObject({
-    filters: adFilters,
-    split,
+  inputSchema: z.strictObject({
+    filters: adFiltersSchema,
+    split: splitSchema,
     by: z.string().optional().describe('Filter key whose values are counted.'),
     maxCredits: z.number().min(0).optional().describe('Most credits to spend. Default 50. 0 returns an estimate.'),
-    fresh: fresh.describe('true ignores earlier answers and pays again.'),
+    fresh: freshSchema.describe('true ignores earlier answers and pays again.'),
   }),
   createOutputSchema: () =>
     z.looseObject({

@@ -21,7 +21,7 @@ import { normalizeAdId } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
-import { checkSelectionArguments, fileName } from './arguments.ts';
+import { checkSelectionArguments, fileNameSchema } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { buildFileLocationFields, createResourceLink, defineTool, formatFileLocation } from './tool.ts';
@@ -59,7 +59,7 @@ export const exportAds = defineTool({
   createsFile: true,
   buildExampleArguments: () => ({ name: 'ads' }),
   operations: [],
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     sql: z.string().optional().describe('One SELECT. Default: all ads with all columns except json.'),
     sheets: z
       .array(Sheet)
@@ -67,7 +67,7 @@ export const exportAds = defineTool({
       .optional()
       .describe('For xlsx: one sheet per statement, instead of sql.'),
     format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('Default csv.'),
-    name: fileName,
+    name: fileNameSchema,
   }),
   createOutputSchema: () =>
     z.looseObject({

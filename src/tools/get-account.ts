@@ -1,5 +1,5 @@
 import { buildAccountView, formatAccount, getAccountViewSchema } from '../views/account.ts';
-import { noArguments } from './arguments.ts';
+import { noArgumentsSchema } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getAccount = defineTool({
@@ -9,7 +9,7 @@ export const getAccount = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({}),
   operations: ['getAccount'],
-  input: noArguments,
+  inputSchema: noArgumentsSchema,
   createOutputSchema: getAccountViewSchema,
   async run(_, { api }) {
     const { rawBody } = await api.getAccount();

@@ -3,7 +3,7 @@ import { PaymentNeededError } from '../api/call.ts';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { buildAdView, formatAd, getAdViewSchema } from '../views/ad.ts';
 import type { DetailLevel } from '../views/full-view.ts';
-import { adId, detail, fresh, seen } from './arguments.ts';
+import { adIdSchema, detailSchema, freshSchema, seenSchema } from './arguments.ts';
 import { getMaxItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -18,7 +18,7 @@ export const getAd = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: ({ adIds: [adId] }) => ({ adId }),
   operations: ['getAd'],
-  input: z.strictObject({ adId, detail, fresh, seen }),
+  inputSchema: z.strictObject({ adId: adIdSchema, detail: detailSchema, fresh: freshSchema, seen: seenSchema }),
   createOutputSchema: () =>
     z.looseObject({
       ad: getAdViewSchema().describe('The ad.'),

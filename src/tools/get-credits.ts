@@ -1,7 +1,7 @@
 import { ignoreUnavailableStorage } from '../api/errors.ts';
 import { formatSpending, getSpendingSchema, type Spending } from '../credits/credit-text.ts';
 import { buildCreditsView, formatCredits, getCreditsViewSchema } from '../views/account.ts';
-import { noArguments } from './arguments.ts';
+import { noArgumentsSchema } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getCredits = defineTool({
@@ -12,7 +12,7 @@ export const getCredits = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({}),
   operations: ['getCredits'],
-  input: noArguments,
+  inputSchema: noArgumentsSchema,
   createOutputSchema: () =>
     getCreditsViewSchema().extend({
       thisServer: getSpendingSchema()

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { DetailLevel } from '../views/full-view.ts';
 import { buildPageView, formatPage, getPageViewSchema } from '../views/page.ts';
-import { detail, fresh } from './arguments.ts';
+import { detailSchema, freshSchema } from './arguments.ts';
 import { getMaxItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -13,7 +13,11 @@ export const getPage = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],
-  input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad.'), detail, fresh }),
+  inputSchema: z.strictObject({
+    pageId: z.string().describe('pageId from a search or an ad.'),
+    detail: detailSchema,
+    fresh: freshSchema,
+  }),
   createOutputSchema: () => z.looseObject({ page: getPageViewSchema().describe('The advertiser page.') }),
   async run({ pageId, detail = 'standard' as DetailLevel, fresh: ignoresCache }, { api, ...context }) {
     const { rawBody } = await api.getPage({ path: { pageId }, ignoresCache });

@@ -58,7 +58,7 @@ export const labelAds = defineTool({
   operations: [],
   storesUserData: true,
   isCpuIntensive: true,
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     labels: z.array(LabelInput).min(1).max(200).optional().describe('One entry for each label.'),
     sql: z.string().optional().describe('Instead of labels: a SELECT of id, label and value.'),
     remove: z.boolean().optional().describe('true removes these labels.'),

@@ -10,7 +10,14 @@ import {
 import { type AdView, type getAdViewSchema, getListedAdSchema } from '../views/ad.ts';
 import { moveMismatchesToOtherTypes } from '../views/full-view.ts';
 import { getPageViewSchema, type PageView } from '../views/page.ts';
-import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
+import {
+  collectionIdSchema,
+  cursorSchema,
+  detailSchema,
+  freshSchema,
+  itemsLimitSchema,
+  itemTypeSchema,
+} from './arguments.ts';
 import {
   buildListBoardData,
   createAdViews,
@@ -54,7 +61,14 @@ export const listCollectionItems = defineTool({
   operations: ['listCollectionItems'],
   showsBoard: true,
   buildBoardData: buildListBoardData,
-  input: z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh }),
+  inputSchema: z.strictObject({
+    collectionId: collectionIdSchema,
+    itemType: itemTypeSchema,
+    limit: itemsLimitSchema,
+    cursor: cursorSchema,
+    detail: detailSchema,
+    fresh: freshSchema,
+  }),
   createOutputSchema: () =>
     z.looseObject({
       collection: getCollectionViewSchema().optional(),

@@ -5,7 +5,7 @@ import {
   formatCollectionList,
   getCollectionViewSchema,
 } from '../views/account.ts';
-import { cursor } from './arguments.ts';
+import { cursorSchema } from './arguments.ts';
 import { createCursorMismatchError } from './cursors.ts';
 import { createPagingFields, type ItemViews, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
@@ -35,7 +35,7 @@ export const listCollections = defineTool({
       .filter(canContainAds)
       .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
-  input: z.strictObject({ cursor }),
+  inputSchema: z.strictObject({ cursor: cursorSchema }),
   createOutputSchema: () =>
     z.looseObject({ items: z.array(getCollectionViewSchema()).describe('The collections.'), ...createPagingFields() }),
   run: ({ cursor }, context) =>

@@ -9,7 +9,7 @@ import { formatCount } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
 import { estimateTokens, quoteUntrusted, truncateLine } from '../views/tokens.ts';
 import { parseWatches, type Watch } from '../watches/stored-watches.ts';
-import { noArguments } from './arguments.ts';
+import { noArgumentsSchema } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const WatchView = z
@@ -59,7 +59,7 @@ export const listWatches = defineTool({
   annotations: { ...readOnlyAnnotations, openWorldHint: false },
   buildExampleArguments: () => ({}),
   operations: [],
-  input: noArguments,
+  inputSchema: noArgumentsSchema,
   createOutputSchema: () =>
     z.looseObject({
       watches: z.array(WatchView).describe('All watches.'),

@@ -303,7 +303,10 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
  * Returns the maximum number of tokens for one item. This is 90% of the token budget of a result, because the text
  * around the item needs the rest.
  */
-export const getMaxItemTokens = ({ maxTextTokens, maxTextBytes }: Pick<ToolContext, 'maxTextTokens' | 'maxTextBytes'>) =>
+export const getMaxItemTokens = ({
+  maxTextTokens,
+  maxTextBytes,
+}: Pick<ToolContext, 'maxTextTokens' | 'maxTextBytes'>) =>
   Math.floor(0.9 * Math.min(maxTextTokens, maxTextBytes / bytesPerToken));
 
 /**

@@ -44,7 +44,7 @@ export const queryAds = defineTool({
     sql: 'SELECT ctaType, count(*) AS ads, median(daysRunning) AS medianDays FROM ads GROUP BY 1 ORDER BY 2 DESC',
   }),
   operations: [],
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     sql: z.string().describe(tablesDescription),
     limit: z.int().min(1).max(1000).optional().describe('Most rows to return. Default 50.'),
     cell: z.int().min(1).max(20_000).optional().describe('Most characters of a cell. Default 160.'),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { getListedAdSchema } from '../views/ad.ts';
-import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
+import { cursorSchema, detailSchema, filtersSchema, freshSchema, searchLimitSchema } from './arguments.ts';
 import {
   buildListBoardData,
   createAdViews,
@@ -23,7 +23,13 @@ export const searchAds = defineTool({
   operations: ['searchAds'],
   showsBoard: true,
   buildBoardData: buildListBoardData,
-  input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
+  inputSchema: z.strictObject({
+    filters: filtersSchema,
+    limit: searchLimitSchema,
+    cursor: cursorSchema,
+    detail: detailSchema,
+    fresh: freshSchema,
+  }),
   createOutputSchema: () =>
     z.looseObject({
       items: z.array(getListedAdSchema()).describe('The matching ads.'),

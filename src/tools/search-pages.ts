@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { getPageViewSchema } from '../views/page.ts';
-import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
+import { cursorSchema, detailSchema, filtersSchema, freshSchema, searchLimitSchema } from './arguments.ts';
 import { createPageViews, createPagingFields, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -12,7 +12,13 @@ export const searchPages = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],
-  input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
+  inputSchema: z.strictObject({
+    filters: filtersSchema,
+    limit: searchLimitSchema,
+    cursor: cursorSchema,
+    detail: detailSchema,
+    fresh: freshSchema,
+  }),
   createOutputSchema: () =>
     z.looseObject({
       items: z.array(getPageViewSchema()).describe('The matching advertiser pages.'),

@@ -79,7 +79,7 @@ interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject>
    * some hosts drop the structured data of a result.
    */
   buildBoardData?(data: object, result: ToolOutput): object;
-  input: Input;
+  inputSchema: Input;
   /**
    * The schema of the result. All objects in the schema allow unknown fields, so that clients still accept the result
    * if the service adds a field.

@@ -14,7 +14,7 @@ export const unwatchAds = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   buildExampleArguments: () => ({ name: 'Videos in Germany' }),
   operations: [],
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     name: z.string().optional().describe('Name of the watch.'),
     report: z.string().optional().describe('Name of a stored report, instead of name.'),
   }),

@@ -89,7 +89,7 @@ export const viewAds = defineTool({
   operations: [],
   showsBoard: true,
   buildBoardData: (data) => ({ ids: (data as { tiles: AdTile[] }).tiles.map(({ id }) => id) }),
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     adIds: z.array(z.string()).min(1).max(maxTiles).optional().describe('Ad ids from earlier results.'),
     sql: z.string().optional().describe('Instead of adIds: a SELECT of ids.'),
     card: z.int().min(1).optional().describe('Number of the carousel card to show.'),

@@ -5,7 +5,7 @@ import { normalizeName } from '../dataset/labels.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { parseWatches, pickAdQuery, storeWatch } from '../watches/stored-watches.ts';
-import { adFilters, checkSelectionArguments, collectionId, split } from './arguments.ts';
+import { adFiltersSchema, checkSelectionArguments, collectionIdSchema, splitSchema } from './arguments.ts';
 import { buildWatchViews, formatWatch, inMemoryNote, MemoryNoteView, WatchView } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
@@ -25,11 +25,11 @@ export const watchAds = defineTool({
   }),
   operations: [],
   storesUserData: true,
-  input: z.strictObject({
+  inputSchema: z.strictObject({
     name: z.string().describe('Name of the watch.'),
-    filters: adFilters,
-    split,
-    collectionId: collectionId.optional(),
+    filters: adFiltersSchema,
+    split: splitSchema,
+    collectionId: collectionIdSchema.optional(),
     maxAds: z.int().min(1).max(10_000).optional().describe('Most ads that a check reads. Default 1000.'),
     maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),

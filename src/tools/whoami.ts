@@ -1,5 +1,5 @@
 import { buildIdentityView, formatIdentity, getIdentityViewSchema } from '../views/account.ts';
-import { noArguments } from './arguments.ts';
+import { noArgumentsSchema } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const whoami = defineTool({
@@ -9,7 +9,7 @@ export const whoami = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({}),
   operations: ['whoami'],
-  input: noArguments,
+  inputSchema: noArgumentsSchema,
   createOutputSchema: getIdentityViewSchema,
   async run(_, { api }) {
     const { rawBody } = await api.whoami();

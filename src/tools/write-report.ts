@@ -42,7 +42,7 @@ import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import type { UntypedFields } from '../views/view.ts';
-import { checkSelectionArguments, fileName } from './arguments.ts';
+import { checkSelectionArguments, fileNameSchema } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
@@ -89,7 +89,7 @@ const ReportSectionView = z
 const ReportInput = z.strictObject({
   title: createTextSchema(200).optional().describe('Title of the report.'),
   sections: z.array(SectionInput).min(1).max(20).optional().describe('Sections in order.'),
-  name: fileName.describe(
+  name: fileNameSchema.describe(
     'Name of the file. It also stores the report under this name, in memory until the server ends.',
   ),
   again: z.string().optional().describe('Name of a stored report to write again, alone or with texts.'),
@@ -120,7 +120,7 @@ export const writeReport = defineTool({
   }),
   operations: [],
   isCpuIntensive: true,
-  input: ReportInput,
+  inputSchema: ReportInput,
   createOutputSchema: () =>
     z.looseObject({
       uri: z.string().describe('URI of the file as an MCP resource, for a day.'),

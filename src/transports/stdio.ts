@@ -11,9 +11,9 @@ import {
   findEnvelopeError,
   findRequestError,
   isCancelNotification,
-  isRevision2026Message,
   isJsonRpcMessage,
   isRequestId,
+  isRevision2026Message,
   normalizeMessage,
   type RequestSchemas,
 } from '../mcp/protocol.ts';

@@ -84,11 +84,15 @@ export class WorkerPool<Request, Reply, LoadedData = undefined> {
     const workerData = createWorkerData?.();
     for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
-    const worker = new PooledWorker<Request, Reply, LoadedData>(loadedData, { source: workerSource, workerData }, () => {
-      this.#removeFromIdle(worker);
-      this.#workers.delete(worker);
-      this.#reservedWorkers.delete(worker);
-    });
+    const worker = new PooledWorker<Request, Reply, LoadedData>(
+      loadedData,
+      { source: workerSource, workerData },
+      () => {
+        this.#removeFromIdle(worker);
+        this.#workers.delete(worker);
+        this.#reservedWorkers.delete(worker);
+      },
+    );
     this.#workers.add(worker);
     return worker;
   }

@@ -266,8 +266,8 @@ async function timeTools(): Promise<void> {
   const upstream = await startUpstream();
   const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_CANARY01', cacheSeconds: 0 };
   const server = await startServer({ config });
-  for (const { name, buildExampleArguments, input } of tools) {
-    const detail = 'detail' in input.shape && { detail: 'full' };
+  for (const { name, buildExampleArguments, inputSchema } of tools) {
+    const detail = 'detail' in inputSchema.shape && { detail: 'full' };
     const args = { ...buildExampleArguments({ adIds: [id], pageId, collectionId: id }), ...detail };
     const run = async (text: string) => {
       const media = [{ type: 'THUMB', nr: 0, url: `https://${text}` }];

@@ -8,7 +8,7 @@ import { findStringEnd, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../logging/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
-import { isLongRequest, isJsonRpcMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
+import { isJsonRpcMessage, isLongRequest, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type ConcurrencyLimits, createConcurrencyLimiter } from '../limits.ts';

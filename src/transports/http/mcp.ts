@@ -8,16 +8,16 @@ import {
   findEnvelopeError,
   findRequestError,
   isCancelNotification,
-  isRevision2026Message,
   isJsonRpcMessage,
   isRequestId,
+  isRevision2026Message,
   isToolCall,
   type JsonRpcMessage,
   type RequestError,
   readProgressToken,
 } from '../../mcp/protocol.ts';
 import { createSdkV1Server, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
-import { createSdkV2Server, createRefusingServer, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
+import { createRefusingServer, createSdkV2Server, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
 
 /** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
 interface HttpMcpRequest {
