@@ -92,11 +92,11 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
   const uniqueIds = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
   const items: SavedItemView[] = [];
   let collection: CollectionView | undefined;
-  let remainingStop: StopInfo | undefined;
+  let stopInfo: StopInfo | undefined;
   let firstError: unknown;
   let hasSavedItem = false;
   for (const itemId of uniqueIds) {
-    if (remainingStop) {
+    if (stopInfo) {
       items.push({ itemId, added: false, problem: notTriedProblem });
       continue;
     }
@@ -112,14 +112,15 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
     } catch (error) {
       firstError ??= error;
       const failureStop = classifyFailure(error, context);
-      if (!itemErrorKinds.includes(failureStop.error?.failure.kind ?? '')) remainingStop = failureStop;
+      if (!itemErrorKinds.includes(failureStop.error?.failure.kind ?? '')) stopInfo = failureStop;
       items.push({ itemId, added: false, problem: context.explainError(error).text });
     }
   }
   if (firstError !== undefined && !hasSavedItem) throw firstError;
-  return { ...(collection && { collection }), items, ...(remainingStop && { stopped: remainingStop.reason }) };
+  return { ...(collection && { collection }), items, ...(stopInfo && { stopped: stopInfo.reason }) };
 }
 
+/** The kinds of errors that concern only one item. After any other error, the remaining items would fail, too. */
 const itemErrorKinds: readonly string[] = ['invalid_request', 'not_found'];
 
 function formatSeveralItems(items: readonly SavedItemView[], collectionText: string): string {

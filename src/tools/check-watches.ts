@@ -79,7 +79,7 @@ export const checkWatches = defineTool({
   title: 'Check what is new',
   description:
     'Check what you monitor: which ads (creatives) of a watch are new, changed or gone since the last complete check. Call it on a schedule, for example once a week, to track how the creatives of competitors shift week over week.',
-  guide: 'What is new since the last time: check_watches.',
+  usageHint: 'What is new since the last time: check_watches.',
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({ maxCredits: 20 }),
   operations: ['searchAds', 'listCollectionItems'],
@@ -130,26 +130,27 @@ async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain
   const watchesToRead = selectedWatches.filter(
     (watch) => shouldReadAgain || !findRecentStoredOutcome(pickAdQuery(watch), contents, context),
   );
-  const prices = new Map<string, EstimateView | undefined>();
+  const estimates = new Map<string, EstimateView | undefined>();
   for (const watch of watchesToRead) {
     const adQuery = pickAdQuery(watch);
-    prices.set(getAdQueryKey(adQuery), await estimateRemainingAds(adQuery, contents, true, context));
+    estimates.set(getAdQueryKey(adQuery), await estimateRemainingAds(adQuery, contents, true, context));
   }
-  const sumIfAllKnown = (figures: readonly (number | null | undefined)[]) => {
-    const knownFigures = figures.flatMap((figure) => figure ?? []);
-    return knownFigures.length < figures.length ? undefined : sumNumbers(knownFigures);
+  const sumIfAllKnown = (numbers: readonly (number | null | undefined)[]) => {
+    const knownNumbers = numbers.flatMap((number) => number ?? []);
+    return knownNumbers.length < numbers.length ? undefined : sumNumbers(knownNumbers);
   };
   const [pages, ads] = (['pages', 'ads'] as const).map((name) =>
-    sumIfAllKnown([...prices.values()].map((price) => price?.[name])),
+    sumIfAllKnown([...estimates.values()].map((watchEstimate) => watchEstimate?.[name])),
   );
   const maxCharges = watchesToRead.map((watch) =>
-    computeMaxCharge(watch, prices.get(getAdQueryKey(watch))?.ads ?? undefined, context),
+    computeMaxCharge(watch, estimates.get(getAdQueryKey(watch))?.ads ?? undefined, context),
   );
   const atMost = sumIfAllKnown(await Promise.all(maxCharges));
-  const atLeast = Math.min(sumNumbers([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
+  const totalAtLeast = sumNumbers([...estimates.values()].map((watchEstimate) => watchEstimate?.atLeast ?? 0));
+  const atLeast = Math.min(totalAtLeast, atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
   const storedAdCounts = watchesToRead.map((watch) =>
-    countStoredAds(pickAdQuery(watch), prices.get(getAdQueryKey(watch))?.ads, contents),
+    countStoredAds(pickAdQuery(watch), estimates.get(getAdQueryKey(watch))?.ads, contents),
   );
   const text =
     selectedWatches.length === 0
@@ -186,14 +187,14 @@ function explainRepeatedReading(
   storedAdCounts: readonly (number | undefined)[],
   price: Pick<EstimateView, 'atLeast' | 'atMost'>,
 ): string | undefined {
-  const knownAdCount = sumNumbers(storedAdCounts.map((ads) => ads ?? 0));
+  const knownStoredAdCount = sumNumbers(storedAdCounts.map((ads) => ads ?? 0));
   const isCountUnknown = storedAdCounts.includes(undefined);
-  if (price.atMost === 0 || (knownAdCount === 0 && !isCountUnknown)) return undefined;
+  if (price.atMost === 0 || (knownStoredAdCount === 0 && !isCountUnknown)) return undefined;
   const subject = isCountUnknown
-    ? knownAdCount === 0
+    ? knownStoredAdCount === 0
       ? 'Ads of these watches are'
-      : `At least ${formatNumber(knownAdCount)} of these ads are`
-    : `${formatNumber(knownAdCount)} of these ads ${knownAdCount === 1 ? 'is' : 'are'}`;
+      : `At least ${formatNumber(knownStoredAdCount)} of these ads are`
+    : `${formatNumber(knownStoredAdCount)} of these ads ${knownStoredAdCount === 1 ? 'is' : 'are'}`;
   const priceText = price.atMost === undefined ? '' : ` for ${formatPrice(price)}`;
   return `${subject} in the dataset already. A check reads them again${priceText}, because only a reading of the same question shows what is new.`;
 }
@@ -250,9 +251,8 @@ async function computeMaxCharge(
 }
 
 /**
- * Stores the checks of watches (repeated searches). Then marks their gatherings (stored search results) as reported, so
- * that the next check does not report the same changes. If the process ends between these two steps, the next check
- * reports the changes once more.
+ * Stores the checks of watches (repeated searches). Then marks their gatherings (stored search results) as reported. The
+ * next check therefore does not report the same changes again, unless the process ends between these two steps.
  * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
@@ -270,14 +270,15 @@ async function storeChecks(checkedWatches: readonly CheckedWatch[], context: Too
   return;
 }
 
-const maxIdsInAll = 600;
+/** The maximum number of ad ids in a result, for the lists of all watches together. */
+const maxTotalListedIds = 600;
 
 async function describeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext) {
-  const lists = checkedWatches.flatMap(({ check }) => {
+  const nonEmptyIdLists = checkedWatches.flatMap(({ check }) => {
     const { newIds = [], updatedIds = [], goneIds = [] } = check?.changes ?? {};
     return [newIds, updatedIds, goneIds].filter(({ length }) => length > 0);
   });
-  const maxListedIds = Math.max(4, Math.floor(maxIdsInAll / Math.max(1, lists.length)));
+  const maxListedIds = Math.max(4, Math.floor(maxTotalListedIds / Math.max(1, nonEmptyIdLists.length)));
   const descriptions: CheckDescription[] = [];
   for (const checkedWatch of checkedWatches)
     descriptions.push(await describeCheck(checkedWatch, maxListedIds, context));
@@ -290,15 +291,15 @@ function buildChecksOutput(
   callFields: { note?: string },
   context: ToolContext,
 ) {
-  const introduction = descriptions.length === 0 ? 'There are no watches to check.' : callFields.note;
-  const fixedText = joinLines([introduction, ...descriptions.flatMap(({ lines }) => lines)]);
-  let remainingTokens = context.maxTextTokens - estimateTokens(fixedText) - 20 * descriptions.length;
-  let remainingNewsCount = descriptions.filter(({ groups }) => groups.length > 0).length;
+  const introductionText = descriptions.length === 0 ? 'There are no watches to check.' : callFields.note;
+  const textWithoutAds = joinLines([introductionText, ...descriptions.flatMap(({ lines }) => lines)]);
+  let remainingTokens = context.maxTextTokens - estimateTokens(textWithoutAds) - 20 * descriptions.length;
+  let remainingAdsTextCount = descriptions.filter(({ groups }) => groups.length > 0).length;
   const watchTexts = descriptions.map(({ data: { name }, lines, groups }) => {
-    const newsText =
-      groups.length > 0 ? formatReportedAds(groups, Math.max(0, remainingTokens / remainingNewsCount--)) : '';
-    remainingTokens -= estimateTokens(newsText);
-    return joinLines([`${quote(name)}: ${lines.join('\n')}`, newsText]);
+    const adsText =
+      groups.length > 0 ? formatReportedAds(groups, Math.max(0, remainingTokens / remainingAdsTextCount--)) : '';
+    remainingTokens -= estimateTokens(adsText);
+    return joinLines([`${quote(name)}: ${lines.join('\n')}`, adsText]);
   });
   return {
     data: {
@@ -306,7 +307,7 @@ function buildChecksOutput(
       ...callFields,
       ...(file && buildFileLocationFields(file, context)),
     },
-    text: [introduction, ...watchTexts, file && `As a mail: ${formatFileLocation(file, context)}.`]
+    text: [introductionText, ...watchTexts, file && `As a mail: ${formatFileLocation(file, context)}.`]
       .filter(Boolean)
       .join('\n\n'),
   };
@@ -340,24 +341,24 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     check && contents && (await computeTypicalLaunches(pickAdQuery(watch), check, contents, context));
   const groups = check && contents ? collectReportedAds(check, contents, context.now) : [];
   const { gathering, previousCheck, changes } = check ?? {};
-  const complete = gathering?.isComplete ?? false;
-  const comparedCheck = check ? previousCheck : watch.completeChecks[0];
+  const isComplete = gathering?.isComplete ?? false;
+  const comparisonCheck = check ? previousCheck : watch.completeChecks[0];
   // A check that read no ads found no changes, so its lists are empty. Without an earlier check to compare with, the
   // changes are unknown, so there are no lists.
-  const defaultIds = check === undefined && comparedCheck !== undefined ? [] : undefined;
+  const defaultIds = check === undefined && comparisonCheck !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? defaultIds,
     changed: changes?.updatedIds ?? defaultIds,
-    gone: complete ? changes?.goneIds : undefined,
+    gone: isComplete ? changes?.goneIds : undefined,
   };
   const counterChanges = changes && Object.keys(changes.counterChanges).length > 0 ? changes.counterChanges : undefined;
   const omittedIdCounts = Object.entries(ids).flatMap(([list, listedIds = []]) =>
     listedIds.length > maxListedIds ? [[list, listedIds.length - maxListedIds]] : [],
   );
   const listFirstIds = (ids: readonly string[] | undefined) => ids?.slice(0, maxListedIds).map(sanitizeId) ?? null;
-  const { next: _, problem, ...stopped } = buildStopFields(stopInfo, context);
+  const { next: _, problem, ...stopFields } = buildStopFields(stopInfo, context);
   const matchingCount = gathering?.matchingCount ?? null;
-  const read = gathering?.adIds.size ?? 0;
+  const readCount = gathering?.adIds.size ?? 0;
   const data = {
     name: watch.name,
     new: listFirstIds(ids.new),
@@ -366,11 +367,11 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(counterChanges && { counters: counterChanges }),
     ...(omittedIdCounts.length > 0 && { more: Object.fromEntries(omittedIdCounts) as Partial<Record<'new', number>> }),
     found: matchingCount,
-    read,
-    complete,
-    ...stopped,
+    read: readCount,
+    complete: isComplete,
+    ...stopFields,
     ...(problem && !checkedWatch.isSkipped && { problem }),
-    since: comparedCheck ? formatIsoTime(comparedCheck.readAt) : null,
+    since: comparisonCheck ? formatIsoTime(comparisonCheck.readAt) : null,
     ...(typicalLaunches && { usual: typicalLaunches }),
     ...(checkedWatch.usesStoredAds && gathering && { note: formatReadingTimeNote(gathering) }),
     ...(gathering && { gathering: gathering.id }),
@@ -382,12 +383,16 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
   const changesText = changeTexts ? `${changeTexts.join(', ')} since ${formatMinute(previousCheck.readAt)}; ` : '';
-  const sizeText = `${formatCount(read, 'ad')} read${matchingCount === null ? '' : ` of ${formatNumber(matchingCount)} found`}`;
-  const stateText = complete ? 'complete' : `not complete, stopped: ${stopInfo.reason}`;
-  const statusSentences = [`${changesText}${sizeText}, ${stateText}.`, ...listCheckNotes(checkedWatch), data.problem];
+  const sizeText = `${formatCount(readCount, 'ad')} read${matchingCount === null ? '' : ` of ${formatNumber(matchingCount)} found`}`;
+  const completenessText = isComplete ? 'complete' : `not complete, stopped: ${stopInfo.reason}`;
+  const statusSentences = [
+    `${changesText}${sizeText}, ${completenessText}.`,
+    ...listCheckNotes(checkedWatch),
+    data.problem,
+  ];
   const lines = [
     statusSentences.filter(Boolean).join(' '),
-    complete && read === 0 && watch.collectionId === undefined && noMatchText,
+    isComplete && readCount === 0 && watch.collectionId === undefined && noMatchText,
     ...formatServiceNotes(data),
     check && typicalLaunches && formatTypicalLaunches(typicalLaunches, check),
     counterChanges && formatCounterChanges(counterChanges),
@@ -406,19 +411,19 @@ function listCheckNotes({
   usesStoredAds,
 }: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, incomparableCheck } = check ?? {};
-  const complete = gathering?.isComplete;
+  const isComplete = gathering?.isComplete;
   const limitNote =
     stopInfo.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
   const continuationNote = 'check_watches goes on with it within a day; later it starts over.';
   return [
     incomparableCheck &&
       `The ads of the check of ${formatMinute(incomparableCheck.readAt)} are no longer stored, so this check counts as the first.`,
-    complete && !changes && !incomparableCheck && 'First check: the next one reports changes.',
-    !complete && changes && 'Only what was read is compared.',
-    !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
+    isComplete && !changes && !incomparableCheck && 'First check: the next one reports changes.',
+    !isComplete && changes && 'Only what was read is compared.',
+    !isComplete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
     outcome?.hasStartedOver && startedOverNote,
     usesStoredAds && gathering && formatReadingTimeNote(gathering),
-    !complete &&
+    !isComplete &&
       check &&
       (formatDatasetLimitNote(stopInfo, { maxAds: watch.maxAds ?? defaultMaxAdsPerCheck }) ??
         (stopInfo.reason === 'end'

@@ -34,7 +34,7 @@ const mimeTypes: Record<ExportFormat, string> = {
   parquet: 'application/vnd.apache.parquet',
 };
 
-const methodNoteEnding = '-methods.md';
+const methodNoteSuffix = '-methods.md';
 
 const Sheet = z.strictObject({
   name: z.string().describe('Name of the sheet.'),
@@ -54,7 +54,7 @@ export const exportAds = defineTool({
   title: 'Export a spreadsheet or file',
   description:
     'Export gathered ads, or the rows of SELECT statements, as a spreadsheet or file to download (CSV, JSON Lines, Excel, Parquet), with a header row and a note on how the ads were gathered. The result says where the file is.',
-  guide: 'export_ads writes files for the user.',
+  usageHint: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   createsFile: true,
   buildExampleArguments: () => ({ name: 'ads' }),
@@ -85,16 +85,16 @@ export const exportAds = defineTool({
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: requestedName }, context) {
     checkSelectionArguments({}, { sql, sheets });
     const { signal, now: exportedAt, serverVersion } = context;
-    const sheetsToExport = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
+    const sheetsToExport = sheets ? normalizeSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.openDataset()).readContents();
     const coverageInput = await readCoverageInput(contents, context);
     const describeExport = (exportedSheets: readonly StatementSummary[]) => {
       const adIds = collectAdIds(exportedSheets, coverageInput.adFacts);
       const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
-      const reads = mergeStatementFields(exportedSheets.map((sheet) => sheet.statementFields));
+      const fieldsByStatement = mergeStatementFields(exportedSheets.map((sheet) => sheet.statementFields));
       const isAboutAds = exportedSheets.some((sheet) => sheet.isAboutAds);
       const coverage = isAboutAds
-        ? buildCoverageView({ ...coverageInput, ...idRows, fieldsByStatement: reads })
+        ? buildCoverageView({ ...coverageInput, ...idRows, fieldsByStatement })
         : buildCoverageCounts(contents);
       return {
         coverage,
@@ -109,11 +109,11 @@ export const exportAds = defineTool({
         }),
       };
     };
-    const exports = context.getExports();
-    let summaries: StatementSummary[] = [];
-    const file = await exports.create({
+    const tenantExports = context.getExports();
+    let statementSummaries: StatementSummary[] = [];
+    const file = await tenantExports.create({
       name: `${requestedName ?? `ads-${formatDay(exportedAt)}`}.${format}`,
-      companionSuffix: methodNoteEnding,
+      companionSuffix: methodNoteSuffix,
       mimeType: mimeTypes[format],
       write: async (writeChunk, maxBytes) => {
         const statements = sheetsToExport.map(
@@ -123,22 +123,24 @@ export const exportAds = defineTool({
               context.getDatasetSql().exportRows(contents, { sql: statement.sql, signal }, readRows),
           }),
         );
-        const method = (exportedStatements: readonly StatementSummary[]) =>
+        const buildMethodRows = (exportedStatements: readonly StatementSummary[]) =>
           buildMethodNoteRows(describeExport(exportedStatements).note);
-        summaries = await writeExport(statements, {
+        statementSummaries = await writeExport(statements, {
           format,
-          buildMethodRows: method,
+          buildMethodRows,
           writeBytes: writeChunk,
           maxBytes,
         });
       },
     });
-    const { coverage, isAboutAds, note: methodNote } = describeExport(summaries);
+    const { coverage, isAboutAds, note: methodNote } = describeExport(statementSummaries);
     const emptyResultNotes =
-      sumNumbers(summaries.map((statement) => statement.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
-    const noteFile = await exports
+      sumNumbers(statementSummaries.map((statement) => statement.rowCount)) === 0
+        ? listNotesOfEmptyResult(coverage)
+        : [];
+    const noteFile = await tenantExports
       .create({
-        name: `${file.name.slice(0, -`.${format}`.length)}${methodNoteEnding}`,
+        name: `${file.name.slice(0, -`.${format}`.length)}${methodNoteSuffix}`,
         mimeType: 'text/markdown',
         write: (writeChunk) => writeChunk(Buffer.from(renderMethodNoteMarkdown(methodNote))),
       })
@@ -146,20 +148,20 @@ export const exportAds = defineTool({
         await file.discard?.();
         throw error;
       });
-    const rows = sumNumbers(summaries.map((statement) => statement.rowCount));
-    const truncatedCellCount = sumNumbers(summaries.map((statement) => statement.truncatedCellCount));
-    const firstRowsBySheet = summaries.map((statement) =>
+    const rows = sumNumbers(statementSummaries.map((statement) => statement.rowCount));
+    const truncatedCellCount = sumNumbers(statementSummaries.map((statement) => statement.truncatedCellCount));
+    const firstRowsBySheet = statementSummaries.map((statement) =>
       selectFirstRows(
         { columns: statement.columns, firstRows: statement.firstRows },
-        maxFirstRowsTokens / summaries.length,
+        maxFirstRowsTokens / statementSummaries.length,
       ),
     );
-    const sheetViews = summaries.map((statement, index) => ({
+    const sheetViews = statementSummaries.map((statement, index) => ({
       name: statement.name,
       rows: statement.rowCount,
       ...firstRowsBySheet[index],
     }));
-    const cutText = `${formatCount(truncatedCellCount, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
+    const truncationText = `${formatCount(truncatedCellCount, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
         ...buildFileLocationFields(file, context),
@@ -176,7 +178,7 @@ export const exportAds = defineTool({
         ...sheetViews.map((sheetView) =>
           formatFirstRows(sheetView, sheets && `${quote(sheetView.name)}, ${formatCount(sheetView.rows, 'row')}`),
         ),
-        truncatedCellCount > 0 && cutText,
+        truncatedCellCount > 0 && truncationText,
         isAboutAds && formatCoverage(coverage, emptyResultNotes),
       ]),
       attachments: [createResourceLink(file), createResourceLink(noteFile)],
@@ -205,7 +207,11 @@ function collectAdIds(
   return adIds;
 }
 
-function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
+/**
+ * Normalizes the names of the requested sheets.
+ * @throws AdLibraryError `invalid_request` if the format is not xlsx, or if a name is invalid or used twice
+ */
+function normalizeSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
   if (format !== 'xlsx') throw createInvalidRequestError('sheets are sheets of Excel: leave out format, or pass xlsx.');
   const usedNames = new Set([methodSheetName.toLowerCase(), 'history']);
   return sheets.map(({ name: requestedName, sql }) => {

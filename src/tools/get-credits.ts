@@ -23,15 +23,15 @@ export const getCredits = defineTool({
     }),
   async run(_, { api, readSpending, getToolName }) {
     const { rawBody } = await api.getCredits();
-    const spendingOfKey = await readSpending().catch(ignoreUnavailableStorage);
-    if (spendingOfKey === undefined) return { data: buildCreditsView(rawBody) };
-    const renameToTools = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
+    const spending = await readSpending().catch(ignoreUnavailableStorage);
+    if (spending === undefined) return { data: buildCreditsView(rawBody) };
+    const renameOperationsToTools = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [getToolName(operation), value]));
-    const thisServer = { ...spendingOfKey, prices: renameToTools(spendingOfKey.prices) };
+    const thisServer = { ...spending, prices: renameOperationsToTools(spending.prices) };
     return { data: { ...buildCreditsView(rawBody), thisServer } };
   },
   render: (output) =>
-    `${formatCredits(output)}\n${output.thisServer ? formatSpending(output.thisServer as Spending) : lostSpending}`,
+    `${formatCredits(output)}\n${output.thisServer ? formatSpending(output.thisServer as Spending) : unknownSpendingText}`,
 });
 
-const lostSpending = 'What this server has spent is not known now, because its shared state cannot be reached.';
+const unknownSpendingText = 'What this server has spent is not known now, because its shared state cannot be reached.';

@@ -47,7 +47,7 @@ export const labelAds = defineTool({
   title: 'Tag and classify ads',
   description:
     'Label, tag or classify ads with your own notes, such as format, hook or angle, one by one or with a rule in SQL. Tag the patterns of a hundred creatives in one call. Labels are never sent to the service. Setting a label again replaces its value. Labels last until the server ends, unless AD_LIBRARY_FILES or a shared state stores them.',
-  guide: 'label_ads keeps what you see in them, so that it can be counted.',
+  usageHint: 'label_ads keeps what you see in them, so that it can be counted.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   buildExampleArguments: ({ adIds }) => ({
     labels: adIds.slice(0, 2).flatMap((adId) => [
@@ -79,9 +79,11 @@ export const labelAds = defineTool({
     const contents = await dataset.readContents();
     const assignments =
       sql === undefined ? listLabelAssignments(labels ?? []) : await selectLabelAssignments(sql, contents, context);
-    const assignmentsById = new Map(assignments.map((note) => [buildLabelRecordId(note.adId, note.label), note]));
-    const idsByKey = new Map(assignments.map(({ adId }) => [normalizeAdId(adId), adId]));
-    const adsInDataset = pickAdsById(contents, new Set(idsByKey.keys()));
+    const assignmentsById = new Map(
+      assignments.map((assignment) => [buildLabelRecordId(assignment.adId, assignment.label), assignment]),
+    );
+    const idsByAdKey = new Map(assignments.map(({ adId }) => [normalizeAdId(adId), adId]));
+    const adsInDataset = pickAdsById(contents, new Set(idsByAdKey.keys()));
     const { labelled, withoutValue, changedAdIds } = await userRecords.update('label', (storedLabels) => {
       const assignmentsToChange = [...assignmentsById].filter(([id, { adId }]) =>
         remove ? storedLabels.has(id) : adsInDataset.has(normalizeAdId(adId)),
@@ -100,8 +102,8 @@ export const labelAds = defineTool({
     });
     // The dataset may have removed an ad whose labels remain. These labels can still be removed, so do not report such
     // an ad as unknown.
-    const unknownIds = [...idsByKey].flatMap(([key, id]) =>
-      adsInDataset.has(key) || changedAdIds.has(key) ? [] : [id],
+    const unknownIds = [...idsByAdKey].flatMap(([adKey, id]) =>
+      adsInDataset.has(adKey) || changedAdIds.has(adKey) ? [] : [id],
     );
     const data = {
       labelled,
@@ -109,7 +111,7 @@ export const labelAds = defineTool({
       ...(sql !== undefined && !remove && withoutValue > 0 && { withoutValue }),
       unknown: unknownIds.slice(0, maxUnknownIds).map(sanitizeId),
       ...(unknownIds.length > maxUnknownIds && { moreUnknown: unknownIds.length - maxUnknownIds }),
-      ...(!userRecords.isPersistent && !remove && { note: inMemoryNote }),
+      ...(!userRecords.isPersistent && !remove && { note: inMemoryLabelsNote }),
     };
     return { data };
   },
@@ -127,7 +129,7 @@ export const labelAds = defineTool({
   },
 });
 
-const inMemoryNote = 'Labels are in memory: they end with the process of this server.';
+const inMemoryLabelsNote = 'Labels are in memory: they end with the process of this server.';
 
 interface LabelAssignment {
   adId: string;

@@ -47,9 +47,9 @@ const formatReport = ({ name, title, writtenAt, sections }: DataOf<typeof Report
  * The schema of a note that watches are lost when the server stops. Results contain this note only if watches are
  * stored in memory.
  */
-export const MemoryNoteView = z.string().optional().describe('Note on how long the watches are stored.');
+export const inMemoryNoteSchema = z.string().optional().describe('Note on how long the watches are stored.');
 
-export const inMemoryNote = 'They are kept in memory, and end with this server.';
+export const inMemoryWatchesNote = 'They are kept in memory, and end with this server.';
 
 export const listWatches = defineTool({
   name: 'list_watches',
@@ -64,7 +64,7 @@ export const listWatches = defineTool({
     z.looseObject({
       watches: z.array(WatchView).describe('All watches.'),
       reports: z.array(ReportView).describe('All stored reports.'),
-      note: MemoryNoteView,
+      note: inMemoryNoteSchema,
     }),
   async run(_, { openDataset, maxTextTokens }) {
     const { userRecords } = await openDataset();
@@ -76,7 +76,7 @@ export const listWatches = defineTool({
       writtenAt: formatIsoTime(runs[0]?.writtenAt ?? 0),
     }));
     const views = buildWatchViews(watches, dataTokensPerTextToken * maxTextTokens);
-    return { data: { watches: views, reports, ...(!userRecords.isPersistent && { note: inMemoryNote }) } };
+    return { data: { watches: views, reports, ...(!userRecords.isPersistent && { note: inMemoryWatchesNote }) } };
   },
   render: ({ watches, reports, note }) =>
     joinLines([

@@ -38,7 +38,7 @@ export const queryAds = defineTool({
   title: 'Analyze gathered ads',
   description:
     'Analyze gathered ads with one SQL SELECT. It answers questions about many ads: messaging patterns that keep appearing, the most common hooks, creative angles and calls to action, the distribution of formats, video lengths and countries, top 10 ads by reach or spend, longest-running ads as a proxy for winners, how long each advertiser keeps a creative, and a timeline or calendar of launches. It aggregates by advertiser, brand, campaign or day, and draws charts.',
-  guide: 'Then query_ads answers for free, as often as you like; say what it covers.',
+  usageHint: 'Then query_ads answers for free, as often as you like; say what it covers.',
   annotations: { ...readOnlyAnnotations, openWorldHint: false },
   buildExampleArguments: () => ({
     sql: 'SELECT ctaType, count(*) AS ads, median(daysRunning) AS medianDays FROM ads GROUP BY 1 ORDER BY 2 DESC',

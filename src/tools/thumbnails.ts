@@ -16,7 +16,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
   // pictures fit in the file.
   const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { deadline, getTime } = context;
-  const pictures = await context.loadPictures();
+  const pictureLoader = await context.loadPictures();
   // A call that has reached its deadline still returns the ads that it has read. Ignore its aborted signal here, so that
   // missing pictures are reported as late instead of ending the call.
   const signal = isPastDeadline(context.signal) ? new AbortController().signal : context.signal;
@@ -29,7 +29,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
         fetchResult:
           'reason' in picture
             ? picture
-            : await pictures.loadThumbnail(picture.url, { maxSide: sideLengthPx, signal, timeUpSignal }),
+            : await pictureLoader.loadThumbnail(picture.url, { maxSide: sideLengthPx, signal, timeUpSignal }),
       })),
     ),
   );

@@ -12,9 +12,9 @@ import type { DataOf } from '../views/fields.ts';
 import { quote, quoteUnlessWord } from '../views/safe-text.ts';
 import type { Cursors } from './cursors.ts';
 
-type Annotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
+type ToolAnnotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
 
-export const readOnlyAnnotations: Annotations = {
+export const readOnlyAnnotations: ToolAnnotations = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
@@ -30,9 +30,9 @@ export interface ToolDescription {
    * A sentence for the server instructions, which MCP hosts give to the model. The sentence says which questions about
    * many ads this tool answers, e.g. `How many, or which share: count_ads.`
    */
-  guide?: string;
+  usageHint?: string;
   /** The MCP annotations, i.e. hints about the tool for hosts, e.g. `readOnlyHint`. */
-  annotations: Annotations;
+  annotations: ToolAnnotations;
   /** The API operations that the tool calls. These operations determine whether a call can cost credits. */
   operations: readonly OperationName[];
   /**
@@ -133,14 +133,14 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
 export const picturesNotAllowedReason = 'this host does not show pictures to its model';
 
 /** The time that is reserved at the end of a call for sending the result, in milliseconds. */
-const resultMarginMs = 1000;
+const sendingReserveMs = 1000;
 
 /**
  * Returns how many milliseconds remain for drawing a picture. If drawing takes longer, the result is sent without the
  * picture.
  */
 export const getRemainingDrawingMs = ({ deadline, getTime }: Pick<ToolContext, 'deadline' | 'getTime'>): number =>
-  deadline - getTime() - resultMarginMs;
+  deadline - getTime() - sendingReserveMs;
 
 /** A link to an exported file in an MCP result. `size` is in bytes. */
 export interface ResourceLink {

@@ -83,7 +83,7 @@ export const viewAds = defineTool({
   title: 'See creatives as images',
   description:
     'See what ads look like: screenshots of the images of up to 12 ads from earlier results on one numbered sheet, with videos as stills. Analyze colors, people and text in images. With sql, it shows the different pictures among up to 300 ads, the most used first.',
-  guide: 'view_ads shows what ads look like.',
+  usageHint: 'view_ads shows what ads look like.',
   annotations: readOnlyAnnotations,
   buildExampleArguments: ({ adIds }) => ({ adIds }),
   operations: [],
@@ -114,10 +114,10 @@ export const viewAds = defineTool({
     const remainingMs = deadline - getTime();
     const maxWaitMs = Math.max(remainingMs / 2, remainingMs - drawingReserveMs);
     const drawnSheet = await (await loadPictures()).drawSheet(
-      tilesToDraw.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
+      tilesToDraw.map(({ tile: { number, headline, ads, daysRunning, picture: sourceText }, picture }): SheetTile => {
         const comparisonTexts =
           ads === undefined ? [] : [ads > 1 && `×${ads}`, daysRunning !== undefined && formatCount(daysRunning, 'day')];
-        const label = [...comparisonTexts, shows].filter(Boolean).join(', ') || undefined;
+        const label = [...comparisonTexts, sourceText].filter(Boolean).join(', ') || undefined;
         return { number, label, headline, ...('reason' in picture ? picture : { pictureUrl: picture.url }) };
       }),
       {
@@ -144,11 +144,11 @@ export const viewAds = defineTool({
       if (sheet.jpeg === undefined) return { ...tile, shown: false, reason: 'the sheet was not drawn' };
       return { ...tile, ...(picture && { picture }) };
     });
-    const noSheetText =
+    const noImageText =
       sheet.reason === undefined
         ? 'No picture can be shown, so there is no image.'
         : `There is no image: ${sheet.reason}.`;
-    const note = sheet.jpeg ? sheetNote : noSheetText;
+    const note = sheet.jpeg ? sheetNote : noImageText;
     const comparisonText = comparison?.formatText(sheet.jpeg !== undefined);
     const text = joinLines([note, comparisonText, ...tiles.map(formatTile)]);
     return {
@@ -177,31 +177,32 @@ interface SheetAd {
 async function comparePictures(sql: string, dataset: Dataset, context: ToolContext) {
   const { signal, deadline, getTime, now, onProgress } = context;
   const contents = await dataset.readContents();
-  const selectedIds = new Set(await selectIds(sql, contents, context));
+  const selectedIds = new Set(await selectAdIds(sql, contents, context));
   const storedItems = contents.ads.filter(({ id }) => selectedIds.has(normalizeAdId(id)));
   if (storedItems.length === 0) throw await createNoAdsError(contents, context);
   const perceptualHashes = context.getAdRowReader().readPerceptualHashes(contents);
-  const chosenAds = storedItems.map((item) => ({ item, picture: selectPicture(parseItem(item), { now }) }));
+  const adsWithPictures = storedItems.map((item) => ({ item, picture: selectPicture(parseItem(item), { now }) }));
   const hasPicture = (id: string) =>
     ![undefined, failedPicture].includes(perceptualHashes.get(normalizeAdId(id)) as string);
-  const adsToFetch = chosenAds.filter(({ item }) => !hasPicture(item.id));
+  const adsToFetch = adsWithPictures.filter(({ item }) => !hasPicture(item.id));
   const missingReasons: string[] = [];
   const fetchedPictures: FetchedPicture[] = [];
   const pictures = await context.loadPictures();
-  const queue = adsToFetch.values();
+  // All workers below take ads from this shared iterator, so each ad is fetched once.
+  const remainingAds = adsToFetch.values();
   let fetchedCount = 0;
   await withDeadline({ signals: [signal], timeoutMs: fetchTimeShare * (deadline - getTime()) }, (timeUpSignal) =>
     Promise.all(
       Array.from({ length: maxConcurrentFetches }, async () => {
-        for (const { item, picture } of queue) {
+        for (const { item, picture } of remainingAds) {
           if ('reason' in picture) missingReasons.push(picture.expiredUrl ? 'the address has expired' : picture.reason);
           else if (picture.origin === 'profilePicture') missingReasons.push('only a portrait of the advertiser');
           else {
-            const fetched = timeUpSignal.aborted
+            const fetchResult = timeUpSignal.aborted
               ? { reason: 'there was no time left', isLate: true }
               : await pictures.loadPreview(picture.url, { signal, timeUpSignal });
-            fetchedPictures.push({ adId: item.id, picture, fetchResult: fetched });
-            if ('reason' in fetched) missingReasons.push(fetched.reason);
+            fetchedPictures.push({ adId: item.id, picture, fetchResult });
+            if ('reason' in fetchResult) missingReasons.push(fetchResult.reason);
           }
           onProgress?.({
             progress: ++fetchedCount,
@@ -215,7 +216,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   for (const [id, perceptualHash] of await storePerceptualHashes(dataset.userRecords, fetchedPictures))
     perceptualHashes.set(id, perceptualHash);
   const groupsByAd = await groupPictures(contents.ads, perceptualHashes);
-  const groups = groupBy(chosenAds, ({ item }) => groupsByAd.get(normalizeAdId(item.id))?.groupId);
+  const groups = groupBy(adsWithPictures, ({ item }) => groupsByAd.get(normalizeAdId(item.id))?.groupId);
   const plainPictureCount = groups.get(null)?.length ?? 0;
   const shownAds = [...groups].flatMap(([group, members]): SheetAd[] => {
     if (!group) return [];
@@ -223,8 +224,8 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
       ...member,
       days: computeRunningTime(parseItem(member.item), member.item.at).daysRunning,
     }));
-    const longestFirst = membersWithDays.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
-    const ad = longestFirst.find(({ picture }) => 'url' in picture) ?? longestFirst[0];
+    const membersByRunningTime = membersWithDays.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
+    const ad = membersByRunningTime.find(({ picture }) => 'url' in picture) ?? membersByRunningTime[0];
     return ad === undefined
       ? []
       : [{ id: ad.item.id, storedAd: ad.item, adCount: members.length, daysRunning: ad.days }];
@@ -242,8 +243,8 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
 }
 
 /**
- * Creates the error for an SQL statement that returns no ads. The message mentions incomplete searches, because their
- * missing ads may include the wanted ads.
+ * Creates the error for an SQL statement that returns no ads. The message mentions incomplete searches, because the ads
+ * that the statement asks for may be among their missing ads.
  */
 async function createNoAdsError(contents: DatasetContents, context: ToolContext) {
   const coverage = buildCoverageView(await readCoverageInput(contents, context));
@@ -263,7 +264,7 @@ const fetchTimeShare = 0.6;
 const maxConcurrentFetches = 12;
 const maxSelectedRows = 1000;
 
-async function selectIds(
+async function selectAdIds(
   sql: string,
   contents: DatasetContents,
   { getDatasetSql, signal }: ToolContext,
@@ -303,24 +304,21 @@ function createComparisonFormatter(
       : `${countsText}${notComparedText}${continueHint}`;
 }
 
-function buildTile(
-  { id, storedAd, adCount, daysRunning }: SheetAd,
-  pictureChoice: PictureOptions & { number: number },
-) {
+function buildTile({ id, storedAd, adCount, daysRunning }: SheetAd, tileOptions: PictureOptions & { number: number }) {
   if (storedAd === undefined) {
     const picture: AdPicture = { reason: 'it is not in the dataset; get_ad reads it for credits' };
-    return { tile: { number: pictureChoice.number, id: readId(id), shown: false } as AdTile, picture };
+    return { tile: { number: tileOptions.number, id: readId(id), shown: false } as AdTile, picture };
   }
   const ad = parseItem(storedAd);
-  const picture = selectPicture(ad, pictureChoice);
-  const view = buildAdView(ad, { detail: 'brief', now: pictureChoice.now });
+  const picture = selectPicture(ad, tileOptions);
+  const view = buildAdView(ad, { detail: 'brief', now: tileOptions.now });
   const factEntries = tileFactNames.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));
-  const sourceLabel = 'origin' in picture ? describePictureSource(picture.origin, ad) : undefined;
+  const sourceText = 'origin' in picture ? describePictureSource(picture.origin, ad) : undefined;
   const tile: AdTile = {
-    number: pictureChoice.number,
+    number: tileOptions.number,
     id: view.id,
     shown: true,
-    ...(sourceLabel && { picture: sourceLabel }),
+    ...(sourceText && { picture: sourceText }),
     ...Object.fromEntries(factEntries),
     ...(adCount !== undefined && { ads: adCount, daysRunning }),
   };
@@ -340,17 +338,17 @@ function describePictureSource(
  * (still of a video)`.
  */
 function formatTile({ number, id, pageName, headline, firstCard, picture, reason, ads, ...facts }: AdTile): string {
-  const partTexts = [
+  const factTexts = [
     quoteUnlessWord(id),
     pageName === undefined ? '' : quote(pageName),
     ...listFacts({ id, ...facts }),
   ];
-  const notes = [reason === undefined ? picture : `not shown: ${reason}`].filter((text) => text !== undefined);
+  const pictureNote = reason === undefined ? picture : `not shown: ${reason}`;
   return [
-    `${number}. ${ads !== undefined && ads > 1 ? `in ${ads} ads: ` : ''}${joinNonEmpty(partTexts, ', ')}`,
+    `${number}. ${ads !== undefined && ads > 1 ? `in ${ads} ads: ` : ''}${joinNonEmpty(factTexts, ', ')}`,
     headline === undefined ? '' : `: ${quote(headline)}`,
     firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`,
-    notes.length > 0 ? ` (${notes.join()})` : '',
+    pictureNote === undefined ? '' : ` (${pictureNote})`,
   ].join('');
 }
 

@@ -6,7 +6,7 @@ import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { parseWatches, pickAdQuery, storeWatch } from '../watches/stored-watches.ts';
 import { adFiltersSchema, checkSelectionArguments, collectionIdSchema, splitSchema } from './arguments.ts';
-import { buildWatchViews, formatWatch, inMemoryNote, MemoryNoteView, WatchView } from './list-watches.ts';
+import { buildWatchViews, formatWatch, inMemoryNoteSchema, inMemoryWatchesNote, WatchView } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
 const maxNameChars = 80;
@@ -34,7 +34,7 @@ export const watchAds = defineTool({
     maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),
   createOutputSchema: () =>
-    z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
+    z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: inMemoryNoteSchema }),
   async run({ name: requestedName, maxAds, maxCredits, ...adQuery }, { openDataset, maxTextTokens }) {
     const { filters, split, collectionId } = adQuery;
     const { userRecords } = await openDataset();
@@ -52,7 +52,7 @@ export const watchAds = defineTool({
     const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * maxTextTokens);
     if (watch === undefined)
       throw createInvalidRequestError('The watch was removed while it was stored. Store it again.');
-    return { data: { watch, ...(!userRecords.isPersistent && { note: inMemoryNote }) } };
+    return { data: { watch, ...(!userRecords.isPersistent && { note: inMemoryWatchesNote }) } };
   },
   render: ({ watch, note }) => joinLines([`Stored ${formatWatch(watch)}`, note]),
 });

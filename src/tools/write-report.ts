@@ -44,7 +44,6 @@ import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text
 import type { UntypedFields } from '../views/view.ts';
 import { checkSelectionArguments, fileNameSchema } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
-
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { getMaxItemTokens } from './pager.ts';
 import { formatMissingPictureReasons } from './picture-reasons.ts';
@@ -104,7 +103,7 @@ export const writeReport = defineTool({
   title: 'Write a report',
   description:
     'Write a report, a document to hand to the team: one HTML file with your text, tables and charts of SELECT statements, ads as cards, and the method. Use it for a custom competitor report, a strategic teardown, or a comparison of campaigns. With again, it writes a stored report over the current ads. The result says where the file is.',
-  guide: 'write_report writes a report for others.',
+  usageHint: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   createsFile: true,
   buildExampleArguments: ({ adIds }) => ({
@@ -136,25 +135,25 @@ export const writeReport = defineTool({
     const dataset = await context.openDataset();
     const {
       title,
-      sections: savedSections,
+      sections: sectionInputs,
       name,
       previousRun,
     } = await readReportInput(input, dataset.userRecords, now);
-    if (name !== undefined) await assertCanStoreReport(dataset.userRecords, { name, title, sections: savedSections });
+    if (name !== undefined) await assertCanStoreReport(dataset.userRecords, { name, title, sections: sectionInputs });
     const contents = await dataset.readContents();
-    const ads = pickAdsOfSections(contents, savedSections);
+    const ads = pickAdsOfSections(contents, sectionInputs);
     const coverageInput = await readCoverageInput(contents, context);
-    const method = buildMethod(savedSections, contents);
-    const headings = savedSections.map(({ heading }) => heading);
+    const method = buildMethod(sectionInputs, contents);
+    const headings = sectionInputs.map(({ heading }) => heading);
     const results: SectionResult[] = [];
     async function* sections() {
-      for (const [index, section] of savedSections.entries()) {
-        const { shownSection, ...sectionResult } = await buildSection(section, ads, coverageInput, context);
+      for (const [index, section] of sectionInputs.entries()) {
+        const { reportSection, ...sectionResult } = await buildSection(section, ads, coverageInput, context);
         const figures = selectComparableFigures(previousRun?.rows[index], sectionResult.row);
         if (previousRun && figures)
-          shownSection.previousFigures = { reportWrittenAt: previousRun.writtenAt, row: figures };
-        results.push({ ...sectionResult, previousFigures: shownSection.previousFigures });
-        yield shownSection;
+          reportSection.previousFigures = { reportWrittenAt: previousRun.writtenAt, row: figures };
+        results.push({ ...sectionResult, previousFigures: reportSection.previousFigures });
+        yield reportSection;
       }
     }
     /**
@@ -185,7 +184,7 @@ export const writeReport = defineTool({
     // Store the report before the file is written. Otherwise, a file would be left behind if storing fails.
     if (name !== undefined) {
       const runs = [{ writtenAt: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
-      await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
+      await saveReport(dataset.userRecords, { name, title, sections: sectionInputs, runs }, input.again !== undefined);
     }
     const bytes = Buffer.from(html);
     const file = await context.getExports().create({
@@ -196,15 +195,15 @@ export const writeReport = defineTool({
     });
     const coverage = buildReportCoverage();
     const rowTokens = Math.min(maxFirstRowsTokens, getMaxItemTokens(context) / 2) / results.length;
-    const sectionViews = results.map(({ heading, rowCount, tableStart, previousFigures, pictures, problem }) => ({
+    const sectionViews = results.map(({ heading, rowCount, tablePreview, previousFigures, pictures, problem }) => ({
       heading,
       ...(rowCount !== undefined && { rows: rowCount }),
-      ...(tableStart && selectFirstRows(tableStart, rowTokens)),
+      ...(tablePreview && selectFirstRows(tablePreview, rowTokens)),
       ...(previousFigures && { last: { ...previousFigures.row, at: formatDay(previousFigures.reportWrittenAt) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
-    const note = name !== undefined && !dataset.userRecords.isPersistent ? inMemoryNote : undefined;
+    const note = name !== undefined && !dataset.userRecords.isPersistent ? inMemoryReportNote : undefined;
     return {
       data: {
         ...buildFileLocationFields(file, context),
@@ -229,7 +228,7 @@ export const writeReport = defineTool({
   },
 });
 
-const inMemoryNote = 'The report is kept in memory under its name, and ends with this server.';
+const inMemoryReportNote = 'The report is kept in memory under its name, and ends with this server.';
 
 /** The maximum number of tokens for the first rows of all sections together. */
 const maxFirstRowsTokens = 1500;
@@ -285,7 +284,7 @@ interface SectionResult {
   heading: string;
   /** The number of rows in the whole result. null if there are more than 100,000 rows. */
   rowCount?: number | null;
-  tableStart?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
+  tablePreview?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
   /** The ad fields that the section's SQL statement reads. They are needed for notes on fields that many ads lack. */
   statementFields?: StatementFields | undefined;
   /**
@@ -317,7 +316,7 @@ async function buildSection(
   const { now, isDemo, signal } = context;
   const writtenAt = text !== undefined && section.textWrittenAt !== now ? section.textWrittenAt : undefined;
   const problems: string[] = [];
-  const shownSection: ReportSection = { heading, text, textWrittenAt: writtenAt };
+  const reportSection: ReportSection = { heading, text, textWrittenAt: writtenAt };
   const result: SectionResult = { heading, row: null, pictures: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
@@ -332,9 +331,9 @@ async function buildSection(
         result.notesOfEmptyResult = listNotesOfEmptyResult(buildCoverageView(coverageInput));
         problems.push(...result.notesOfEmptyResult);
       }
-      result.tableStart = { columns, firstRows: rows.slice(0, 3) };
+      result.tablePreview = { columns, firstRows: rows.slice(0, 3) };
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
-      shownSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
+      reportSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const chartedRows = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAtMs = getLaunchesKnownUntil(contents)?.completeUntil;
       const notes =
@@ -351,12 +350,12 @@ async function buildSection(
       const narrowChart = chart && buildChart(chart, chartedRows, { readAtMs, isDemo, notes, isNarrow: true });
       if (wideChart && 'problem' in wideChart) problems.push(`There is no chart: ${wideChart.problem}.`);
       else if (wideChart && narrowChart && 'shapes' in narrowChart)
-        shownSection.charts = { wide: wideChart, narrow: narrowChart };
+        reportSection.charts = { wide: wideChart, narrow: narrowChart };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof AdLibraryError)) throw error;
       problems.push(error.message);
-      shownSection.problem = 'The rows of this section could not be read.';
+      reportSection.problem = 'The rows of this section could not be read.';
     }
   }
   const unknownIds = adIds.filter((id) => !ads.items.has(normalizeAdId(id)));
@@ -367,14 +366,14 @@ async function buildSection(
   }
   const items = [...new Set(adIds.map(normalizeAdId))].flatMap((key) => ads.items.get(key) ?? []);
   const cards = items.map((item) => buildReportCard(parseItem(item) as UntypedFields, { ...item, now }));
-  shownSection.ads = cards.map(({ card }) => ({
+  reportSection.ads = cards.map(({ card }) => ({
     ...card,
     labels: formatLabels(ads.labels.get(normalizeAdId(card.id))),
   }));
   result.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
   result.problem = problems.join(' ') || undefined;
-  shownSection.problem ??= result.problem;
-  return { ...result, shownSection };
+  reportSection.problem ??= result.problem;
+  return { ...result, reportSection };
 }
 
 type ReportAds = ReturnType<typeof pickAdsOfSections>;
@@ -387,12 +386,12 @@ function pickAdsOfSections(contents: DatasetContents, sections: readonly SavedSe
 function buildMethod(sections: readonly SavedSection[], contents: DatasetContents) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const gatherings = selectPaidGatherings(contents).slice(0, maxListedGatherings);
-  const coveredIds = new Set(gatherings.flatMap(({ id, partGatheringIds }) => [id, ...partGatheringIds]));
+  const listedGatheringIds = new Set(gatherings.flatMap(({ id, partGatheringIds }) => [id, ...partGatheringIds]));
   return {
     adCount: contents.ads.length,
     gatheredAdCount: countGatheredAds(contents),
     gatherings,
-    unlistedGatheringCount: contents.gatherings.filter(({ id }) => !coveredIds.has(id)).length,
+    unlistedGatheringCount: contents.gatherings.filter(({ id }) => !listedGatheringIds.has(id)).length,
     readingPeriod: getReadingPeriod(contents),
     cost: sumGatheringCharges(contents),
     statements,
