@@ -74,7 +74,7 @@ export const countAds = defineTool({
   title: 'Count ads',
   description:
     'Count how many ads match, in total and for each value of a filter: active ads of a brand, ads for each keyword, format (image, video, carousel), country or language. Answers which format or country is dominant without reading the ads.',
-  guide: 'How many, or which share: count_ads.',
+  usageHint: 'How many, or which share: count_ads.',
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({
     filters: { countries: ['DE'] },
@@ -122,7 +122,7 @@ export const countAds = defineTool({
       stopped: stop.reason,
       ...(problem && { error: problem.kind, problem: problem.text }),
       ...(stop.reason === 'error' && !stop.error && { problem: noTotalText }),
-      ...(stop.reason === 'maxCredits' && { next: moreCreditsHint }),
+      ...(stop.reason === 'maxCredits' && { next: raiseMaxCreditsHint }),
     };
     return { data };
   },
@@ -131,14 +131,14 @@ export const countAds = defineTool({
       return 'Estimate: free, because the counts are known from earlier answers. Call again without maxCredits to read them.';
     if (estimate)
       return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${formatPrice(estimate)}. Nothing was sent.`;
-    const notesOfTotal = total.notes ?? [];
-    const maxFilterTokens = Math.max(8, getMaxItemTokens(context) / counts.length - tokensBesideFilters);
+    const totalNotes = total.notes ?? [];
+    const maxFilterTokens = Math.max(8, getMaxItemTokens(context) / counts.length - lineTokensWithoutFilters);
     return joinLines([
       total.total === null ? noTotalText : `${formatCount(total.total, 'ad')} in all${formatRemarks(total)}.`,
       ...formatServiceNotes(total),
       ...(total.total === null
         ? []
-        : counts.flatMap((part) => formatPartCount(part, { notesOfTotal, maxFilterTokens }))),
+        : counts.flatMap((partCount) => formatPartCount(partCount, { totalNotes, maxFilterTokens }))),
       none === undefined ? '' : `none: ${formatNumber(none)}`,
       rest === undefined
         ? ''
@@ -155,7 +155,7 @@ const readContents = async ({ openDataset }: ToolContext): Promise<DatasetConten
   (await openDataset()).readContents();
 
 const noTotalText = 'The service does not say how many ads match.';
-const moreCreditsHint = 'To count the rest, call again with a larger maxCredits.';
+const raiseMaxCreditsHint = 'To count the rest, call again with a larger maxCredits.';
 
 interface CountContext extends Omit<ToolContext, 'callBudget'> {
   callBudget: CallBudget;
@@ -169,7 +169,7 @@ interface AdCount {
   countedAt: number;
   gatheredAt?: string;
   notes?: string[];
-  lastSeen?: LastSeenDays | undefined;
+  lastSeenDays?: LastSeenDays | undefined;
   /** The number of ads for each value of a filter key. Undefined if the service cannot count by value. */
   valueCounts?: ReturnType<typeof parseValueCounts> | undefined;
 }
@@ -201,7 +201,7 @@ async function countBySearch(
     total: readTotalHits(response) ?? null,
     countedAt: getResponseTime(response, now),
     ...readServiceNotes(response.rawBody),
-    lastSeen: summarizeLastSeenDays(items),
+    lastSeenDays: summarizeLastSeenDays(items),
     valueCounts: countBy === undefined ? undefined : parseValueCounts(counts),
   };
 }
@@ -253,7 +253,7 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
     total: Math.max(matchingCount ?? 0, adIds.size),
     countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
-    lastSeen: summarizeLastSeenDays(ads.map((item) => parseItem(item) as AdDates)),
+    lastSeenDays: summarizeLastSeenDays(ads.map((item) => parseItem(item) as AdDates)),
   };
 }
 
@@ -261,16 +261,23 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
  * The maximum time between two counts that are subtracted from each other, in milliseconds. If more time has passed,
  * the ads may have changed in between.
  */
-const maxTimeDifferenceMs = 60_000;
+const maxCountIntervalMs = 60_000;
 
 /**
  * Returns how many ads belong to no part of a split search: the total minus the counts of all parts. Returns undefined
  * if a count is unknown, if the parts overlap, or if the counts were taken at different times.
  */
-function countAdsOutsideParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
-  if (total === null || parts.some((part) => Math.abs((part.countedAt ?? countedAt) - countedAt) > maxTimeDifferenceMs))
-    return undefined;
-  const remainingCount = parts.reduce((countSoFar, part) => countSoFar - (part.total ?? Number.NaN), total);
+function countAdsOutsideParts(
+  { total, countedAt }: AdCount,
+  partCounts: readonly Partial<AdCount>[],
+): number | undefined {
+  const isTooFarApart = (partCount: Partial<AdCount>) =>
+    Math.abs((partCount.countedAt ?? countedAt) - countedAt) > maxCountIntervalMs;
+  if (total === null || partCounts.some(isTooFarApart)) return undefined;
+  const remainingCount = partCounts.reduce(
+    (countSoFar, partCount) => countSoFar - (partCount.total ?? Number.NaN),
+    total,
+  );
   return remainingCount >= 0 ? remainingCount : undefined;
 }
 
@@ -286,18 +293,22 @@ async function estimateCount(
   countContext: CountContext,
 ): Promise<{ total: null; counts: PartCountView[]; stopped: string; estimate: CountEstimate }> {
   const { adFilters, isCached, fresh, callBudget } = countContext;
-  const values = countedFilter && !countedFilter.counted ? listPartsToSearch(countedFilter, filters, adFilters) : [];
-  const searches = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
-  const isFree = await Promise.all(
-    searches.map(async (questionFilters) => {
+  const valueFilters =
+    countedFilter && !countedFilter.counted ? listPartsToSearch(countedFilter, filters, adFilters) : [];
+  const filtersBySearch = [
+    filters,
+    ...[...split, ...valueFilters].map((partFilters) => ({ ...filters, ...partFilters })),
+  ];
+  const isFreeBySearch = await Promise.all(
+    filtersBySearch.map(async (searchFilters) => {
       if (fresh) return false;
       const countBy = countedFilter?.counted && { countBy: countedFilter.key };
-      if (!countBy && findGatheredCount(questionFilters, countContext) !== undefined) return true;
-      const body = { ...questionFilters, limit: 1, ...countBy };
+      if (!countBy && findGatheredCount(searchFilters, countContext) !== undefined) return true;
+      const body = { ...searchFilters, limit: 1, ...countBy };
       return isCached({ operation: operations.searchAds, path: {}, query: {}, body });
     }),
   );
-  const calls = isFree.filter((isFreeSearch) => !isFreeSearch).length;
+  const calls = isFreeBySearch.filter((isFree) => !isFree).length;
   const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(countingSearch);
   const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
@@ -306,7 +317,7 @@ async function estimateCount(
 
 /**
  * Returns the filters of the searches that count ads by the values of `countedFilter`. There is one search for each
- * known value, and one for ads without a value.
+ * known value, and one for ads without a value if the service offers such a filter.
  */
 function listPartsToSearch(
   countedFilter: SearchFilter,
@@ -336,7 +347,7 @@ async function countByService(countedFilter: SearchFilter, filters: Filters, cou
   const totalCount = await countBySearch(filters, countContext, countedFilter.key);
   const totalView = { ...buildCountView(totalCount, filters, countContext), stop: undefined };
   if (totalCount.valueCounts === undefined)
-    return { ...totalView, counts: [], leftOut: explainUncountedKey(countedFilter) };
+    return { ...totalView, counts: [], leftOut: explainMissingValueCounts(countedFilter) };
   const { values, none, more = 0 } = totalCount.valueCounts;
   const counts: PartCountView[] = values.map(({ value, total }) => ({
     filters: buildValueFilter(countedFilter, value),
@@ -352,7 +363,8 @@ async function countByService(countedFilter: SearchFilter, filters: Filters, cou
   const otherAdCount = countedFilter.single
     ? countAdsOutsideParts(totalCount, [...values, { total: none }])
     : undefined;
-  const leftOut = more > 0 && `${formatRareValues(more)}${otherAdCount === undefined ? '' : ' Their ads are in rest.'}`;
+  const leftOut =
+    more > 0 && `${formatOmittedValueCount(more)}${otherAdCount === undefined ? '' : ' Their ads are in rest.'}`;
   return {
     ...totalView,
     counts,
@@ -362,11 +374,13 @@ async function countByService(countedFilter: SearchFilter, filters: Filters, cou
   };
 }
 
-const explainUncountedKey = ({ key }: SearchFilter) =>
+const explainMissingValueCounts = ({ key }: SearchFilter) =>
   `The service did not count the values of ${key}, although its description says that it does. List the parts in split instead.`;
 
-const formatRareValues = (omittedValues: number) =>
-  omittedValues === 1 ? '1 rarer value is not listed.' : `${formatNumber(omittedValues)} rarer values are not listed.`;
+const formatOmittedValueCount = (omittedValueCount: number) =>
+  omittedValueCount === 1
+    ? '1 rarer value is not listed.'
+    : `${formatNumber(omittedValueCount)} rarer values are not listed.`;
 
 async function countBySearches(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
   const totalCount = await countMatchingAds(filters, countContext);
@@ -394,13 +408,13 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
   }
   // Omit the values that no ad has.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
-  const valuelessAdCount = partWithoutValue?.view.total ?? undefined;
+  const adCountWithoutValue = partWithoutValue?.view.total ?? undefined;
   const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
   const isCounted = totalCount.total !== null && stop === undefined;
   return {
     ...totalView,
     counts: nonZeroCounts,
-    ...(valuelessAdCount !== undefined && { none: valuelessAdCount }),
+    ...(adCountWithoutValue !== undefined && { none: adCountWithoutValue }),
     ...(otherAdCount !== undefined && {
       rest: otherAdCount,
       ...(!partWithoutValue && { restHoldsNone: true as const }),
@@ -414,10 +428,10 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
 /** Explains which ads are not included in any count, and why. Used if the number of these ads is unknown. */
 function explainUncountedAds(
   { single: hasSingleValue, open: hasOtherValues }: SearchFilter,
-  hasValuelessCount: boolean,
+  countsAdsWithoutValue: boolean,
 ): string {
   const adsWithOtherValues = hasOtherValues || hasSingleValue ? 'ads with other values' : undefined;
-  const adsWithoutValue = hasValuelessCount ? undefined : 'ads without a value';
+  const adsWithoutValue = countsAdsWithoutValue ? undefined : 'ads without a value';
   const uncountedAdsText = [adsWithOtherValues, adsWithoutValue].filter(Boolean).join(' and ');
   const explanation = hasSingleValue
     ? 'The counts overlap or are of different times, so what they leave of the total is not known.'
@@ -450,25 +464,25 @@ const equalToTotalNote = 'equal to the total; not verified';
 async function countParts(
   filters: Filters,
   totalCount: AdCount,
-  partFilters: readonly Filters[],
+  filtersByPart: readonly Filters[],
   countContext: CountContext,
 ) {
-  const countedParts: CountedPart[] = partFilters.map((part) => ({
-    view: { filters: part, total: null },
+  const countedParts: CountedPart[] = filtersByPart.map((partFilters) => ({
+    view: { filters: partFilters, total: null },
     adCount: undefined,
   }));
   if (totalCount.total === null) return { parts: countedParts, stop: undefined };
   let stop: StopInfo | undefined;
   let nextIndex = 0;
   const countNextParts = async () => {
-    while (stop === undefined && nextIndex < partFilters.length) {
+    while (stop === undefined && nextIndex < filtersByPart.length) {
       const index = nextIndex++;
-      const part = partFilters[index] ?? {};
+      const partFilters = filtersByPart[index] ?? {};
       try {
-        const combinedFilters = { ...filters, ...part };
+        const combinedFilters = { ...filters, ...partFilters };
         const adCount = await countMatchingAds(combinedFilters, countContext);
         countedParts[index] = {
-          view: { filters: part, ...buildCountView(adCount, combinedFilters, countContext) },
+          view: { filters: partFilters, ...buildCountView(adCount, combinedFilters, countContext) },
           adCount,
         };
         if (adCount.total === null) stop ??= { reason: 'error' };
@@ -479,14 +493,14 @@ async function countParts(
     }
   };
   await Promise.all(Array.from({ length: maxConcurrentSearches }, countNextParts));
-  for (const { view: part } of countedParts)
-    if (part.total === totalCount.total && part.total !== 0 && Object.keys(part.filters).length > 0)
-      part.note = [equalToTotalNote, part.note].filter(Boolean).join('; ');
+  for (const { view } of countedParts)
+    if (view.total === totalCount.total && view.total !== 0 && Object.keys(view.filters).length > 0)
+      view.note = [equalToTotalNote, view.note].filter(Boolean).join('; ');
   return { parts: countedParts, stop };
 }
 
 function buildCountView(
-  { total, gatheredAt, notes, lastSeen }: AdCount,
+  { total, gatheredAt, notes, lastSeenDays }: AdCount,
   filters: Filters,
   { adFilters }: CountContext,
 ) {
@@ -494,7 +508,7 @@ function buildCountView(
   return {
     total,
     ...(gatheredAt && { gatheredAt }),
-    ...(usesServiceRule && { note: formatRunningNote(lastSeen, gatheredAt !== undefined) }),
+    ...(usesServiceRule && { note: formatRunningNote(lastSeenDays, gatheredAt !== undefined) }),
     ...(notes && { notes }),
   };
 }
@@ -503,24 +517,24 @@ function buildCountView(
  * Returns the note for counts with the filter `active`. The service decides by an unknown rule which ads are active, so
  * the note says when these ads were last seen running.
  */
-function formatRunningNote(lastSeenDays: AdCount['lastSeen'], isGathered: boolean): string {
-  const adsText = isGathered ? 'these ads' : 'the ad that it sent';
+function formatRunningNote(lastSeenDays: AdCount['lastSeenDays'], isFromGathering: boolean): string {
+  const adsText = isFromGathering ? 'these ads' : 'the ad that it sent';
   const lastSeenText = lastSeenDays ? formatLastSeenDays(lastSeenDays) : 'no last-seen date';
   return `the service decides what is active; ${adsText}: ${lastSeenText}`;
 }
 
 interface PartFormat {
   /** Notes on the total count. They are part of the text already, so they are not repeated for each part. */
-  notesOfTotal: readonly string[];
+  totalNotes: readonly string[];
   /** The maximum number of tokens for the filters of a part. */
   maxFilterTokens: number;
 }
 
-function formatPartCount(part: PartCountView, { notesOfTotal, maxFilterTokens }: PartFormat): string[] {
-  const name = part.value ?? formatFilters(part.filters, maxFilterTokens);
-  const notes = (part.notes ?? []).filter((note) => !notesOfTotal.includes(note));
+function formatPartCount(partCount: PartCountView, { totalNotes, maxFilterTokens }: PartFormat): string[] {
+  const name = partCount.value ?? formatFilters(partCount.filters, maxFilterTokens);
+  const notes = (partCount.notes ?? []).filter((note) => !totalNotes.includes(note));
   return [
-    `${name}: ${part.total === null ? 'not counted' : formatNumber(part.total)}${formatRemarks(part)}`,
+    `${name}: ${partCount.total === null ? 'not counted' : formatNumber(partCount.total)}${formatRemarks(partCount)}`,
     ...formatServiceNotes({ notes }).map((note) => `  ${note}`),
   ];
 }
@@ -544,4 +558,4 @@ function formatFilters(filters: Filters, maxTokens: number): string {
 
 const maxFiltersChars = 300;
 /** The number of tokens that a line of the result needs in addition to the filters, e.g. for the number of ads. */
-const tokensBesideFilters = 10;
+const lineTokensWithoutFilters = 10;

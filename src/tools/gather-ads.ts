@@ -35,7 +35,7 @@ export const gatherAds = defineTool({
   title: 'Gather all ads that match',
   description:
     "Gather all ads of a question or a collection into the dataset and summarize them. Use it to analyze many ads: compare the messaging and campaigns of competitors, tear down or audit an advertiser's ad strategy, find hooks, offers and creative angles, or cover a whole ad landscape before a launch. First call it with maxCredits: 0 for an estimate of the price. Call it again to continue; it never pays twice.",
-  guide:
+  usageHint:
     'Anything else about many ads: gather_ads, first with maxCredits: 0, which estimates the price; say it to the user, and gather once.',
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({ filters: { countries: ['DE'] }, maxAds: 50, maxCredits: 10 }),
@@ -73,20 +73,20 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   const { adQuery, maxCredits } = request;
   const contentsBefore = await (await context.openDataset()).readContents();
   return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
-    const hasEnded = openedGathering.parts.every(({ state }) => state.hasReadLastPage);
-    if (maxCredits === 0 && !hasEnded) return estimateGathering(request, openedGathering, context);
-    if (maxCredits === undefined && !hasEnded) await requireFreeReading(adQuery, context);
+    const hasReadAllPages = openedGathering.parts.every(({ state }) => state.hasReadLastPage);
+    if (maxCredits === 0 && !hasReadAllPages) return estimateGathering(request, openedGathering, context);
+    if (maxCredits === undefined && !hasReadAllPages) await requireFreeReading(adQuery, context);
     const gatherResult = await readPages();
-    const { gathering, stopInfo, idsReadByCall: readByCall, contents } = gatherResult;
+    const { gathering, stopInfo, idsReadByCall, contents } = gatherResult;
     if (gathering === undefined || (stopInfo.error && gatherResult.readCount === 0))
       throw stopInfo.error ?? createNothingReadError();
     const output = await buildGatheringResult(
       gathering,
-      { contents, contentsBefore: openedGathering.contents, idsReadByCall: readByCall },
+      { contents, contentsBefore: openedGathering.contents, idsReadByCall },
       context,
     );
     const next =
-      formatDatasetLimitNote(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
+      formatDatasetLimitNote(stopInfo, request) ?? (hasReadAllPages && !output.complete ? readAgainHint : undefined);
     const remainingPrice = await estimateRemainingAds(removeDuplicateParts(adQuery), contents, false, context);
     const missingAdsText = await describeMissingAds(
       gathering,
@@ -123,11 +123,11 @@ async function describeMissingAds(
 ): Promise<string | undefined> {
   if (gathering.isComplete) return undefined;
   const rowReader = getAdRowReader();
-  const [facts, orders] = [await rowReader.readFacts(contents), await rowReader.readListingOrders(contents)];
+  const [adFacts, listingOrders] = [await rowReader.readFacts(contents), await rowReader.readListingOrders(contents)];
   return describeGathering(gathering, {
     contents,
-    adFacts: facts,
-    listingOrders: orders,
+    adFacts,
+    listingOrders,
     remainingPrices: new Map([[gathering.id, remainingPrice]]),
   }).missingAdsNote;
 }
@@ -172,16 +172,16 @@ async function estimateGathering(
     if (part.total === undefined) break;
   }
   const price = await estimateParts(adQuery, parts, context);
-  const isLimitedByMaxAds = (price?.ads ?? 0) > maxAds;
-  const readIds = new Set(parts.flatMap(({ ids }) => [...ids]));
-  const limitedPrice = isLimitedByMaxAds
-    ? await estimateParts(adQuery, parts, context, Math.max(0, maxAds - readIds.size))
+  const exceedsMaxAds = (price?.ads ?? 0) > maxAds;
+  const allReadIds = new Set(parts.flatMap(({ readIds }) => [...readIds]));
+  const priceUpToMaxAds = exceedsMaxAds
+    ? await estimateParts(adQuery, parts, context, Math.max(0, maxAds - allReadIds.size))
     : undefined;
   // For the form that asks the user to confirm this call (`isEstimate`), use the price of at most `maxAds` ads. Other
   // callers plan ahead, so they need the price of all ads.
-  const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
+  const shownPrice = context.isEstimate && priceUpToMaxAds ? priceUpToMaxAds : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
-  const oldestTotalAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
+  const oldestCountedAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
   const readCount = sumNumbers(parts.map((part) => part.readCount));
   const summary = [
     price
@@ -189,10 +189,10 @@ async function estimateGathering(
       : parts.some(hasWrongTotal)
         ? 'The service announces a further page although it has listed as many ads as it stated, so the number of remaining ads is unknown.'
         : 'The service does not say how many ads there are.',
-    price?.credits === null && (await suggestFirstPage(adQuery, parts, price.pages, context)),
-    isLimitedByMaxAds && formatMaxAdsLimit(maxAds, limitedPrice),
-    context.now - oldestTotalAt > minMentionedCountAgeMs &&
-      `The number of ads is as of ${formatMinute(oldestTotalAt)}.`,
+    price?.credits === null && (await suggestReadingFirstPage(adQuery, parts, price.pages, context)),
+    exceedsMaxAds && formatMaxAdsLimit(maxAds, priceUpToMaxAds),
+    context.now - oldestCountedAt > minMentionedCountAgeMs &&
+      `The number of ads is as of ${formatMinute(oldestCountedAt)}.`,
     partsWithoutTotal.length > 0 &&
       adQuery.collectionId === undefined &&
       `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
@@ -225,21 +225,21 @@ function formatMaxAdsLimit(maxAds: number, price: { atLeast?: number; atMost?: n
 
 /**
  * Suggests reading one page to learn the exact price. The service reveals a price only when it charges credits.
- * @param unreadPages the number of pages that are still to be read
+ * @param unreadPageCount the number of pages that are still to be read
  */
-async function suggestFirstPage(
+async function suggestReadingFirstPage(
   adQuery: AdQuery,
   parts: readonly SearchPart[],
-  unreadPages: number,
+  unreadPageCount: number,
   context: ToolContext,
 ) {
-  const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
+  const unfinishedPart = parts.find(({ hasReadLastPage }) => !hasReadLastPage);
   const pageSize = determineMaxPageSize(adQuery, context.adFilters);
-  const unreadAds = Math.max(1, (unfinishedPart?.total?.matchingCount ?? 0) - (unfinishedPart?.listedCount ?? 0));
+  const unreadAdCount = Math.max(1, (unfinishedPart?.total?.matchingCount ?? 0) - (unfinishedPart?.listedCount ?? 0));
   const budget = await context.createCallBudget(0);
   const firstPagePrice = await budget.estimateCost({
     operation: getListOperationName(adQuery),
-    totalItems: Math.min(pageSize, unreadAds),
+    totalItems: Math.min(pageSize, unreadAdCount),
     pageSize,
     isTotalKnown: unfinishedPart?.isTotalKnown ?? true,
   });
@@ -247,7 +247,7 @@ async function suggestFirstPage(
   if (atMost === undefined)
     return 'Call again with the same question and, as maxCredits, what the user accepts. The call reads as many ads as surely fit, and states the price of the rest.';
   const nextCall = `call again with maxCredits: ${Math.ceil(atMost)}.`;
-  if (unreadPages === 1) return `To read this page, ${nextCall}`;
+  if (unreadPageCount === 1) return `To read this page, ${nextCall}`;
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: ${nextCall}`;
 }
 
@@ -297,8 +297,10 @@ async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], con
   const callBudget = await context.createCallBudget(0);
   // Even if no ad matches, one page must be read, so count at least one ad.
   let remainingMaxAds = maxAds;
-  const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
-    const count = hasEnded ? 0 : Math.min(remainingMaxAds, Math.max(1, (total?.matchingCount ?? 0) - listedCount));
+  const remainingCounts = parts.map(({ total, listedCount, hasReadLastPage }) => {
+    const count = hasReadLastPage
+      ? 0
+      : Math.min(remainingMaxAds, Math.max(1, (total?.matchingCount ?? 0) - listedCount));
     remainingMaxAds -= count;
     return count;
   });
@@ -315,25 +317,26 @@ async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], con
   const atMost = knownPrices.length < prices.length ? undefined : sumNumbers(knownPrices.map((price) => price.atMost));
   return {
     ads: sumNumbers(parts.map(({ total, readCount }) => Math.max(total?.matchingCount ?? 0, readCount))),
-    pages: sumNumbers(remainingCounts.map((items) => Math.ceil(items / pageSize))),
+    pages: sumNumbers(remainingCounts.map((count) => Math.ceil(count / pageSize))),
     ...buildCreditRange(atLeast, atMost),
   };
 }
 
 /** Returns true if the service announced a further page although it had already listed as many ads as its total. */
-const hasWrongTotal = ({ total, listedCount, hasEnded }: SearchPart): boolean =>
-  !hasEnded && listedCount > 0 && listedCount >= (total?.matchingCount ?? 0);
+const hasWrongTotal = ({ total, listedCount, hasReadLastPage }: SearchPart): boolean =>
+  !hasReadLastPage && listedCount > 0 && listedCount >= (total?.matchingCount ?? 0);
 
 const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
     parts.map(async ({ adQuery, state, storedGathering }) => {
-      const ids: ReadonlySet<string> = storedGathering?.adIds ?? new Set();
-      const readCount = ids.size;
-      const knownTotal = storedGathering?.matchingCount ?? (state.hasReadLastPage ? readCount : null);
+      const { hasReadLastPage } = state;
+      const readIds: ReadonlySet<string> = storedGathering?.adIds ?? new Set();
+      const readCount = readIds.size;
+      const storedTotal = storedGathering?.matchingCount ?? (hasReadLastPage ? readCount : null);
       const total =
-        knownTotal === null
+        storedTotal === null
           ? await findKnownTotal(adQuery, contents, context)
-          : { matchingCount: knownTotal, countedAt: state.gatheredAt };
+          : { matchingCount: storedTotal, countedAt: state.gatheredAt };
       /**
        * The number of ads that the service has listed for this part of the search, including ads that were later
        * removed from the dataset.
@@ -341,7 +344,7 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
       const listedCount = Math.max(readCount, state.listedCount);
       /** True if the total is known before the first page is read. The estimated price is then more exact. */
       const isTotalKnown = total !== undefined;
-      return { adQuery, ids, readCount, listedCount, hasEnded: state.hasReadLastPage, total, isTotalKnown };
+      return { adQuery, readIds, readCount, listedCount, hasReadLastPage, total, isTotalKnown };
     }),
   );
 
