@@ -45,7 +45,7 @@ export const isCursorOfThisServer = (cursor: string | undefined): boolean => cur
  * The maximum length of a service cursor that is embedded in a cursor of this server, in characters. A longer service
  * cursor is stored instead.
  */
-const maxEmbeddedCursorLength = 1000;
+const maxEmbeddedServiceCursorLength = 1000;
 
 /**
  * Builds a cursor that any replica of the server can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues
@@ -57,14 +57,14 @@ const maxEmbeddedCursorLength = 1000;
 export function buildCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shownCount } = position;
   const signature = sign(toCanonicalJson([operation, serviceCursor ?? null, limit ?? null, shownCount, searchParams]));
-  const pageText = `${limit ?? ''}${shownCount === 0 ? '' : `+${shownCount}`}`;
-  return `${cursorPrefix}${pageText}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
+  const positionText = `${limit ?? ''}${shownCount === 0 ? '' : `+${shownCount}`}`;
+  return `${cursorPrefix}${positionText}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
 }
 
 function encodeServiceCursor(serviceCursor: string): string {
-  if (serviceCursor.length > maxEmbeddedCursorLength || !serviceCursor.isWellFormed()) return '~';
+  if (serviceCursor.length > maxEmbeddedServiceCursorLength || !serviceCursor.isWellFormed()) return '~';
   const encoded = Buffer.from(serviceCursor).toString('base64url');
-  return encoded.length > maxEmbeddedCursorLength ? '~' : `=${encoded}`;
+  return encoded.length > maxEmbeddedServiceCursorLength ? '~' : `=${encoded}`;
 }
 
 /**
@@ -107,21 +107,23 @@ export async function readCursor(
 ): Promise<PageListing> {
   if (!cursor?.startsWith(cursorPrefix))
     return { operation, searchParams, position: { serviceCursor: cursor, limit, shownCount: 0 } };
-  const { isLong, ...position } = parseCursor(cursor);
+  const { hasStoredServiceCursor, ...position } = parseCursor(cursor);
   const hasNoSearchParams = Object.keys(searchParams).length === 0;
-  const candidates = isLong ? [] : [{ operation, searchParams, position }];
+  const candidates = hasStoredServiceCursor ? [] : [{ operation, searchParams, position }];
   const matchesCursor = (listing: PageListing) => buildCursor(listing, cursors) === cursor;
-  if (isLong || (hasNoSearchParams && !candidates.some(matchesCursor))) {
-    const state = await cursors.load(cursor);
-    if (isLong && state === undefined) throw createExpiredCursorError();
-    const { serviceCursor = position.serviceCursor } = state ?? {};
-    for (const candidateParams of state && hasNoSearchParams ? [searchParams, state.searchParams] : [searchParams])
+  if (hasStoredServiceCursor || (hasNoSearchParams && !candidates.some(matchesCursor))) {
+    const storedSearch = await cursors.load(cursor);
+    if (hasStoredServiceCursor && storedSearch === undefined) throw createExpiredCursorError();
+    const { serviceCursor = position.serviceCursor } = storedSearch ?? {};
+    for (const candidateParams of storedSearch && hasNoSearchParams
+      ? [searchParams, storedSearch.searchParams]
+      : [searchParams])
       candidates.push({ operation, searchParams: candidateParams, position: { ...position, serviceCursor } });
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();
-  // If a part of a page has been shown, the rest needs the same page size. Therefore, accept another page size only at
-  // the start of a page.
+  // If some items of a page have been shown, the remaining items need the same page size. Therefore, accept another page
+  // size only at the start of a page.
   return position.shownCount === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, limit } }
     : listing;
@@ -129,14 +131,14 @@ export async function readCursor(
 
 const cursorPattern = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
 
-function parseCursor(cursor: string): PagePosition & { isLong: boolean } {
-  const [match, limit, shownText = 0, encoded, storedMark] = cursorPattern.exec(cursor) ?? [];
+function parseCursor(cursor: string): PagePosition & { hasStoredServiceCursor: boolean } {
+  const [match, limit, shownText = 0, encoded, storedCursorMark] = cursorPattern.exec(cursor) ?? [];
   if (match === undefined) throw createCursorMismatchError();
   return {
     serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
     limit: limit === undefined ? undefined : Number(limit),
     shownCount: Number(shownText),
-    isLong: storedMark !== undefined,
+    hasStoredServiceCursor: storedCursorMark !== undefined,
   };
 }
 

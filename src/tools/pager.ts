@@ -54,8 +54,8 @@ export async function readFittingPage<View, Heading = object>(
   const hasDefaultSize = limit === undefined && isCursorOfThisServer(request.cursor);
   const response = await request.fetchPage(pageParams, { hasDefaultSize });
   // The next page will probably have as many items as this page. Therefore, use this number to estimate the price.
-  const nextPagePrice = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
-  const page = fitPage({ response, listing, views, price: nextPagePrice }, context);
+  const nextPagePrice = await context.getPagePrice(request.operation, limit ?? getReceivedItems(response).length);
+  const page = fitPage({ response, listing, views, nextPagePrice }, context);
   const { cursor } = page.data;
   if (cursor !== null && page.nextListing) await saveCursor(cursor, page.nextListing, cursors);
   return { nextPagePrice, ...page };
@@ -66,7 +66,7 @@ export async function readFittingPage<View, Heading = object>(
  * ignores the cache, because a cached response may expire before the board requests the page.
  */
 export function buildListBoardData(data: object, { nextPagePrice }: Pick<ToolOutput, 'nextPagePrice'>): object {
-  const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
+  const { items, itemType, cursor, totalHits, nextPage } = data as PagingFields & {
     items: { id?: string }[];
     itemType?: string;
   };
@@ -119,10 +119,10 @@ export const createPagingFields = () => ({
   appUrlPattern: z.string().optional().describe('URL of an item in the app of the service. <id> stands for the id.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
 });
-type Paging = z.infer<z.ZodObject<ReturnType<typeof createPagingFields>>>;
+type PagingFields = z.infer<z.ZodObject<ReturnType<typeof createPagingFields>>>;
 
 interface ListPage<View, Heading> {
-  data: Paging & { items: View[] } & Heading;
+  data: PagingFields & { items: View[] } & Heading;
   text: string;
   nextListing: PageListing | undefined;
 }
@@ -130,7 +130,7 @@ interface ListPage<View, Heading> {
 interface FitPageOptions<View, Heading> {
   response: ListResponse<Heading>;
   listing: PageListing;
-  price: PriceBounds | undefined;
+  nextPagePrice: PriceBounds | undefined;
   views: ItemViews<View>;
 }
 
@@ -139,20 +139,20 @@ interface FitPageOptions<View, Heading> {
  * budget applies to the final text.
  */
 function fitPage<View, Heading>(
-  { response, listing, price, views }: FitPageOptions<View, Heading>,
+  { response, listing, nextPagePrice, views }: FitPageOptions<View, Heading>,
   { cursors, maxTextTokens, maxTextBytes }: Pick<ToolContext, 'cursors' | 'maxTextTokens' | 'maxTextBytes'>,
 ): ListPage<View, Heading> & Pick<ToolOutput, 'isTextFitted'> {
   const { cursor, hasMore, totalHits } = response.validatedBody;
-  const sentItems = getSentItems(response);
+  const receivedItems = getReceivedItems(response);
   // If the page now has fewer items than were already shown, show it from its beginning, because the caller paid for it.
-  const hasItemsLeft = listing.position.shownCount < sentItems.length;
-  const position = hasItemsLeft ? listing.position : { ...listing.position, shownCount: 0 };
-  const remainingItems = sentItems.slice(position.shownCount);
-  const sharedFacts = views.findSharedFacts?.(sentItems);
+  const hasRemainingItems = listing.position.shownCount < receivedItems.length;
+  const position = hasRemainingItems ? listing.position : { ...listing.position, shownCount: 0 };
+  const remainingItems = receivedItems.slice(position.shownCount);
+  const sharedFacts = views.findSharedFacts?.(receivedItems);
   const notes = position.shownCount === 0 ? readServiceNotes(response.rawBody) : {};
 
   const buildPage = (items: View[]): ListPage<View, Heading> => {
-    const sentCount = sentItems.length;
+    const sentCount = receivedItems.length;
     const lastItemNumber = position.shownCount + items.length;
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
     const nextPosition: Partial<PagePosition> | undefined =
@@ -160,7 +160,7 @@ function fitPage<View, Heading>(
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // If the page is cached, its remaining items are free until the response expires.
     const freeMs = lastItemNumber < sentCount ? response.remainingCacheMs : undefined;
-    const nextPrice = nextListing && (freeMs === undefined ? price : freePriceBounds);
+    const nextPrice = nextListing && (freeMs === undefined ? nextPagePrice : freePriceBounds);
     const cursorFields = {
       cursor: nextListing ? buildCursor(nextListing, cursors) : null,
       hasMore: lastItemNumber < sentCount || hasMore,
@@ -191,10 +191,10 @@ function fitPage<View, Heading>(
       },
     };
   };
-  let lastPage: ListPage<View, Heading> | undefined;
+  let lastBuiltPage: ListPage<View, Heading> | undefined;
   const buildPageOnce = (firstItems: readonly View[]) => {
-    const page = lastPage?.data.items.length === firstItems.length ? lastPage : buildPage([...firstItems]);
-    lastPage = page;
+    const page = lastBuiltPage?.data.items.length === firstItems.length ? lastBuiltPage : buildPage([...firstItems]);
+    lastBuiltPage = page;
     return page;
   };
 
@@ -237,7 +237,8 @@ interface ListResponse<Heading> {
   heading?: { data: Heading; text: string | undefined };
 }
 
-const getSentItems = ({ rawBody }: { rawBody: unknown }): readonly object[] => (rawBody as { items: object[] }).items;
+const getReceivedItems = ({ rawBody }: { rawBody: unknown }): readonly object[] =>
+  (rawBody as { items: object[] }).items;
 
 /**
  * The values that all items of a list share: the day of the response (`asOf`) and the URL pattern of links to the
@@ -267,11 +268,12 @@ type ViewOptions = Pick<ToolContext, 'now' | 'maxTextTokens' | 'maxTextBytes'>;
 export function createAdViews(detail: DetailLevel, { now, ...limits }: ViewOptions): ItemViews<AdView> {
   const maxItemTokens = getMaxItemTokens(limits);
   const asOf = formatDay(now);
-  const dayFact: SharedFacts = asOf === undefined ? {} : { asOf };
+  const responseDayFact: SharedFacts = asOf === undefined ? {} : { asOf };
   const textCache: AdTextCache = new Map();
   return {
     buildItemView: (ad) => buildAdView(ad, { detail, now, maxTokens: maxItemTokens }),
-    findSharedFacts: (ads) => (detail === 'full' ? dayFact : { ...dayFact, ...findLinkPattern(ads, 'id') }),
+    findSharedFacts: (ads) =>
+      detail === 'full' ? responseDayFact : { ...responseDayFact, ...findLinkPattern(ads, 'id') },
     formatList: (list) => formatAdList({ detail, maxTokensPerAd: maxItemTokens, textCache, ...list }),
     batchSize: detail === 'full' ? 4 : Math.ceil(limits.maxTextTokens / smallAdTokens),
   };
