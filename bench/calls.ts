@@ -88,7 +88,7 @@ async function connectOverHttp(url: string, end: ServerConnection['end']): Promi
 }
 
 const newlineCode = 0x0a;
-const print = (line: string) => process.stdout.write(`${line}\n`);
+const printLine = (line: string) => process.stdout.write(`${line}\n`);
 const formatMs = (timeMs: number) => `${timeMs.toFixed(2)} ms`;
 
 /**
@@ -135,7 +135,9 @@ async function compareServers(
 }
 
 const { adCount, byteCount, dataDescription } = adService.readyMessage;
-print(`node ${process.version}, ${adCount} ads, ${byteCount.toLocaleString('en')} bytes, ${dataDescription}; medians`);
+printLine(
+  `node ${process.version}, ${adCount} ads, ${byteCount.toLocaleString('en')} bytes, ${dataDescription}; medians`,
+);
 const sdkServer = await bundleSdkServer();
 await compareServers(
   'stdio',

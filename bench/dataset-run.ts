@@ -41,12 +41,14 @@ const statements: readonly [question: string, sql: string][] = [
   ['json', "select json_extract(json, '$.page.adsAmount'), count(*) from ads group by 1"],
 ];
 
-const { values } = parseArgs({ options: { ads: { type: 'string', default: '10000' }, data: { type: 'string' } } });
-const adCount = Number(values.ads);
+const { values: optionValues } = parseArgs({
+  options: { ads: { type: 'string', default: '10000' }, data: { type: 'string' } },
+});
+const adCount = Number(optionValues.ads);
 const gatheredAt = Date.UTC(2026, 10, 20);
 const roundCount = 5;
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
+const printLine = (line: string) => process.stdout.write(`${line}\n`);
 /** Returns the resident memory of this process in megabytes, after garbage collection. */
 async function measureResidentMegabytes(): Promise<number> {
   for (let round = 0; round < 3; round++) {
@@ -56,6 +58,7 @@ async function measureResidentMegabytes(): Promise<number> {
   return readResidentMegabytes(process.pid);
 }
 const measureHeapMegabytes = () => Math.round(process.memoryUsage().heapUsed / 2 ** 20);
+/** Runs the work. Returns its result and its duration in milliseconds. */
 async function measureTime<Result>(work: () => Result | Promise<Result>): Promise<[Result, number]> {
   const startedAt = performance.now();
   return [await work(), performance.now() - startedAt];
@@ -99,12 +102,15 @@ function* serializeAds(ads: Iterable<object>) {
   }
 }
 
-const adSource = values.data && existsSync(join(values.data, 'ads.jsonl')) ? repeatRealAds(values.data) : generateAds();
+const adSource =
+  optionValues.data && existsSync(join(optionValues.data, 'ads.jsonl'))
+    ? repeatRealAds(optionValues.data)
+    : generateAds();
 const adJsons = [...serializeAds(adSource)];
 const detectLanguage = await loadLanguageDetector();
 const idleMegabytes = await measureResidentMegabytes();
-print(
-  `\n${adCount} ${values.data ? 'real' : 'generated'} ads, ${(adJsons.reduce((sum, text) => sum + text.length, 0) / 1e6).toFixed(0)} million characters of JSON`,
+printLine(
+  `\n${adCount} ${optionValues.data ? 'real' : 'generated'} ads, ${(adJsons.reduce((sum, text) => sum + text.length, 0) / 1e6).toFixed(0)} million characters of JSON`,
 );
 
 const variantIndexes = new Map<string, VariantIndex>();
@@ -131,7 +137,7 @@ let cpuBefore = process.cpuUsage();
 const [rows, rowMs] = await measureTime(buildAllRows);
 const rowCpu = formatProcessorTime(cpuBefore);
 const megabytesWithRows = await measureResidentMegabytes();
-print(
+printLine(
   `rows: ${rowMs.toFixed(0)} ms, ${rowCpu}; ${measureHeapMegabytes() - heapMegabytesBefore} MB of heap, ${megabytesWithRows - idleMegabytes} MB resident`,
 );
 
@@ -156,22 +162,22 @@ cpuBefore = process.cpuUsage();
 const [, firstMs] = await measureTime(() => pool.query(snapshot, { sql: statements[0]?.[1] ?? '' }));
 const firstCpu = formatProcessorTime(cpuBefore);
 const megabytesWithWorker = await measureResidentMegabytes();
-print(
+printLine(
   `first statement, worker and tables included: ${firstMs.toFixed(0)} ms, ${firstCpu}; ${megabytesWithWorker - megabytesWithRows} MB more`,
 );
 
 let groupingMs = 0;
 for (const [question, sql] of statements) {
   if (question === 'json')
-    print(
+    printLine(
       `memory without JSON in SQL: ${(await measureResidentMegabytes()) - idleMegabytes} MB above idle (${idleMegabytes} MB)`,
     );
   const ms = await measureMedianMs(() => pool.query(snapshot, { sql })).catch(() => Number.NaN);
   if (question === 'formats') groupingMs = ms;
-  print(`${question.padEnd(12)} ${ms.toFixed(1).padStart(7)} ms, median of ${roundCount}`);
+  printLine(`${question.padEnd(12)} ${ms.toFixed(1).padStart(7)} ms, median of ${roundCount}`);
 }
 const megabytesWithStatements = await measureResidentMegabytes();
-print(`memory with it: ${megabytesWithStatements - idleMegabytes} MB above idle`);
+printLine(`memory with it: ${megabytesWithStatements - idleMegabytes} MB above idle`);
 
 for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
   let bytes = 0;
@@ -181,12 +187,12 @@ for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
   const exportTarget = { format, maxBytes: 1e12, writeBytes: countBytes, buildMethodRows: () => [] };
   const runStatement: RunStatement = (read) => pool.exportRows(snapshot, { sql: allAdsSql }, read);
   const [, ms] = await measureTime(() => writeExport([{ name: 'Ads', sql: allAdsSql, runStatement }], exportTarget));
-  print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
+  printLine(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
 }
 await pool.close();
 
 if (adCount === 10_000) {
-  const ads = `10,000 ${values.data ? 'real' : 'generated'} ads`;
+  const ads = `10,000 ${optionValues.data ? 'real' : 'generated'} ads`;
   addBoundedRow(`first SQL statement, ${ads}`, firstMs, 1500);
   addBoundedRow(`a grouping in SQL, ${ads}`, groupingMs, 100);
   addBoundedRow(`memory for rows and SQL, ${ads}`, megabytesWithStatements - idleMegabytes, 300, 'MB');

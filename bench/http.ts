@@ -57,31 +57,33 @@ const sdkServerFile = await bundleSdkServer();
 const sdkProcesses = await Promise.all(
   protocolRevisions.map((revision) => startListening(sdkServerFile, revision, service.origin)),
 );
-const proxyTarget = createTarget('proxy', '', proxyProcess);
-const sdkTargets = protocolRevisions.map((revision, index) => createTarget('SDK', revision, sdkProcesses[index]));
+const proxyServer = createMeasuredServer('proxy', '', proxyProcess);
+const sdkServers = protocolRevisions.map((revision, index) =>
+  createMeasuredServer('SDK', revision, sdkProcesses[index]),
+);
 const ourProcess = { origin: ourCommand.origin, process: ourCommand.process.child };
-const serverTargets = protocolRevisions.map((revision) => createTarget('MCP', revision, ourProcess));
-const targets = [proxyTarget, ...sdkTargets, ...serverTargets];
-for (const target of targets) await sendCalls(target, 3);
-for (const target of targets) Object.assign(target, createEmptyMeasurements());
+const ourServers = protocolRevisions.map((revision) => createMeasuredServer('MCP', revision, ourProcess));
+const measuredServers = [proxyServer, ...sdkServers, ...ourServers];
+for (const measuredServer of measuredServers) await sendCalls(measuredServer, 3);
+for (const measuredServer of measuredServers) Object.assign(measuredServer, createEmptyMeasurements());
 for (let turn = 0; turn < turnCount; turn++) {
-  for (const target of targets) await sendCalls(target, seconds / turnCount);
+  for (const measuredServer of measuredServers) await sendCalls(measuredServer, seconds / turnCount);
 }
-printReport(targets);
-addRows();
+printReport(measuredServers);
+addThroughputRows();
 await stopServers(ourCommand);
 
-function createTarget(
+function createMeasuredServer(
   serverKind: string,
   revision: string,
   connection: { origin: string; process: ChildProcess } | undefined,
 ): MeasuredServer {
-  const isModernRevision = revision === '2026-07-28';
+  const isRevision2026 = revision === '2026-07-28';
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
     'mcp-protocol-version': revision,
-    ...(isModernRevision && { 'mcp-method': 'tools/call', 'mcp-name': optionValues.tool }),
+    ...(isRevision2026 && { 'mcp-method': 'tools/call', 'mcp-name': optionValues.tool }),
   };
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -89,7 +91,7 @@ function createTarget(
     'io.modelcontextprotocol/clientCapabilities': {},
   };
   const args = optionValues.tool === 'search_ads' ? { limit: Number(optionValues.items) } : {};
-  const params = { name: optionValues.tool, arguments: args, ...(isModernRevision && { _meta: meta }) };
+  const params = { name: optionValues.tool, arguments: args, ...(isRevision2026 && { _meta: meta }) };
   const body = (id: number) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
   return {
     name: `${serverKind} ${revision}`.trim(),
@@ -166,40 +168,42 @@ function readProcessorMs(pid: number): number {
 }
 
 function printReport(measuredServers: MeasuredServer[]): void {
-  const computeRate = (target: MeasuredServer) => target.correctCount / seconds;
+  const computeRate = (measuredServer: MeasuredServer) => measuredServer.correctCount / seconds;
   const proxyRate = measuredServers[0] ? computeRate(measuredServers[0]) : 0;
   printLine(
     `${callerCount} callers, ${seconds} s each in ${turnCount} turns, ${optionValues.tool}${optionValues.tool === 'search_ads' ? ` of ${optionValues.items} ads` : ''}`,
   );
-  for (const target of measuredServers) {
-    const formatQuantile = (quantile: number) => `${computeQuantile(target.responseTimesMs, quantile).toFixed(1)} ms`;
+  for (const measuredServer of measuredServers) {
+    const formatQuantile = (quantile: number) =>
+      `${computeQuantile(measuredServer.responseTimesMs, quantile).toFixed(1)} ms`;
     printLine(
       [
-        target.name.padEnd(16),
-        `${computeRate(target).toFixed(0).padStart(6)}/s`,
-        `${((computeRate(target) / proxyRate) * 100).toFixed(0).padStart(4)} %`,
-        `${(target.processorMs / target.correctCount).toFixed(2)} ms of processor`,
+        measuredServer.name.padEnd(16),
+        `${computeRate(measuredServer).toFixed(0).padStart(6)}/s`,
+        `${((computeRate(measuredServer) / proxyRate) * 100).toFixed(0).padStart(4)} %`,
+        `${(measuredServer.processorMs / measuredServer.correctCount).toFixed(2)} ms of processor`,
         `p50 ${formatQuantile(0.5)}, p99 ${formatQuantile(0.99)}`,
-        `failed ${target.failedCount}, wrong ${target.wrongCallerCount}`,
-        `memory ${target.residentMegabytes.join(' ')} MB`,
+        `failed ${measuredServer.failedCount}, wrong ${measuredServer.wrongCallerCount}`,
+        `memory ${measuredServer.residentMegabytes.join(' ')} MB`,
       ].join('  '),
     );
   }
 }
 
 function computeMean(numbers: number[]): number {
-  return numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
+  return numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
 }
 
-function addRows(): void {
+function addThroughputRows(): void {
   const sizeText = optionValues.tool === 'search_ads' ? ` of ${optionValues.items} ads` : '';
-  const formatRate = (target: MeasuredServer | undefined) => ((target?.correctCount ?? 0) / seconds).toFixed(0);
-  for (const [index, target] of serverTargets.entries()) {
-    const ratio = target.correctCount / (sdkTargets[index]?.correctCount ?? 1);
+  const formatRate = (measuredServer: MeasuredServer | undefined) =>
+    ((measuredServer?.correctCount ?? 0) / seconds).toFixed(0);
+  for (const [index, measuredServer] of ourServers.entries()) {
+    const ratio = measuredServer.correctCount / (sdkServers[index]?.correctCount ?? 1);
     addRow({
       measurement: `${optionValues.tool}${sizeText} over HTTP, revision ${protocolRevisions[index]}, ${callerCount} callers`,
-      measuredText: `${formatRate(target)} a second`,
-      baselineText: `${formatRate(sdkTargets[index])} by the SDK alone, ${formatRate(proxyTarget)} by a bare proxy`,
+      measuredText: `${formatRate(measuredServer)} a second`,
+      baselineText: `${formatRate(sdkServers[index])} by the SDK alone, ${formatRate(proxyServer)} by a bare proxy`,
       ratio,
       ...{ limitText: `at least ${minThroughputRatio.toFixed(2)}`, isWithinLimit: ratio >= minThroughputRatio },
     });
@@ -215,18 +219,18 @@ async function stopServers(httpCommand: HttpCommand): Promise<void> {
   for (const { process: child } of [service, proxyProcess, ...sdkProcesses]) child.kill();
   const { code, stderr } = await httpCommand.close();
   const hasNoErrors =
-    targets.every(({ failedCount, wrongCallerCount }) => failedCount + wrongCallerCount === 0) && code === 0;
+    measuredServers.every(({ failedCount, wrongCallerCount }) => failedCount + wrongCallerCount === 0) && code === 0;
   // One process serves both protocol revisions, and its memory use varies between measurements. Compare means instead
   // of single measurements: the mean of the later half with the mean of the earlier half.
   const meanMegabytes = Array.from({ length: turnCount }, (_, turn) =>
-    computeMean(serverTargets.map((target) => target.residentMegabytes[turn] ?? 0)),
+    computeMean(ourServers.map((measuredServer) => measuredServer.residentMegabytes[turn] ?? 0)),
   );
   const halfTurnCount = Math.ceil(turnCount / 2);
-  const isMemoryFlat =
+  const isMemoryStable =
     computeMean(meanMegabytes.slice(-halfTurnCount)) <= 1.2 * computeMean(meanMegabytes.slice(0, halfTurnCount));
   if (!hasNoErrors) printLine(`ERRORS ${stderr}`);
   printLine(
-    `memory ${isMemoryFlat ? 'flat' : 'GROWS'}: ${meanMegabytes.map((each) => each.toFixed(0)).join(', ')} MB by turn`,
+    `memory ${isMemoryStable ? 'flat' : 'GROWS'}: ${meanMegabytes.map((value) => value.toFixed(0)).join(', ')} MB by turn`,
   );
-  if (!hasNoErrors || !isMemoryFlat) process.exitCode = 1;
+  if (!hasNoErrors || !isMemoryStable) process.exitCode = 1;
 }

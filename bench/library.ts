@@ -36,7 +36,7 @@ const searchRequests: Record<string, unknown>[] = [
   { advertiser: 'heron', duplicatesFrom: 2, sort: 'daysRunning' },
   { query: 'desconto', countries: ['BR'], active: true, sort: 'trendPublic' },
 ];
-const print = (line: string) => process.stdout.write(`${line}\n`);
+const printLine = (line: string) => process.stdout.write(`${line}\n`);
 const folder = await mkdtemp(join(tmpdir(), 'ad-library-bench-'));
 const file = join(folder, 'ads.jsonl');
 
@@ -56,7 +56,7 @@ const openingStartedAt = performance.now();
 const demo = await openDemoLibrary({ now: () => currentTime });
 const openMs = performance.now() - openingStartedAt;
 await demo.library.fetch(new Request('http://library.example/v1/whoami'));
-print(
+printLine(
   `demo: open in ${openMs.toFixed(0)} ms, first answer after ${(performance.now() - openingStartedAt).toFixed(0)} ms`,
 );
 demo.library.close();
@@ -71,10 +71,10 @@ const importSeconds = (performance.now() - importStartedAt) / 1000;
 const { user, system } = process.cpuUsage(cpuBefore);
 const computingSeconds = ((user + system) / 1e6).toFixed(1);
 const readFileMegabytes = async (path: string) => ((await stat(path)).size / 2 ** 20).toFixed(0);
-print(
+printLine(
   `import: ${report.ads} ads and ${report.pages} pages in ${importSeconds.toFixed(1)} s, ${computingSeconds} s of it computing (${await readFileMegabytes(file)} MB)`,
 );
-print(
+printLine(
   `memory: at most ${(process.resourceUsage().maxRSS / 2 ** 10).toFixed(0)} MB resident; database ${await readFileMegabytes(database)} MB`,
 );
 
@@ -100,11 +100,11 @@ async function measureSearch(body: Record<string, unknown>) {
 }
 
 const printTimes = ({ body, totalHits, times }: Awaited<ReturnType<typeof measureSearch>>) =>
-  print(
+  printLine(
     `${computeMedian(times).toFixed(1).padStart(7)} ms  ${String(totalHits).padStart(6)} hits  ${JSON.stringify(body)}`,
   );
 
-print('\nfiltered full-text search, median of each:');
+printLine('\nfiltered full-text search, median of each:');
 const allTimes: number[] = [];
 for (const body of searchRequests) {
   const result = await measureSearch(body);
@@ -125,6 +125,6 @@ for (let cursor: string | null = null; gatheredCount < Math.min(adCount, 1000); 
   gatheredCount += page.items.length;
   cursor = page.cursor;
 }
-print(`first gathering: ${gatheredCount} ads in ${(performance.now() - gatheringStartedAt).toFixed(0)} ms`);
+printLine(`first gathering: ${gatheredCount} ads in ${(performance.now() - gatheringStartedAt).toFixed(0)} ms`);
 library.close();
 await rm(folder, { recursive: true });

@@ -15,7 +15,7 @@ import { startChild } from './child.ts';
 import { addRow, computeQuantile } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
 
-const { values } = parseArgs({
+const { values: optionValues } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     neighbours: { type: 'string', default: '1,3,5' },
@@ -119,7 +119,7 @@ async function measureWithNeighbours(neighbourCount: number): Promise<Measuremen
   for (const call of Object.values(measuredCalls)) await sendMessage(origin, apiKey, call);
   for (const { process: child } of hostileProcesses) child.send('begin');
   const measurement: Measurement = { timesByCall: {}, refusedCount: 0 };
-  for (const endsAt = performance.now() + 1000 * Number(values.seconds); performance.now() < endsAt; )
+  for (const endsAt = performance.now() + 1000 * Number(optionValues.seconds); performance.now() < endsAt; )
     for (const [name, call] of Object.entries(measuredCalls)) {
       const sentAt = performance.now();
       const text = await sendMessage(origin, apiKey, call);
@@ -146,11 +146,11 @@ function printMeasurement(name: string, { timesByCall, refusedCount }: Measureme
   process.stdout.write(`${name}: median and 95th percentile of ${callTexts.join('; ')}; ${refusedCount} refused\n`);
 }
 
-if (values.origin && values.key) await floodServer(values.origin, values.key);
+if (optionValues.origin && optionValues.key) await floodServer(optionValues.origin, optionValues.key);
 else {
   const baseline = await measureWithNeighbours(0);
   printMeasurement('alone', baseline);
-  for (const neighbourCount of values.neighbours.split(',')) {
+  for (const neighbourCount of optionValues.neighbours.split(',')) {
     const floodedMeasurement = await measureWithNeighbours(Number(neighbourCount));
     const title = `calls with one key while ${neighbourCount} hostile ${neighbourCount === '1' ? 'key floods' : 'keys flood'} the server, 95th percentile`;
     printMeasurement(`${neighbourCount} neighbours`, floodedMeasurement);

@@ -19,8 +19,8 @@ const { dataDescription, ads } = readRealSamples() ?? (await readDemoSamples(Dat
  * Returns the difference between the JSON size of an ad and 2.4 KB, the average size in a page with 50 ads and 120 KB.
  * The page contains the 50 sample ads with the smallest difference.
  */
-const getSizeDifference = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
-const items = ads.toSorted((left, right) => getSizeDifference(left) - getSizeDifference(right)).slice(0, 50);
+const computeSizeDifference = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
+const items = ads.toSorted((left, right) => computeSizeDifference(left) - computeSizeDifference(right)).slice(0, 50);
 const responseBody = Buffer.from(JSON.stringify({ items, cursor: null, hasMore: false }));
 
 const server = createServer((request, response) => {

@@ -34,10 +34,10 @@ const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, 
 const stdin = new PassThrough();
 const stdout = new PassThrough();
 const { catalog, credentials } = app;
-const neverSettles = new Promise<void>(() => {});
+const neverRequested = new Promise<void>(() => {});
 const sessionEnded = serveStdio({
   ...{ catalog, credentials, log, stdin, stdout },
-  ...{ monotonicNow: Date.now, onCall: () => {}, stopRequested: neverSettles, drainMs: 1000 },
+  ...{ monotonicNow: Date.now, onCall: () => {}, stopRequested: neverRequested, drainMs: 1000 },
 });
 
 let lastId = 0;

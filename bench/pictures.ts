@@ -19,9 +19,9 @@ const readNextAdIds = async () => {
 };
 
 async function measureSheet(adIds: string[]): Promise<{ ms: number; bytes: number }> {
-  const started = performance.now();
+  const startedAt = performance.now();
   const { raw, data } = await client.call('view_ads', { adIds });
-  const ms = performance.now() - started;
+  const ms = performance.now() - startedAt;
   const shownCount = (data.tiles as { shown: boolean }[]).filter((tile) => tile.shown).length;
   const image = raw.content.find((block) => block.type === 'image');
   if (shownCount !== adsPerSheet || image === undefined)

@@ -21,13 +21,13 @@ import type { ManyAdsInfo } from './many-ads.ts';
 import { formatMegabytes } from './memory.ts';
 import { addBoundedRow, addRow, computeMedian, skipBenchmark } from './row.ts';
 
-const { values } = parseArgs({
+const { values: optionValues } = parseArgs({
   options: {
     seconds: { type: 'string', default: '5' },
     ads: { type: 'string', default: '100000' },
   },
 });
-const durationMs = 1000 * Number(values.seconds);
+const durationMs = 1000 * Number(optionValues.seconds);
 /** The maximum time that a shared store may add to the median response time of cached calls, in milliseconds. */
 const maxAddedMs: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsPerKey = 10_000;
@@ -45,7 +45,7 @@ for (const { name, start } of installedServers) {
   const server = await start({ isDurable: true });
   try {
     await measureAddedTime(name, server);
-    await measureStorage(name, server, Number(values.ads) / adsPerKey);
+    await measureStorage(name, server, Number(optionValues.ads) / adsPerKey);
   } finally {
     await server.close();
   }

@@ -20,12 +20,12 @@ import { creditSchedules, isBudgetRespected, isEveryFittingCallAdmitted } from '
 import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';
 import { sharedStores } from '../test/support/stores.ts';
 
-const { values, positionals } = parseArgs({
+const { values: optionValues, positionals } = parseArgs({
   allowPositionals: true,
   options: { seed: { type: 'string' }, stores: { type: 'boolean' }, alone: { type: 'boolean' } },
 });
 const scheduleCount = Number(positionals[0] ?? 20_000);
-const seed = Number(values.seed ?? Date.now() % 2 ** 31);
+const seed = Number(optionValues.seed ?? Date.now() % 2 ** 31);
 const processCount = availableParallelism();
 /**
  * The number of schedules (random sequences of calls and failures) that run at the same time in a real store. Each
@@ -35,8 +35,8 @@ const concurrentScheduleCount = 40;
 
 const createLedgerCheck = (store: Store) => (schedule: AccountSchedule) => assertOneLedger(schedule, store);
 
-if (values.stores) await checkInRealStores();
-else if (values.alone) await checkInMemory();
+if (optionValues.stores) await checkInRealStores();
+else if (optionValues.alone) await checkInMemory();
 else await runInAllProcesses();
 
 async function checkProperty<Run>(

@@ -15,7 +15,7 @@ import { formatMegabytes, readResidentMegabytes } from './memory.ts';
 import type { ServedDemo } from './served-demo.ts';
 import { createTraffic, type ToolResult } from './traffic.ts';
 
-const { values } = parseArgs({
+const { values: optionValues } = parseArgs({
   options: {
     seconds: { type: 'string', default: '600' },
     replicas: { type: 'string', default: '1' },
@@ -57,9 +57,9 @@ let unknownKeyCount = 0;
  */
 const receivedIds = new Set<string>();
 
-const storeServer = stateServers.find(({ name }) => name === values.store);
-if (values.store !== undefined && storeServer === undefined)
-  throw new Error(`There is no store named ${values.store}.`);
+const storeServer = stateServers.find(({ name }) => name === optionValues.store);
+if (optionValues.store !== undefined && storeServer === undefined)
+  throw new Error(`There is no store named ${optionValues.store}.`);
 const store = await storeServer?.start();
 const library = await startChild<ServedDemo>('served-demo.ts', String(callerCount));
 const { baseUrl, callers } = library.readyMessage;
@@ -77,7 +77,7 @@ interface WatchedProcess {
 }
 
 const servers = await Promise.all(
-  Array.from({ length: Number(values.replicas) }, () =>
+  Array.from({ length: Number(optionValues.replicas) }, () =>
     startHttpCommand(['--base-url', baseUrl, ...serverArguments], { ...debuggerEnvironment, ...stateEnvironment }),
   ),
 );
@@ -91,7 +91,7 @@ const storeBytes: number[] = [];
 const countsByTurn: { keys: number; items: number }[] = [];
 
 for (let turn = 0; turn < turnCount; turn++) {
-  const turnEndsAt = performance.now() + (1000 * Number(values.seconds)) / turnCount;
+  const turnEndsAt = performance.now() + (1000 * Number(optionValues.seconds)) / turnCount;
   const sendUntilTurnEnds = async (sendNextRequest: () => Promise<void>) => {
     while (performance.now() < turnEndsAt) {
       await sendNextRequest().catch((error: Error) => problems.push(error.message));
@@ -106,7 +106,7 @@ for (let turn = 0; turn < turnCount; turn++) {
 }
 
 printLine(
-  `${servers.length} replicas, ${callerCount} callers, ${values.seconds} s in ${turnCount} turns, ${requestCount} requests`,
+  `${servers.length} replicas, ${callerCount} callers, ${optionValues.seconds} s in ${turnCount} turns, ${requestCount} requests`,
 );
 const [countsAfterWarmUp, countsAtEnd] = [countsByTurn[warmUpTurnCount - 1], countsByTurn[turnCount - 1]] as [
   (typeof countsByTurn)[0],
@@ -129,7 +129,7 @@ for (const { pid, heapBytesByTurn } of watchedProcesses) {
 if (store) {
   isMemoryStable &&= (storeBytes[turnCount - 1] ?? 0) <= maxGrowth.storeRatio * (storeBytes[warmUpTurnCount - 1] ?? 0);
   printLine(
-    `  ${values.store}: ${storeBytes.map(formatMegabytes).join(', ')} MB, at most ${maxGrowth.storeRatio} of turn ${warmUpTurnCount}`,
+    `  ${optionValues.store}: ${storeBytes.map(formatMegabytes).join(', ')} MB, at most ${maxGrowth.storeRatio} of turn ${warmUpTurnCount}`,
   );
 }
 for (const { close } of watchedProcesses) close();

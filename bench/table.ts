@@ -41,12 +41,12 @@ const software = `Node.js ${process.version.slice(1)}, ${versions.join(', ')}`;
 const tableText = `${table.join('\n')}\n\nWe measured these benchmark results on ${day} on ${machine}, with ${software}.\n`;
 process.stdout.write(tableText);
 if (process.argv.includes('--write')) {
-  const page = new URL('../BENCHMARKS.md', import.meta.url);
-  const previousPage = readFileSync(page, 'utf8');
-  const start = previousPage.indexOf('\n| what');
-  const end = previousPage.indexOf('\n## ', start);
+  const pageUrl = new URL('../BENCHMARKS.md', import.meta.url);
+  const previousPage = readFileSync(pageUrl, 'utf8');
+  const tableStart = previousPage.indexOf('\n| what');
+  const tableEnd = previousPage.indexOf('\n## ', tableStart);
   // Keep the sections after the table, because they contain results of longer runs that this command does not repeat.
-  const laterSections = end === -1 ? '' : previousPage.slice(end);
-  writeFileSync(page, `${previousPage.slice(0, start)}\n${tableText}${laterSections}`);
+  const laterSections = tableEnd === -1 ? '' : previousPage.slice(tableEnd);
+  writeFileSync(pageUrl, `${previousPage.slice(0, tableStart)}\n${tableText}${laterSections}`);
 }
 process.exitCode = tableText.includes('MISSED') ? 1 : 0;

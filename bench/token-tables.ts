@@ -37,8 +37,8 @@ function listCommonPairs(): string {
   const pairCountsByScript = new Map<number, Map<string, number>>();
   for (let token = 0; token < vocabularySize; token++) {
     const word = /^ ?(\p{L}[\p{L}\p{M}]+)$/u.exec(decode([token]))?.[1]?.toLowerCase() ?? '';
-    for (let i = 0; i + 1 < word.length; i++) {
-      const pair = word.slice(i, i + 2);
+    for (let index = 0; index + 1 < word.length; index++) {
+      const pair = word.slice(index, index + 2);
       if (/[\u3400-\uffff]/.test(pair)) continue;
       const script = Math.max(pair.charCodeAt(0), pair.charCodeAt(1)) >> 7;
       const counts = pairCountsByScript.get(script) ?? new Map<string, number>();

@@ -42,10 +42,10 @@ const countTextTokens = (text: string) =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
 /**
- * Counts the tokens of a result with several items in three forms: the response of the service, our text, and our
- * structured content.
+ * Counts the tokens of a result in three forms: the response of the service (`raw`), our text, and our structured
+ * content. Also returns the number of items in the result, and our estimate of the tokens of the text.
  */
-const countCosts = ({
+const countFormTokens = ({
   raw,
   text,
   structured,
@@ -62,24 +62,26 @@ const countCosts = ({
   structured: countTextTokens(JSON.stringify(structured)),
   estimate: estimateTokens(text),
 });
-type TokenCosts = ReturnType<typeof countCosts>;
-const sumCosts = (allCosts: TokenCosts[], costName: keyof TokenCosts) =>
-  allCosts.reduce((total, cost) => total + cost[costName], 0);
+type TokenCounts = ReturnType<typeof countFormTokens>;
+const sumCounts = (allCounts: TokenCounts[], form: keyof TokenCounts) =>
+  allCounts.reduce((total, counts) => total + counts[form], 0);
 
-function printCosts(tool: string, allCosts: TokenCosts[]): void {
-  const items = sumCosts(allCosts, 'items');
-  printLine(`\n${tool}: ${allCosts.length} results, ${items} items; tokens per item`);
+function printTokenCounts(tool: string, allCounts: TokenCounts[]): void {
+  const items = sumCounts(allCounts, 'items');
+  printLine(`\n${tool}: ${allCounts.length} results, ${items} items; tokens per item`);
   addRow({
     measurement: `${tool}, ${isReal ? 'real' : 'generated'} data`,
-    measuredText: `${(sumCosts(allCosts, 'text') / items).toFixed(0)} tokens an item`,
-    baselineText: `${(sumCosts(allCosts, 'raw') / items).toFixed(0)} as the service sends it`,
-    ratio: sumCosts(allCosts, 'text') / sumCosts(allCosts, 'raw'),
+    measuredText: `${(sumCounts(allCounts, 'text') / items).toFixed(0)} tokens an item`,
+    baselineText: `${(sumCounts(allCounts, 'raw') / items).toFixed(0)} as the service sends it`,
+    ratio: sumCounts(allCounts, 'text') / sumCounts(allCounts, 'raw'),
   });
-  for (const name of Object.keys(allCosts[0] ?? {}).slice(1) as (keyof TokenCosts)[]) {
-    const costsPerItem = allCosts.map((cost) => cost[name] / cost.items);
-    const shares = [0.5, 0.95, 1].map((share) => computeQuantile(costsPerItem, share).toFixed(0).padStart(7));
+  for (const name of Object.keys(allCounts[0] ?? {}).slice(1) as (keyof TokenCounts)[]) {
+    const countsPerItem = allCounts.map((counts) => counts[name] / counts.items);
+    const quantileTexts = [0.5, 0.95, 1].map((quantile) =>
+      computeQuantile(countsPerItem, quantile).toFixed(0).padStart(7),
+    );
     printLine(
-      `  ${name.padEnd(11)}mean ${(sumCosts(allCosts, name) / items).toFixed(1).padStart(7)}   p50, p95, max ${shares.join('')}`,
+      `  ${name.padEnd(11)}mean ${(sumCounts(allCounts, name) / items).toFixed(1).padStart(7)}   p50, p95, max ${quantileTexts.join('')}`,
     );
   }
 }
@@ -102,28 +104,28 @@ const buildAdList = (apiAds: typeof ads) => {
 };
 
 function measureSearchAds(): void {
-  const costs = splitIntoPages(ads).map((page) => countCosts(buildAdList(page)));
-  printCosts('search_ads, brief', costs);
-  checkRealLimit('text per ad', sumCosts(costs, 'text') / ads.length, 110);
-  checkRealLimit('% of the raw JSON', (100 * sumCosts(costs, 'text')) / sumCosts(costs, 'raw'), 6);
-  checkRealLimit('structured content per ad', sumCosts(costs, 'structured') / ads.length, 175);
-  checkRealLimit('text of any 50', Math.max(...costs.map(({ text }) => text)), maxTokens);
-  checkLimit('actual / estimate', Math.max(...costs.map(({ text, estimate }) => text / estimate)), 1);
-  const shuffled = ads.map((_, i) => ads[(i * 53) % ads.length] ?? {}) as typeof ads;
-  const mixedCosts = splitIntoPages(shuffled).map((page) => countCosts(buildAdList(page)));
-  checkRealLimit('text per ad, advertisers mixed', sumCosts(mixedCosts, 'text') / ads.length, 110);
+  const tokenCounts = splitIntoPages(ads).map((page) => countFormTokens(buildAdList(page)));
+  printTokenCounts('search_ads, brief', tokenCounts);
+  checkRealLimit('text per ad', sumCounts(tokenCounts, 'text') / ads.length, 110);
+  checkRealLimit('% of the raw JSON', (100 * sumCounts(tokenCounts, 'text')) / sumCounts(tokenCounts, 'raw'), 6);
+  checkRealLimit('structured content per ad', sumCounts(tokenCounts, 'structured') / ads.length, 175);
+  checkRealLimit('text of any 50', Math.max(...tokenCounts.map(({ text }) => text)), maxTokens);
+  checkLimit('actual / estimate', Math.max(...tokenCounts.map(({ text, estimate }) => text / estimate)), 1);
+  const shuffledAds = ads.map((_, i) => ads[(i * 53) % ads.length] ?? {}) as typeof ads;
+  const mixedTokenCounts = splitIntoPages(shuffledAds).map((page) => countFormTokens(buildAdList(page)));
+  checkRealLimit('text per ad, advertisers mixed', sumCounts(mixedTokenCounts, 'text') / ads.length, 110);
 }
 
 function measureGetAd(): void {
-  const costs = ads.map((ad) => {
+  const tokenCounts = ads.map((ad) => {
     const view = buildAdView(ad, { detail: 'standard', now });
-    return countCosts({ raw: ad, text: formatAd(view), structured: { ad: view }, items: 1 });
+    return countFormTokens({ raw: ad, text: formatAd(view), structured: { ad: view }, items: 1 });
   });
-  printCosts('get_ad, standard', costs);
+  printTokenCounts('get_ad, standard', tokenCounts);
   checkLimit(
     'text of the median ad',
     computeQuantile(
-      costs.map(({ text }) => text),
+      tokenCounts.map(({ text }) => text),
       0.5,
     ),
     700,
@@ -131,37 +133,37 @@ function measureGetAd(): void {
 }
 
 function measureFullAds(): void {
-  const budget = getMaxItemTokens({ maxTextTokens: maxTokens - 160, maxTextBytes: Number.POSITIVE_INFINITY });
-  const costs = ads.map((ad) => {
-    const view = buildAdView(ad, { detail: 'full', now, maxTokens: budget });
-    return countCosts({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
+  const maxAdTokens = getMaxItemTokens({ maxTextTokens: maxTokens - 160, maxTextBytes: Number.POSITIVE_INFINITY });
+  const tokenCounts = ads.map((ad) => {
+    const view = buildAdView(ad, { detail: 'full', now, maxTokens: maxAdTokens });
+    return countFormTokens({ raw: ad, text: formatAd(view, 'full', maxAdTokens), structured: { ad: view }, items: 1 });
   });
-  printCosts('get_ad, full', costs);
-  checkLimit('text of any ad', Math.max(...costs.map(({ text }) => text)), maxTokens);
-  checkLimit('data of any ad', Math.max(...costs.map(({ structured }) => structured)), 2 * maxTokens);
+  printTokenCounts('get_ad, full', tokenCounts);
+  checkLimit('text of any ad', Math.max(...tokenCounts.map(({ text }) => text)), maxTokens);
+  checkLimit('data of any ad', Math.max(...tokenCounts.map(({ structured }) => structured)), 2 * maxTokens);
 }
 
 function measureSearchPages(): void {
-  const costs = splitIntoPages(pages).map((raw) => {
+  const tokenCounts = splitIntoPages(pages).map((raw) => {
     const rows = raw.map((page) => buildPageView(page, { detail: 'brief' }));
-    return countCosts({
+    return countFormTokens({
       raw: { items: raw },
       text: formatPageList({ items: rows, ...listFields, priceText }),
       structured: { items: rows, ...listFields },
       items: raw.length,
     });
   });
-  printCosts('search_pages, brief', costs);
-  checkRealLimit('text per page', sumCosts(costs, 'text') / pages.length, 50);
-  checkRealLimit('structured content per page', sumCosts(costs, 'structured') / pages.length, 60);
+  printTokenCounts('search_pages, brief', tokenCounts);
+  checkRealLimit('text per page', sumCounts(tokenCounts, 'text') / pages.length, 50);
+  checkRealLimit('structured content per page', sumCounts(tokenCounts, 'structured') / pages.length, 60);
 }
 
 function measureGetPage(): void {
-  const costs = pages.map((page) => {
+  const tokenCounts = pages.map((page) => {
     const view = buildPageView(page, { detail: 'standard' });
-    return countCosts({ raw: page, text: formatPage(view), structured: { page: view }, items: 1 });
+    return countFormTokens({ raw: page, text: formatPage(view), structured: { page: view }, items: 1 });
   });
-  printCosts('get_page, standard', costs);
+  printTokenCounts('get_page, standard', tokenCounts);
 }
 
 /** Returns true for research tools. Unlike other tools, they make several API calls or none. */

@@ -24,16 +24,16 @@ const formatNumber = (value: number) => value.toLocaleString('en-US');
 const isFound = ({ rank }: RankedQuestion) => rank >= 1 && rank <= maxShownTools;
 const isCorrect = ({ typeErrors, answer, expectedAnswer }: ProgramResult) =>
   typeErrors.length === 0 && answer === expectedAnswer;
-const formatShare = <One>(all: readonly One[], isCounted: (item: One) => boolean) =>
+const formatShare = <Item>(all: readonly Item[], isCounted: (item: Item) => boolean) =>
   `${all.filter(isCounted).length} of ${all.length}`;
 
 const demo = await openDemo();
-const raw = await readRawDemo();
+const rawDemoData = await readRawDemo();
 const { rankedQuestions, otherServers } = await rankQuestions(demo.client);
-const programs = await runPrograms(demo.client, raw);
+const programs = await runPrograms(demo.client, rawDemoData);
 await demo.close();
 const answers = await answerQuestions();
-const limitResults = await findLimits();
+const dataLimitResults = await findLimits();
 const isStated = ({ limitSentence }: DataLimitResult) => limitSentence !== undefined;
 
 const [tuningQuestions, heldOutQuestions] = [
@@ -55,7 +55,7 @@ How well does Ad Library MCP serve AI models? This page gives reviewers figures 
 
 The command \`npm run evals\` measures these figures without network access and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
-**Found: ${formatShare(rankedQuestions, isFound)}** · **Programmed: ${formatShare(programs, isCorrect)}** · **Limits stated: ${formatShare(limitResults, isStated)}** · **Answered: ${answers.length} questions, ${formatNumber(sumCosts('callCount'))} calls, ${formatNumber(sumCosts('tokenCount'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
+**Found: ${formatShare(rankedQuestions, isFound)}** · **Programmed: ${formatShare(programs, isCorrect)}** · **Limits stated: ${formatShare(dataLimitResults, isStated)}** · **Answered: ${answers.length} questions, ${formatNumber(sumCosts('callCount'))} calls, ${formatNumber(sumCosts('tokenCount'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
 
 ## What this does not show
 
@@ -133,7 +133,7 @@ This test asks ten questions that the demo data cannot answer, because the data 
 
 ${formatTable(
   ['question', 'figures', 'tools', 'calls', 'tokens', 'cannot be told from these ads, because'],
-  limitResults.map((result) => [
+  dataLimitResults.map((result) => [
     result.question,
     result.answerWithoutLimit,
     result.toolNames.join(', '),

@@ -81,7 +81,7 @@ function createRanker(documents: readonly string[][]): (query: readonly string[]
         return sum + (weight * count * (k1 + 1)) / (count + k1 * (1 - b + b * length));
       }, 0);
     });
-    return [...scores.keys()].sort((one, other) => (scores[other] ?? 0) - (scores[one] ?? 0));
+    return [...scores.keys()].sort((left, right) => (scores[right] ?? 0) - (scores[left] ?? 0));
   };
 }
 

@@ -64,7 +64,7 @@ const programs: Record<string, [question: string, expected: (rawData: RawDemoDat
     ({ ads }) => {
       const carousels = ads.filter((ad) => createCountryFilter('FR')(ad) && ad.displayFormat === 'CAROUSEL');
       return (
-        carousels.toSorted((one, other) => computeDaysRunning(other) - computeDaysRunning(one))[0]?.cards?.length ?? 0
+        carousels.toSorted((left, right) => computeDaysRunning(right) - computeDaysRunning(left))[0]?.cards?.length ?? 0
       );
     },
   ],
@@ -129,12 +129,12 @@ async function writeTypes(client: Client): Promise<void> {
 /** Type-checks all programs. Returns the error messages of the TypeScript compiler, keyed by program name. */
 function findTypeErrors(): Map<string, string[]> {
   const programFiles = readdirSync(programFolder).filter((file) => file.endsWith('.ts'));
-  const compiler = createRequire(import.meta.url)
+  const compilerPath = createRequire(import.meta.url)
     .resolve('typescript/package.json')
     .replace('package.json', 'bin/tsc');
   const strictOptions = ['--strict', '--noUncheckedIndexedAccess', '--noEmit', '--allowImportingTsExtensions'];
   const targetOptions = ['--target', 'es2022', '--module', 'nodenext', '--ignoreConfig', '--pretty', 'false'];
-  const args = [compiler, ...strictOptions, ...targetOptions, ...programFiles];
+  const args = [compilerPath, ...strictOptions, ...targetOptions, ...programFiles];
   const { stdout } = spawnSync(process.execPath, args, { cwd: fileURLToPath(programFolder), encoding: 'utf8' });
   const typeErrors = new Map<string, string[]>();
   for (const [line, file = ''] of stdout.matchAll(/^(.*?)\.ts\(\d.*$/gm))

@@ -63,27 +63,27 @@ const base64Pattern = /[A-Za-z0-9+/=]{1500,}/g;
 const picturePattern = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
 
 export function measureRun({ requests, messages, toolNames }: RecordedRun): HostMeasurement {
-  const calls = collectFirstResults(messages);
-  const resultTexts = toolNames.map((name) => calls.get(name)?.text);
-  const [list, view, error, report] = findForwardedResults(requests, resultTexts);
+  const resultsByTool = collectFirstResults(messages);
+  const resultTexts = toolNames.map((name) => resultsByTool.get(name)?.text);
+  const [adList, sheet, errorResult, reportResult] = findForwardedResults(requests, resultTexts);
   const [listName = '', viewName = '', , reportName = ''] = toolNames;
-  const sentList = calls.get(listName);
+  const sentList = resultsByTool.get(listName);
   const { clientName, revision } = findClient(messages);
   const requestsJson = JSON.stringify(requests.map(({ body }) => body));
   return {
     clientName,
     revision,
     sent: getResultParts(sentList?.text !== undefined, sentList?.data !== undefined),
-    read: getResultParts(containsEncodedText(list, sentList?.text), containsEncodedText(list, sentList?.data)),
-    listTokens: encode((list ?? '').replace(base64Pattern, '')).length,
+    read: getResultParts(containsEncodedText(adList, sentList?.text), containsEncodedText(adList, sentList?.data)),
+    listTokens: encode((adList ?? '').replace(base64Pattern, '')).length,
     sentTokens: encode(sentList?.text ?? '').length,
-    pictures: findPictureOutcome(view, calls.get(viewName)?.hasPicture === true),
-    readsErrors: error !== undefined,
-    links: findLinkOutcome(report, calls.get(reportName)),
+    pictures: findPictureOutcome(sheet, resultsByTool.get(viewName)?.hasPicture === true),
+    readsErrors: errorResult !== undefined,
+    links: findLinkOutcome(reportResult, resultsByTool.get(reportName)),
     ...countTools(requests, messages),
-    instructions: findInstructions(messages, requestsJson),
-    readsFileLocation: /ads(?:-\d+)?\.html/.test(report ?? ''),
-    followsAnnouncements: followsAnnouncement(messages),
+    instructions: findInstructionsOutcome(messages, requestsJson),
+    readsFileLocation: /ads(?:-\d+)?\.html/.test(reportResult ?? ''),
+    followsAnnouncements: hasFollowedAnnouncement(messages),
   };
 }
 
@@ -228,7 +228,7 @@ function findClient(messages: readonly RecordedMessage[]) {
   return infos.at(-1) ?? { clientName: 'unknown', revision: 'unknown' };
 }
 
-function findInstructions(messages: readonly RecordedMessage[], requestsJson: string): InstructionsOutcome {
+function findInstructionsOutcome(messages: readonly RecordedMessage[], requestsJson: string): InstructionsOutcome {
   const instructions: string = messages.find(({ message }) => message.result?.instructions)?.message.result
     .instructions;
   if (instructions === undefined) return 'none';
@@ -238,7 +238,7 @@ function findInstructions(messages: readonly RecordedMessage[], requestsJson: st
   return containsEncodedText(requestsJson, lastLine) ? 'whole' : 'beginning';
 }
 
-function followsAnnouncement(messages: readonly RecordedMessage[]): boolean {
+function hasFollowedAnnouncement(messages: readonly RecordedMessage[]): boolean {
   const announcementIndex = messages.findIndex(
     ({ message }) => message.method === 'notifications/resources/list_changed',
   );

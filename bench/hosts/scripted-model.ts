@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
  * them.
  */
 
-/** A JSON value of a request or a reply. Its fields depend on the protocol of the language model. */
+/** A JSON value in a request or a reply. Its fields depend on the protocol that the host uses. */
 // biome-ignore lint/suspicious/noExplicitAny: each protocol has its own types, and the bench reads a few fields of each.
 type Json = any;
 
@@ -56,7 +56,7 @@ export async function startScriptedModel(steps: readonly ScriptStep[]) {
     if (protocol === undefined || body === undefined) return sendOtherResponse(request, response);
     const modelRequest = { protocol: protocol as Protocol, body };
     requests.push(modelRequest);
-    const reply = script.answer(modelRequest);
+    const reply = script.getReply(modelRequest);
     replyWriters[modelRequest.protocol](
       response,
       body,
@@ -106,7 +106,7 @@ function createScript(steps: readonly ScriptStep[]) {
   const missingTools: string[] = [];
   let nextStep = 0;
   let lastSearchedStep = -1;
-  let lastReply: { results: number; reply: ModelReply } | undefined;
+  let lastReply: { resultCount: number; reply: ModelReply } | undefined;
   const chooseReply = (request: ModelRequest): ModelReply => {
     const step = steps[nextStep];
     if (step === undefined) return { text: 'done' };
@@ -117,27 +117,27 @@ function createScript(steps: readonly ScriptStep[]) {
       nextStep += 1;
       return { tool, args };
     }
-    const search = offeredTools.find(({ name }) => /^(?:ToolSearch|tool_search)$/.test(name));
-    if (search && lastSearchedStep !== nextStep) {
+    const searchTool = offeredTools.find(({ name }) => /^(?:ToolSearch|tool_search)$/.test(name));
+    if (searchTool && lastSearchedStep !== nextStep) {
       lastSearchedStep = nextStep;
       const query =
-        search.name === 'ToolSearch' ? `select:${tool?.name ?? step.toolName}` : step.toolName.replaceAll('_', ' ');
-      return { tool: search, args: { query } };
+        searchTool.name === 'ToolSearch' ? `select:${tool?.name ?? step.toolName}` : step.toolName.replaceAll('_', ' ');
+      return { tool: searchTool, args: { query } };
     }
     nextStep += 1;
-    const indirectCall = offeredTools.find(({ name }) => name === 'tool_call');
-    if (indirectCall)
-      return { tool: indirectCall, args: { name: `mcp__ad-library__${step.toolName}`, arguments: args } };
+    const indirectCallTool = offeredTools.find(({ name }) => name === 'tool_call');
+    if (indirectCallTool)
+      return { tool: indirectCallTool, args: { name: `mcp__ad-library__${step.toolName}`, arguments: args } };
     missingTools.push(step.toolName);
     return chooseReply(request);
   };
   return {
     missingTools,
-    answer(request: ModelRequest): ModelReply {
+    getReply(request: ModelRequest): ModelReply {
       const isConversation = listOfferedTools(request).length > 3;
       if (!isConversation) return { text: 'Ads' };
-      const results = countResults(request);
-      if (lastReply?.results !== results) lastReply = { results, reply: chooseReply(request) };
+      const resultCount = countToolResults(request);
+      if (lastReply?.resultCount !== resultCount) lastReply = { resultCount, reply: chooseReply(request) };
       return lastReply.reply;
     },
   };
@@ -174,7 +174,7 @@ const flattenTool = (tool: Json, namespace?: string): OfferedTool[] =>
 export const listMessages = ({ body }: ModelRequest): Json[] =>
   body.messages ?? body.contents ?? (Array.isArray(body.input) ? body.input : []);
 
-const countResults = (request: ModelRequest): number =>
+const countToolResults = (request: ModelRequest): number =>
   JSON.stringify(listMessages(request)).match(/"role":"tool"|_output"|"tool_result"|"functionResponse"/g)?.length ?? 0;
 
 const idPattern = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
@@ -218,13 +218,13 @@ const replyWriters: Record<
       : { content: 'text' in reply ? reply.text : '' };
     const finish_reason = toolCalls ? 'tool_calls' : 'stop';
     const usage = { prompt_tokens: 1000, completion_tokens: 20, total_tokens: 1020 };
-    const base = { id: createId('chatcmpl'), created: 1, model };
+    const sharedFields = { id: createId('chatcmpl'), created: 1, model };
     if (!isStreaming) {
       const choice = { index: 0, message: { role: 'assistant', ...message }, finish_reason };
-      return sendJson(response, { ...base, object: 'chat.completion', choices: [choice], usage });
+      return sendJson(response, { ...sharedFields, object: 'chat.completion', choices: [choice], usage });
     }
     const formatChunk = (choices: object[], rest = {}) =>
-      `data: ${JSON.stringify({ ...base, object: 'chat.completion.chunk', choices, ...rest })}\n\n`;
+      `data: ${JSON.stringify({ ...sharedFields, object: 'chat.completion.chunk', choices, ...rest })}\n\n`;
     sendEvents(response, [
       formatChunk([{ index: 0, delta: { role: 'assistant', ...message }, finish_reason: null }]),
       formatChunk([{ index: 0, delta: {}, finish_reason }]),
@@ -237,14 +237,14 @@ const replyWriters: Record<
     const item = createOutputItem(reply);
     const usage = { input_tokens: 1000, output_tokens: 20, total_tokens: 1020 };
     const id = createId('resp');
-    const describe = (status: string, output: object[]) => ({
+    const buildResponse = (status: string, output: object[]) => ({
       ...{ id, object: 'response', created_at: 1, model, status, output, error: null, tools: [] },
       usage: status === 'completed' ? usage : null,
     });
-    const completed = describe('completed', [item]);
+    const completed = buildResponse('completed', [item]);
     if (!isStreaming) return sendJson(response, completed);
     sendEvents(response, [
-      formatEvent({ type: 'response.created', response: describe('in_progress', []) } as { type: string }),
+      formatEvent({ type: 'response.created', response: buildResponse('in_progress', []) } as { type: string }),
       formatEvent({ type: 'response.output_item.added', output_index: 0, item } as { type: string }),
       formatEvent({ type: 'response.output_item.done', output_index: 0, item } as { type: string }),
       formatEvent({ type: 'response.completed', response: completed } as { type: string }),
