@@ -42,7 +42,7 @@ import { createPaletteStyles } from '../src/ui/palette.ts';
 import { buildOptions, commonJsVariablesCode } from './bundle.ts';
 import { collectLicenses, createBillOfMaterials } from './third-parties.ts';
 
-const startTime = new Date();
+const buildStartedAt = new Date();
 const root = new URL('../', import.meta.url);
 const distFolder = new URL('dist/', root);
 /**
@@ -118,7 +118,7 @@ const firstCallFiles = ['src/call-modules.ts', 'src/mcp/call-tool.ts'];
  * Source files that only some sessions load at startup: sessions that use a library on this machine, and sessions in
  * protocol revision 2026-07-28.
  */
-const startupFiles = ['src/mcp/served-filters.ts', 'src/mcp/sdk-v2.ts'];
+const optionalStartupFiles = ['src/mcp/served-filters.ts', 'src/mcp/sdk-v2.ts'];
 /** The paths of chunks that have already been joined into another file. They must not be joined a second time. */
 const joinedChunks = new Set<string>();
 
@@ -200,7 +200,7 @@ mkdirSync(distFolder, { recursive: true });
 const currentFolder = new URL(`${buildName}/`, distFolder);
 if (!existsSync(currentFolder)) renameSync(chunkFolder, currentFolder);
 // Sources that change during the build must be newer than the build.
-utimesSync(currentFolder, startTime, startTime);
+utimesSync(currentFolder, buildStartedAt, buildStartedAt);
 rmSync(chunkFolder, { recursive: true, force: true });
 // Tell npm to publish only the latest build, without files that are needed only to run the sources.
 writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${buildName}/\n/board.html\n`);
@@ -218,12 +218,12 @@ for (const entry of [...staleEntries, ...builds.slice(maxStoredBuilds)])
   rmSync(new URL(entry, distFolder), { recursive: true });
 
 /**
- * Returns the paths of the chunks that a chunk imports. `kind` selects static imports (`import-statement`) or dynamic
- * imports (`dynamic-import`).
+ * Returns the paths of the chunks that a chunk imports. `importKind` selects static imports (`import-statement`) or
+ * dynamic imports (`dynamic-import`).
  */
-function listImportedChunks(path: string, kind: 'import-statement' | 'dynamic-import'): string[] {
+function listImportedChunks(path: string, importKind: 'import-statement' | 'dynamic-import'): string[] {
   const imports = commandBuild.metafile.outputs[path]?.imports ?? [];
-  return imports.filter((chunk) => !chunk.external && chunk.kind === kind).map((chunk) => chunk.path);
+  return imports.filter((chunk) => !chunk.external && chunk.kind === importKind).map((chunk) => chunk.path);
 }
 
 /** Returns the path of the chunk that the bundler created for a source file. */
@@ -243,8 +243,8 @@ function findChunkOfSource(sourceFile: string): string {
 async function joinChunks(): Promise<Metafile[]> {
   const runChunks = listImportedChunks(findChunkOfSource('src/main.ts'), 'dynamic-import');
   const startChunks = runChunks.flatMap((path) => listImportedChunks(path, 'import-statement'));
-  const callChunks = collectImportedChunks(firstCallFiles);
-  const startupChunks = collectImportedChunks(startupFiles);
+  const firstCallChunks = collectImportedChunks(firstCallFiles);
+  const optionalStartupChunks = collectImportedChunks(optionalStartupFiles);
   return [
     await joinChunkGroup('start', startChunks, runChunks),
     // Startup must not load code that only a first tool call needs. Therefore, the chunks that both startup and first
@@ -253,7 +253,7 @@ async function joinChunks(): Promise<Metafile[]> {
     await joinChunkGroup('exports', [findChunkOfSource('src/storage/exports.ts')]),
     await joinChunkGroup(
       'shared',
-      [...callChunks].filter((path) => startupChunks.has(path)),
+      [...firstCallChunks].filter((path) => optionalStartupChunks.has(path)),
     ),
     await joinChunkGroup('call', firstCallFiles.map(findChunkOfSource)),
     await joinChunkGroup('demo', [findChunkOfSource('src/library/demo/demo.ts')]),
@@ -284,8 +284,8 @@ async function joinChunkGroup(groupName: string, chunksToJoin: string[], importe
   });
   const namesFile = fileURLToPath(new URL(`${groupName}-names.js`, chunkFolder));
   const exportStatements = chunkExports.map(({ path, names }) => {
-    const list = names.map(({ name, joinedName }) => `${name} as ${joinedName}`);
-    return `export{${list}}from"./${basename(path)}";`;
+    const exportList = names.map(({ name, joinedName }) => `${name} as ${joinedName}`);
+    return `export{${exportList}}from"./${basename(path)}";`;
   });
   writeFileSync(namesFile, exportStatements.join('\n'));
   const { metafile } = await build({
@@ -301,8 +301,8 @@ async function joinChunkGroup(groupName: string, chunksToJoin: string[], importe
     plugins: [keepImportsOfOtherGroups],
   });
   for (const { path, names } of chunkExports) {
-    const list = names.map(({ name, joinedName }) => `${joinedName} as ${name}`);
-    writeFileSync(new URL(path, root), `export{${list}}from"./${groupName}-names.js";`);
+    const exportList = names.map(({ name, joinedName }) => `${joinedName} as ${name}`);
+    writeFileSync(new URL(path, root), `export{${exportList}}from"./${groupName}-names.js";`);
     joinedChunks.add(path);
   }
   return metafile;
@@ -310,11 +310,11 @@ async function joinChunkGroup(groupName: string, chunksToJoin: string[], importe
 
 function computeBuildName(folder: URL): string {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const sums = files.map(({ parentPath, name }) => {
+  const hashLines = files.map(({ parentPath, name }) => {
     const path = join(parentPath, name);
     return `${relative(fileURLToPath(folder), path)} ${hash('sha256', readFileSync(path))}`;
   });
-  return `build-${hash('sha256', sums.sort().join('\n')).slice(0, 12)}`;
+  return `build-${hash('sha256', hashLines.sort().join('\n')).slice(0, 12)}`;
 }
 
 /** Builds the page of the ad board: one HTML file that contains its script and styles. */
@@ -342,7 +342,7 @@ async function renderBoardPage(): Promise<string> {
 
 async function bundleViewFile(file: string, options: BuildOptions = {}): Promise<string> {
   const entryPoints = [fileURLToPath(new URL(file, viewFolder))];
-  const page = { bundle: true, write: false, format: 'esm', minify: true, charset: 'utf8' } as const;
-  const { outputFiles } = await build({ ...options, ...page, legalComments: 'none', entryPoints });
+  const viewOptions = { bundle: true, write: false, format: 'esm', minify: true, charset: 'utf8' } as const;
+  const { outputFiles } = await build({ ...options, ...viewOptions, legalComments: 'none', entryPoints });
   return outputFiles[0]?.text.trim() ?? '';
 }

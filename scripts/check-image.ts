@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const image = 'ad-library-mcp:check';
-const [nodeImage] = process.argv.slice(2);
+const [baseImage] = process.argv.slice(2);
 
 /** The name of the installed container engine: `podman` or `docker`. */
 const engine = findEngine();
@@ -116,11 +116,11 @@ async function postCall(port: string): Promise<string> {
   return response.text();
 }
 
-const buildArguments = nodeImage === undefined ? [] : ['--build-arg', `NODE_IMAGE=${nodeImage}`];
+const baseImageOptions = baseImage === undefined ? [] : ['--build-arg', `NODE_IMAGE=${baseImage}`];
 // The default image format of podman does not support health checks, so use the format of docker.
 const formatOptions = engine === 'podman' ? ['--format', 'docker'] : [];
 const buildOptions = process.env.IMAGE_BUILD_OPTIONS?.split(' ') ?? [];
-runEngine(['build', ...formatOptions, ...buildOptions, ...buildArguments, '--tag', image, '.']);
+runEngine(['build', ...formatOptions, ...buildOptions, ...baseImageOptions, '--tag', image, '.']);
 assertCheck(runEngine(['run', '--rm', image, '--version']) !== '', 'the image starts the command');
 assertCheck(runEngine(['run', '--rm', '--entrypoint', 'id', image, '-u']) !== '0', 'the server does not run as root');
 

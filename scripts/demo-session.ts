@@ -75,13 +75,13 @@ async function main() {
   );
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
-  const search = {
+  const searchCall = {
     toolName: 'search_ads',
     args: { filters, limit: 3 },
     shownLinePattern: /^("|\d+\. )/,
     maxWrappedLines: 1,
   };
-  const { items, totalHits } = await callForData(search);
+  const { items, totalHits } = await callForData(searchCall);
   const [first, ...others] = items.map(({ pageName, daysRunning }) => ({ pageName, daysRunning }));
   printAnswer('Which ads that promise free shipping in the US have run longest, and still run?', [
     `"${items[0]?.headline}" by ${first?.pageName}, for ${first?.daysRunning} days.`,
@@ -89,12 +89,12 @@ async function main() {
     `${totalHits} ads match.`,
   ]);
 
-  const sheet = await savePicture('sheet', {
+  const sheetFile = await savePicture('sheet', {
     toolName: 'view_ads',
     args: { adIds: items.map(({ id }) => id) },
     shownLinePattern: /^\d+\. /,
   });
-  printAnswer('What do they look like?', [`See for yourself: ${sheet}`]);
+  printAnswer('What do they look like?', [`See for yourself: ${sheetFile}`]);
 
   const fromGermanAds = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
   const formatSql = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${fromGermanAds} GROUP BY 1`;
@@ -109,16 +109,20 @@ async function main() {
     `of the other ads, half have run ${otherDays} days or longer.`,
   ]);
 
-  const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${fromGermanAds}`;
-  const exported = { toolName: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shownLinePattern: /\.csv/ };
-  const savedFiles = await saveExports(exported);
+  const tableSql = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${fromGermanAds}`;
+  const exportCall = {
+    toolName: 'export_ads',
+    args: { sql: tableSql, name: 'ads-in-germany' },
+    shownLinePattern: /\.csv/,
+  };
+  const savedFiles = await saveExports(exportCall);
   printAnswer('Give me those ads as a table for a spreadsheet.', [
     `${videoCount + otherCount} rows, as ${savedFiles.find((file) => file.endsWith('.csv'))}.`,
     'A note beside it says how they were gathered.',
   ]);
 
   const startsSql = `SELECT startedMonth, count(*) AS ads ${fromGermanAds} GROUP BY 1 ORDER BY 1`;
-  const chart = await savePicture('chart', {
+  const chartFile = await savePicture('chart', {
     toolName: 'query_ads',
     args: { sql: startsSql, chart: 'line' },
     shownLinePattern: /^$/,
@@ -128,14 +132,14 @@ async function main() {
     { heading: 'When the ads started', sql: startsSql, chart: 'line' },
     { heading: 'Three ads', adIds: items.map(({ id }) => id) },
   ];
-  const [report] = await saveExports({
+  const [reportFile] = await saveExports({
     toolName: 'write_report',
     args: { title: 'Ads in Germany', sections },
     shownLinePattern: /\.html/,
     maxWrappedLines: 1,
   });
   printAnswer('When did they start? Draw it, and put all of this into a report for my colleagues.', [
-    `The chart: ${chart}. The report, which opens in any browser: ${report}`,
+    `The chart: ${chartFile}. The report, which opens in any browser: ${reportFile}`,
   ]);
 
   const watch = { name: 'Germany', filters: gatherArguments.filters, maxCredits: 40 };
@@ -162,15 +166,16 @@ function printParagraph(text: string, style?: 'bold'): void {
 /** Prints a question, its answer, and the tool calls that led to the answer. */
 function printAnswer(question: string, answer: readonly string[]): void {
   printLine();
-  printMarked('Q', wrapText(question, terminalColumns - 3), ['bold', 'cyan']);
-  printMarked('A', wrapText(answer.join(' '), terminalColumns - 3), ['bold']);
+  printWithMarker('Q', wrapText(question, terminalColumns - 3), ['bold', 'cyan']);
+  printWithMarker('A', wrapText(answer.join(' '), terminalColumns - 3), ['bold']);
   for (const line of callLines) printLine(line);
   callLines = [];
 }
 
-function printMarked(mark: string, lines: readonly string[], style: Parameters<typeof styleText>[0]): void {
+/** Prints lines of text, of which the first begins with the marker. The other lines are indented to the same column. */
+function printWithMarker(marker: string, lines: readonly string[], style: Parameters<typeof styleText>[0]): void {
   for (const [index, line] of lines.entries())
-    printLine(styleForTerminal(style, `${index === 0 ? mark : ' '}  ${line}`));
+    printLine(styleForTerminal(style, `${index === 0 ? marker : ' '}  ${line}`));
 }
 
 async function callForData(demoCall: DemoCall): Promise<ToolData> {

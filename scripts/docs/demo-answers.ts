@@ -1,6 +1,6 @@
 import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
-import { replaceMarked } from './marked.ts';
+import { replaceMarkedSection } from './marked.ts';
 
 /**
  * The date of all examples in the documentation. The demo data depends only on the date, so the examples do not change
@@ -30,7 +30,7 @@ export async function insertExamples(page: string): Promise<string> {
   const demoCalls = await makeDemoCalls(server.call);
   await server.close();
   const formattedCalls = demoCalls.map(({ name, args, result }) => formatCollapsedCall(name, args, result.text));
-  return replaceMarked(page, 'examples', `\n${formattedCalls.join('\n\n')}\n`);
+  return replaceMarkedSection(page, 'examples', `\n${formattedCalls.join('\n\n')}\n`);
 }
 
 /** The fields of tool results that the example questions and sessions use. */
@@ -87,15 +87,15 @@ const questions: { question: string; toolNames: string; findAnswer(ask: AskTool)
     question: 'Which of these advertisers tests the most messages, and which message does it repeat most often?',
     toolNames: '`query_ads`',
     async findAnswer(ask) {
-      const inDe = "FROM current_ads JOIN ad_countries USING (id) WHERE country = 'DE'";
-      const perPage = `SELECT pageName, count(*), count(DISTINCT variant), sum(active = 1) ${inDe}
+      const fromGermanAds = "FROM current_ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+      const topPageSql = `SELECT pageName, count(*), count(DISTINCT variant), sum(active = 1) ${fromGermanAds}
         GROUP BY 1 ORDER BY 3 DESC, 2 DESC LIMIT 1`;
-      const [[pageName = '', ads, messages, running] = []] = (await ask('query_ads', { sql: perPage })).rows;
-      const perMessage = `SELECT min(firstLine), count(*), max(daysRunning) ${inDe}
+      const [[pageName = '', ads, messages, running] = []] = (await ask('query_ads', { sql: topPageSql })).rows;
+      const topMessageSql = `SELECT min(firstLine), count(*), max(daysRunning) ${fromGermanAds}
         AND variant IS NOT NULL AND pageName = '${String(pageName).replaceAll("'", "''")}'
         GROUP BY variant ORDER BY 2 DESC, 3 DESC LIMIT 1`;
-      const [[line, copies, days] = []] = (await ask('query_ads', { sql: perMessage })).rows;
-      return `${pageName} has ${messages} different messages in ${ads} ads, and ${running} of these ads are still running. Its most repeated message is “${line}”. The message appears in ${copies} ads, and the longest-running of these ads ran for ${days} days.`;
+      const [[message, copies, days] = []] = (await ask('query_ads', { sql: topMessageSql })).rows;
+      return `${pageName} has ${messages} different messages in ${ads} ads, and ${running} of these ads are still running. Its most repeated message is “${message}”. The message appears in ${copies} ads, and the longest-running of these ads ran for ${days} days.`;
     },
   },
 ];
@@ -115,7 +115,7 @@ export async function insertQuestions(readme: string): Promise<string> {
     sections.push(`> **${question}**\n>\n> ${text}\n>\n> <sub>${toolNames} · ${cost}</sub>`);
   }
   await server.close();
-  return replaceMarked(readme, 'questions', sections.join('\n\n'));
+  return replaceMarkedSection(readme, 'questions', sections.join('\n\n'));
 }
 
 /** A conversation between a user and an assistant, as Markdown with every tool call and its result. */
@@ -127,7 +127,7 @@ class Session {
     this.#server = server;
   }
 
-  addPersonText(text: string): void {
+  addUserText(text: string): void {
     this.#lines.push(`> **You:** ${text}`);
   }
 
@@ -156,7 +156,7 @@ class Session {
     this.#lines.push(`<!-- example file -->\n${formatCodeBlock(shownText + omittedLines)}`);
   }
 
-  text(): string {
+  formatText(): string {
     return this.#lines.join('\n\n');
   }
 }
@@ -168,7 +168,7 @@ const sessionsByName: Record<string, (session: Session) => Promise<void>> = {
 };
 
 async function playCompetitorSession(session: Session): Promise<void> {
-  session.addPersonText(
+  session.addUserText(
     'What does Lichtwerft advertise, and which message does it repeat? I need a report for my colleagues.',
   );
   const pageSearch = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
@@ -182,12 +182,12 @@ async function playCompetitorSession(session: Session): Promise<void> {
   session.addAssistantText(
     `${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Do you want me to read them?`,
   );
-  session.addPersonText('Yes.');
+  session.addUserText('Yes.');
   const { receipt } = await session.call('gather_ads', { filters, maxCredits: credits ?? atMost });
   const sql = `SELECT min(firstLine) AS message, count(*) AS ads, max(daysRunning) AS longest, sum(active = 1) AS running FROM current_ads WHERE pageId = '${page?.pageId}' AND variant IS NOT NULL GROUP BY variant ORDER BY ads DESC, longest DESC`;
   const { rows } = await session.call('query_ads', { sql, limit: 5 });
   const [message, ads, longest] = rows[0] ?? [];
-  const starts = `SELECT startedMonth, count(*) AS ads FROM ads WHERE pageId = '${page?.pageId}' GROUP BY 1 ORDER BY 1`;
+  const startsSql = `SELECT startedMonth, count(*) AS ads FROM ads WHERE pageId = '${page?.pageId}' GROUP BY 1 ORDER BY 1`;
   const report = await session.call('write_report', {
     title: `What ${page?.pageName} advertises`,
     sections: [
@@ -196,7 +196,7 @@ async function playCompetitorSession(session: Session): Promise<void> {
         text: `“${message}” is in ${ads} ads. The longest-running of them ran for ${longest} days.`,
         sql,
       },
-      { heading: 'When its ads started', sql: starts, chart: 'bar' },
+      { heading: 'When its ads started', sql: startsSql, chart: 'bar' },
       {
         heading: 'The ads',
         adIds: (
@@ -216,7 +216,7 @@ async function playCompetitorSession(session: Session): Promise<void> {
 
 async function playShareSession(session: Session): Promise<void> {
   const filters = { countries: ['DE'] };
-  session.addPersonText(
+  session.addUserText(
     'What share of the ads in Germany are videos, and do they run longer? I want to cite the figures.',
   );
   const { total } = await session.call('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }] });
@@ -227,9 +227,9 @@ async function playShareSession(session: Session): Promise<void> {
   session.addAssistantText(
     `${videos[1]} of the ${total} ads are videos (${percent}%). Half of the videos have run for ${videos[2]} days or longer, and half of the other ads for ${others[2]} days or longer. All matching ads were read, so this is not a sample.`,
   );
-  session.addPersonText('Give me the table, and a note on how the ads were gathered.');
-  const table = `SELECT id, pageName, displayFormat, startedAt, daysRunning FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' ORDER BY daysRunning DESC`;
-  const { uri, methods } = await session.call('export_ads', { sql: table, name: 'ads-in-germany' });
+  session.addUserText('Give me the table, and a note on how the ads were gathered.');
+  const tableSql = `SELECT id, pageName, displayFormat, startedAt, daysRunning FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' ORDER BY daysRunning DESC`;
+  const { uri, methods } = await session.call('export_ads', { sql: tableSql, name: 'ads-in-germany' });
   session.addText('The exported table begins like this:');
   await session.addFile(uri, 4);
   session.addText('The note that comes with the table says:');
@@ -237,7 +237,7 @@ async function playShareSession(session: Session): Promise<void> {
 }
 
 async function playShortlistSession(session: Session): Promise<void> {
-  session.addPersonText(
+  session.addUserText(
     'Which ads that promise free shipping have run longest in the US and are still running? Show them to me.',
   );
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
@@ -246,11 +246,11 @@ async function playShortlistSession(session: Session): Promise<void> {
   await session.call('view_ads', { adIds });
   const ads = items.map(({ pageName, headline, daysRunning }) => `${pageName}, “${headline}” (${daysRunning} days)`);
   session.addAssistantText(`${ads.join('; ')}. If your AI app can show the board, the ads appear there.`);
-  session.addPersonText(
-    'Label each ad with its hook. Then save the first one, and give me all three as an Excel sheet.',
-  );
+  session.addUserText('Label each ad with its hook. Then save the first one, and give me all three as an Excel sheet.');
   const hooks = ['a new way to sleep', 'what everyone talks about', 'a product that is here at last'];
-  await session.call('label_ads', { labels: adIds.map((adId, at) => ({ adId, label: 'hook', value: hooks[at] })) });
+  await session.call('label_ads', {
+    labels: adIds.map((adId, index) => ({ adId, label: 'hook', value: hooks[index] })),
+  });
   const { items: collections } = await session.call('list_collections', {});
   const collection = collections.find(({ name }) => name === 'Saved ads');
   await session.call('add_collection_item', { collectionId: collection?.id, itemType: 'ads', itemId: adIds[0] });
@@ -270,7 +270,7 @@ export async function insertSessions(page: string): Promise<string> {
     const session = new Session(server);
     await playSession(session);
     await server.close();
-    updatedPage = replaceMarked(updatedPage, `session ${name}`, `\n${session.text()}\n`);
+    updatedPage = replaceMarkedSection(updatedPage, `session ${name}`, `\n${session.formatText()}\n`);
   }
   return updatedPage;
 }

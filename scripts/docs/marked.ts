@@ -2,7 +2,7 @@
  * Replaces the text between the comments `<!-- name -->` and `<!-- /name -->`.
  * @throws Error if one of these comments is missing, so that no generated section is forgotten
  */
-export function replaceMarked(markdown: string, markerName: string, content: string): string {
+export function replaceMarkedSection(markdown: string, markerName: string, content: string): string {
   const [startMarker, endMarker] = [`<!-- ${markerName} -->`, `<!-- /${markerName} -->`];
   const startIndex = markdown.indexOf(startMarker);
   const endIndex = markdown.indexOf(endMarker);

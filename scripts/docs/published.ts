@@ -3,7 +3,7 @@ import { type Setting, settings } from '../../src/config/settings.ts';
 import { formatDescription } from '../../src/mcp/described-tools.ts';
 import { prompts } from '../../src/mcp/prompts.ts';
 import { tools } from '../../src/tools/catalog.ts';
-import { replaceMarked } from './marked.ts';
+import { replaceMarkedSection } from './marked.ts';
 
 /**
  * The publisher's details in package.json. They are maintained only there. `npm run docs` copies them into the
@@ -58,7 +58,7 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
     documentation: repository && `${repository}#readme`,
     support: omitPlaceholder(publisher.bugs.url),
     screenshots: [screenshotFile],
-    privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
+    privacy_policies: publisher.privacyPolicies.filter((url) => !isPlaceholder(url)),
     version,
     tools: tools.map((tool) => ({ name: tool.name, description: formatDescription(tool) })),
     prompts: prompts.map(({ name, description, arguments: promptArguments, buildText }) => {
@@ -142,7 +142,7 @@ export function insertLabels(dockerfile: string, publisher: Publisher): string {
 /** Inserts the badges into the README, with values from package.json. */
 export function insertBadges(readme: string, { license, engines: { node } }: Publisher): string {
   const formatBadge = (label: string, value: string, link: string) => {
-    const badgeText = [label, value].map((part) => encodeURIComponent(part.replaceAll('-', '--'))).join('-');
+    const badgeText = [label, value].map((text) => encodeURIComponent(text.replaceAll('-', '--'))).join('-');
     return `[![${label} ${value}](https://img.shields.io/badge/${badgeText}-25406b)](${link})`;
   };
   const badges = [
@@ -151,5 +151,5 @@ export function insertBadges(readme: string, { license, engines: { node } }: Pub
     formatBadge('MCP', '2024-11-05 to 2026-07-28', 'docs/operations.md#over-http'),
     formatBadge('dependencies at run time', '0', 'CONTRIBUTING.md#dependencies'),
   ];
-  return replaceMarked(readme, 'badges', badges.join(' '));
+  return replaceMarkedSection(readme, 'badges', badges.join(' '));
 }

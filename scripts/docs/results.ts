@@ -1,7 +1,7 @@
 import { AdLibraryError, type ErrorKind, errorKinds, type Failure } from '../../src/api/errors.ts';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
-import { replaceMarked } from './marked.ts';
+import { replaceMarkedSection } from './marked.ts';
 
 /** A JSON Schema from the tool list. The documentation has a separate table for each object with a title. */
 interface Schema {
@@ -97,4 +97,4 @@ function formatErrorTable(): string {
 
 /** Inserts the tables of results and errors into a Markdown page. */
 export const insertResults = (page: string): string =>
-  replaceMarked(replaceMarked(page, 'results', formatResultTables()), 'errors', formatErrorTable());
+  replaceMarkedSection(replaceMarkedSection(page, 'results', formatResultTables()), 'errors', formatErrorTable());

@@ -16,10 +16,11 @@ import { insertResults } from './results.ts';
 
 type UpdateText = (text: string, publisher: Publisher) => string | Promise<string>;
 
-const updateJson =
-  (write: (value: object, publisher: Publisher) => object): UpdateText =>
+/** Creates a function that parses a JSON file, updates its value, and returns the new text of the file. */
+const createJsonUpdater =
+  (updateValue: (value: object, publisher: Publisher) => object): UpdateText =>
   (text, publisher) =>
-    `${JSON.stringify(write(JSON.parse(text), publisher), null, 2)}\n`;
+    `${JSON.stringify(updateValue(JSON.parse(text), publisher), null, 2)}\n`;
 
 /** The files that contain generated sections, each with the function that updates these sections. */
 export const generatedFiles: Record<string, UpdateText> = {
@@ -32,8 +33,8 @@ export const generatedFiles: Record<string, UpdateText> = {
   'docs/host-evidence.md': insertHosts,
   'docs/programs.md': insertTypes,
   'compose.yaml': insertPassedSettings,
-  'manifest.json': updateJson(updateManifest),
-  'server.json': updateJson(updateRegistryFile),
+  'manifest.json': createJsonUpdater(updateManifest),
+  'server.json': createJsonUpdater(updateRegistryFile),
   Dockerfile: insertLabels,
 };
 
