@@ -112,17 +112,18 @@ export const countAds = defineTool({
     const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
     const countContext = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return { data: await estimateCount(countedFilter, filters, split, countContext) };
-    const { stop, ...counts } = await (countedFilter === undefined
+    const { stopInfo, ...counts } = await (countedFilter === undefined
       ? countSplit(filters, split, countContext)
       : countByValue(countedFilter, filters, countContext));
-    if (stop === undefined) return { data: counts };
-    const problem = stop.error && stop.reason !== 'maxCredits' ? context.explainError(stop.error) : undefined;
+    if (stopInfo === undefined) return { data: counts };
+    const problem =
+      stopInfo.error && stopInfo.reason !== 'maxCredits' ? context.explainError(stopInfo.error) : undefined;
     const data = {
       ...counts,
-      stopped: stop.reason,
+      stopped: stopInfo.reason,
       ...(problem && { error: problem.kind, problem: problem.text }),
-      ...(stop.reason === 'error' && !stop.error && { problem: noTotalText }),
-      ...(stop.reason === 'maxCredits' && { next: raiseMaxCreditsHint }),
+      ...(stopInfo.reason === 'error' && !stopInfo.error && { problem: noTotalText }),
+      ...(stopInfo.reason === 'maxCredits' && { next: raiseMaxCreditsHint }),
     };
     return { data };
   },
@@ -330,8 +331,8 @@ function listPartsToSearch(
 
 async function countSplit(filters: Filters, split: readonly Filters[], countContext: CountContext) {
   const totalCount = await countMatchingAds(filters, countContext);
-  const { parts, stop } = await countParts(filters, totalCount, split, countContext);
-  return { ...buildCountView(totalCount, filters, countContext), counts: parts.map((part) => part.view), stop };
+  const { parts, stopInfo } = await countParts(filters, totalCount, split, countContext);
+  return { ...buildCountView(totalCount, filters, countContext), counts: parts.map((part) => part.view), stopInfo };
 }
 
 /**
@@ -345,7 +346,7 @@ const countByValue = (countedFilter: SearchFilter, filters: Filters, countContex
 
 async function countByService(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
   const totalCount = await countBySearch(filters, countContext, countedFilter.key);
-  const totalView = { ...buildCountView(totalCount, filters, countContext), stop: undefined };
+  const totalView = { ...buildCountView(totalCount, filters, countContext), stopInfo: undefined };
   if (totalCount.valueCounts === undefined)
     return { ...totalView, counts: [], leftOut: explainMissingValueCounts(countedFilter) };
   const { values, none, more = 0 } = totalCount.valueCounts;
@@ -386,7 +387,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
   const totalCount = await countMatchingAds(filters, countContext);
   const totalView = buildCountView(totalCount, filters, countContext);
   const missingValueFilters = buildMissingFilter(filters, countedFilter.key, countContext.adFilters);
-  const { parts, stop } = await countParts(
+  const { parts, stopInfo } = await countParts(
     filters,
     totalCount,
     listPartsToSearch(countedFilter, filters, countContext.adFilters),
@@ -403,14 +404,14 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
     return {
       ...totalView,
       counts: [...counts, { ...partWithoutValue?.view, ...buildUnknownCount(unknownStateCount, missingValueFilters) }],
-      stop,
+      stopInfo,
     };
   }
   // Omit the values that no ad has.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const adCountWithoutValue = partWithoutValue?.view.total ?? undefined;
   const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
-  const isCounted = totalCount.total !== null && stop === undefined;
+  const isCounted = totalCount.total !== null && stopInfo === undefined;
   return {
     ...totalView,
     counts: nonZeroCounts,
@@ -421,7 +422,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
     }),
     ...(isCounted &&
       otherAdCount === undefined && { leftOut: explainUncountedAds(countedFilter, partWithoutValue !== undefined) }),
-    stop,
+    stopInfo,
   };
 }
 
@@ -471,11 +472,11 @@ async function countParts(
     view: { filters: partFilters, total: null },
     adCount: undefined,
   }));
-  if (totalCount.total === null) return { parts: countedParts, stop: undefined };
-  let stop: StopInfo | undefined;
+  if (totalCount.total === null) return { parts: countedParts, stopInfo: undefined };
+  let stopInfo: StopInfo | undefined;
   let nextIndex = 0;
   const countNextParts = async () => {
-    while (stop === undefined && nextIndex < filtersByPart.length) {
+    while (stopInfo === undefined && nextIndex < filtersByPart.length) {
       const index = nextIndex++;
       const partFilters = filtersByPart[index] ?? {};
       try {
@@ -485,10 +486,10 @@ async function countParts(
           view: { filters: partFilters, ...buildCountView(adCount, combinedFilters, countContext) },
           adCount,
         };
-        if (adCount.total === null) stop ??= { reason: 'error' };
+        if (adCount.total === null) stopInfo ??= { reason: 'error' };
       } catch (error) {
         const failureStop = classifyFailure(error, countContext);
-        stop ??= failureStop;
+        stopInfo ??= failureStop;
       }
     }
   };
@@ -496,7 +497,7 @@ async function countParts(
   for (const { view } of countedParts)
     if (view.total === totalCount.total && view.total !== 0 && Object.keys(view.filters).length > 0)
       view.note = [equalToTotalNote, view.note].filter(Boolean).join('; ');
-  return { parts: countedParts, stop };
+  return { parts: countedParts, stopInfo };
 }
 
 function buildCountView(

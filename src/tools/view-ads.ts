@@ -188,7 +188,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const missingReasons: string[] = [];
   const fetchedPictures: FetchedPicture[] = [];
   const pictures = await context.loadPictures();
-  // All workers below take ads from this shared iterator, so each ad is fetched once.
+  // The concurrent loops below share this iterator, so each picture is fetched only once.
   const remainingAds = adsToFetch.values();
   let fetchedCount = 0;
   await withDeadline({ signals: [signal], timeoutMs: fetchTimeShare * (deadline - getTime()) }, (timeUpSignal) =>
