@@ -35,7 +35,7 @@ interface HostSetup {
  */
 export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out by the server';
 
-/** The outcome for the link to a file in a tool result. */
+/** The outcome for the link to a file in a tool result. `dropped` means that the host did not pass the link on. */
 export type LinkOutcome = 'a link' | 'dropped' | 'left out by the server';
 
 /** The part of the server's instructions that the model receives. */

@@ -70,8 +70,8 @@ export interface ToolCall extends Credentials {
    */
   linkOrigin?: string | undefined;
   /**
-   * How long the call waited before it could start, in milliseconds, because the number of concurrent calls is limited.
-   * The waiting time counts against the call's deadline.
+   * How long the call waited for a free slot, in milliseconds, because the number of concurrent calls is limited. The
+   * waiting time counts against the call's deadline.
    */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;

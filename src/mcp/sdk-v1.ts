@@ -21,7 +21,7 @@ import type { FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, readRefusedErrorCode } from './protocol.ts';
 
-/** Creates a server of the SDK for the protocol revisions up to 2025-11-25, which answers requests from the catalog. */
+/** Creates an SDK server for protocol revisions up to 2025-11-25. The server uses `catalog` to answer requests. */
 export function createSdkV1Server(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
   const {

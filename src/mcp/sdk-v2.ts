@@ -31,7 +31,7 @@ const cacheHints = {
   'server/discover': publicCacheHint,
 };
 
-/** Creates a server of the SDK for protocol revision 2026-07-28, which answers requests from the catalog. */
+/** Creates an SDK server for protocol revision 2026-07-28. The server uses `catalog` to answer requests. */
 export function createSdkV2Server(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, handlesSingleRequest } = session;

@@ -57,8 +57,8 @@ export async function fetchServedFilters({
 }
 
 /**
- * Sends a request with Node's own HTTP client, which loads ten times as fast as the client that is used for API calls.
- * Sessions without API calls therefore start faster.
+ * Sends a request with Node's own HTTP client, which loads ten times as fast as the client for API calls. Sessions
+ * without API calls therefore start faster.
  */
 const fetchWithNodeHttp: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');

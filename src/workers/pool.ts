@@ -21,12 +21,12 @@ interface PoolOptions {
   idleMs: number;
 }
 
-/** The error of a request to which the worker does not reply in time. */
+/** Thrown if a worker does not reply to a request in time. */
 export class WorkerTimeoutError extends Error {
   override readonly name = 'WorkerTimeoutError';
 }
 
-/** The error of a request whose worker crashes or is terminated before it replies. */
+/** Thrown if a worker crashes or is terminated before it replies to a request. */
 export class WorkerDiedError extends Error {
   override readonly name = 'WorkerDiedError';
 }
