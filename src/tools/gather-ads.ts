@@ -27,7 +27,7 @@ import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatCount, sumNumbers } from '../views/numbers.ts';
-import { adFilters, checkSelectionArguments, collectionId, fresh, split } from './arguments.ts';
+import { adFiltersSchema, checkSelectionArguments, collectionIdSchema, freshSchema, splitSchema } from './arguments.ts';
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 export const gatherAds = defineTool({
@@ -47,17 +47,17 @@ export const gatherAds = defineTool({
     return { gathering, ...(estimate && { estimate: { ...estimate, read } }) };
   },
   canReportProgress: true,
-  input: z.strictObject({
-    filters: adFilters,
-    split,
-    collectionId: collectionId.optional(),
+  inputSchema: z.strictObject({
+    filters: adFiltersSchema,
+    split: splitSchema,
+    collectionId: collectionIdSchema.optional(),
     maxAds: z.int().min(1).max(10_000).optional().describe('Most ads to read. Default 1000.'),
     maxCredits: z
       .number()
       .min(0)
       .optional()
       .describe('Most credits to spend. 0 returns an estimate and makes at most one paid search for each part.'),
-    fresh: fresh.describe('true reads everything again and reports changes.'),
+    fresh: freshSchema.describe('true reads everything again and reports changes.'),
   }),
   createOutputSchema: () => GatherOutput,
   async run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
@@ -236,8 +236,8 @@ async function suggestReadingFirstPage(
   const unfinishedPart = parts.find(({ hasReadLastPage }) => !hasReadLastPage);
   const pageSize = determineMaxPageSize(adQuery, context.adFilters);
   const unreadAdCount = Math.max(1, (unfinishedPart?.total?.matchingCount ?? 0) - (unfinishedPart?.listedCount ?? 0));
-  const budget = await context.createCallBudget(0);
-  const firstPagePrice = await budget.estimateCost({
+  const callBudget = await context.createCallBudget(0);
+  const firstPagePrice = await callBudget.estimateCost({
     operation: getListOperationName(adQuery),
     totalItems: Math.min(pageSize, unreadAdCount),
     pageSize,
