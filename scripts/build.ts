@@ -199,7 +199,8 @@ for (const entryFile of ['main.js', 'embed.js']) {
 mkdirSync(distFolder, { recursive: true });
 const currentFolder = new URL(`${buildName}/`, distFolder);
 if (!existsSync(currentFolder)) renameSync(chunkFolder, currentFolder);
-// Sources that change during the build must be newer than the build.
+// Give the folder the time at which the build started. A source file that was changed during the build is then newer
+// than the folder, so the tests can tell that the build is outdated.
 utimesSync(currentFolder, buildStartedAt, buildStartedAt);
 rmSync(chunkFolder, { recursive: true, force: true });
 // Tell npm to publish only the latest build, without files that are needed only to run the sources.

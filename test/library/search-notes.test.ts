@@ -78,7 +78,10 @@ test.for<[body: object, ...notes: string[]]>([
   },
 );
 
-test('the search note on the name of a country suggests its code', async ({ libraryServer, readNotes }) => {
+test('a library search for the name of a country returns a note with the country code', async ({
+  libraryServer,
+  readNotes,
+}) => {
   await libraryServer.importRecords(createAd(4, { countries: ['DE'] }));
   const suggestion = 'This filter takes country codes; use "US".';
   for (const country of ['Vereinigte Staaten', 'United States', 'usa'])

@@ -238,7 +238,7 @@ test('the command `library pictures` fetches only the missing pictures after it 
   expect(readFileSync(join(pictureFolder, fileName))).toEqual(Buffer.from(bytes));
 });
 
-test('the command `library pictures` stops at the folder size --max-mb and continues with a larger size', async ({
+test('the command `library pictures` stops when the folder reaches the size --max-mb, and a second run with a larger size continues', async ({
   pictureFolder,
   run,
 }) => {

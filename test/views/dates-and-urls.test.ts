@@ -94,7 +94,7 @@ describe('How long an ad has been running', () => {
     );
   });
 
-  test('an ad list does not say how long ago an ad was seen if the list was read before that day', () => {
+  test('a list of ads does not say how long ago an ad was seen if the date is later than the day of the list', () => {
     const ad = buildAdView({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
