@@ -192,7 +192,7 @@ test('no source file imports the Redis or PostgreSQL driver statically', () => {
   expect(violations.map(({ file }) => file)).toEqual([]);
 });
 
-test('listing tools loads neither the code that runs tools nor the storage code', () => {
+test('the code that lists the tools statically imports neither the code that runs tools nor the storage code', () => {
   const staticImports = /^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm;
   const loaded = new Set<string>();
   const loadStatically = (file: string): void => {
@@ -225,7 +225,7 @@ test('HTML components contain neither raw markup nor URLs that are not validated
   expect(violations).toEqual([]);
 });
 
-test('the source files of tools never mention credit charges', () => {
+test('the source files in the folder src/tools never refer to credit charges', () => {
   const toolsNamingCharges = sources.filter(
     ({ file, text }) => getFolder(file) === 'tools' && /\breceipt|\bcharged?\b/.test(removeComments(text)),
   );

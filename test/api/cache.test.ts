@@ -60,7 +60,7 @@ describe('Cached results of identical tool calls', () => {
     expect(full.data.items[0]).toHaveProperty('media');
   });
 
-  test('a list of collection items without a limit shares its cached result with the default limit', async ({
+  test('calls of list_collection_items with no limit and with the default limit share one cached result', async ({
     server,
   }) => {
     const [collection] = (await server.call('list_collections')).data.items;
@@ -71,7 +71,10 @@ describe('Cached results of identical tool calls', () => {
     expect(receipts).toMatchObject([{ cached: false }, { cached: true }, { cached: true }]);
   });
 
-  test('calls with different arguments or API keys never share a cached result', async ({ service, server }) => {
+  test('two calls with different arguments or different API keys never share a cached result', async ({
+    service,
+    server,
+  }) => {
     for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
@@ -111,7 +114,7 @@ describe('The result cache', () => {
     expect(service.countPaidRequests()).toBe(2);
   });
 
-  test('the server never caches free calls, and a cache lifetime of 0 turns caching off', async ({
+  test('the server never caches the results of free calls, and a cache lifetime of 0 seconds turns the cache off', async ({
     service,
     server,
     start,
@@ -168,7 +171,10 @@ describe('get_ad with the argument seen', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('get_ad with seen: true shows the age of the list that contained the ad', async ({ service, server }) => {
+  test('get_ad with seen: true says how long ago the list that contained the ad was read', async ({
+    service,
+    server,
+  }) => {
     const adId = await listed(server);
     clock += 60_000;
     await listed(server);

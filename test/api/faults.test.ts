@@ -77,7 +77,7 @@ describe('Every tool with a faulty API', () => {
   });
 
   test.for(Object.keys(faults) as (keyof typeof faults)[])(
-    'every tool returns a clear error and later recovers (fault: the API %s)',
+    'every tool returns a clear error and recovers once the API works again (fault: the API %s)',
     async (fault, { upstream, server }) => {
       const isCut = ['resets', 'closes without an answer', 'ends in the middle of the body'].includes(fault);
       for (const { tool, args, isGatedTool } of singleCallTools) {
@@ -95,7 +95,7 @@ describe('Every tool with a faulty API', () => {
   );
 
   test.for(Object.keys(delays) as (keyof typeof delays)[])(
-    'every tool returns a timeout error and later recovers (fault: the API %s)',
+    'every tool returns a timeout error and recovers once the API works again (fault: the API %s)',
     async (delay, { upstream, start }) => {
       const server = await start({ timeoutMs: 1000 });
       upstream.respondWith(delays[delay]);
@@ -162,7 +162,7 @@ test.for<[string, unknown]>([
   ['contains fields of wrong types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
   ['is null', null],
 ])(
-  'the HTTP status determines the kind of an error if the body of the error response %s',
+  'the HTTP status determines the error kind if the body of the error response %s',
   async ([_, body], { upstream, server }) => {
     upstream.respondWith(json(body, { status: 422 }));
     expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
@@ -193,7 +193,7 @@ test.for<[string, object, string]>([
     '',
   ]),
 ])(
-  'credit headers with the value "%s" lead to the receipt %j',
+  'credit headers with the value "%s" appear in the result as %j',
   async ([value, expectedReceipt, expectedText], { upstream, server }) => {
     const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
     upstream.respondWith(json({ id: 'x' }, { headers }));
@@ -216,7 +216,7 @@ test('a result says that its charge is unknown if the credit headers are missing
 const compressors = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync };
 
 test.for(Object.entries(compressors))(
-  'a compressed response is read although the request accepts only uncompressed responses (%s)',
+  'the server reads a compressed response although its request asked for an uncompressed one (encoding: %s)',
   async ([encoding, compress], { upstream, server }) => {
     const body = compress(JSON.stringify({ id: 'x', headline: 'Größer' }));
     upstream.respondWith(bytes(body, { 'content-encoding': encoding, ...creditHeaders(5) }));
@@ -228,7 +228,7 @@ test.for(Object.entries(compressors))(
 );
 
 test.for(Object.entries(compressors))(
-  'a compressed response that is too large to be read is refused with its charge (%s)',
+  'the error about a compressed response that is too large shows how much the call cost (encoding: %s)',
   async ([encoding, compress], { upstream, server }) => {
     const body = compress(Buffer.alloc(9 * 1024 * 1024, ' '));
     upstream.respondWith(bytes(body, { 'content-encoding': encoding, ...creditHeaders(5) }));

@@ -92,7 +92,7 @@ describe('Concurrent identical calls', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('if a shared API request fails and is charged, only one of its callers counts the charge', async ({
+  test('if an API request that several calls share fails but is charged, the charge is counted only once', async ({
     upstream,
     start,
   }) => {
@@ -140,7 +140,7 @@ describe('Concurrent identical calls', () => {
 });
 
 test.for([true, false])(
-  'a collection list that was requested before a save is not reused after the save (second read before it arrives: %s)',
+  'a collection list that was requested before an item was saved is not reused after the save (read while pending: %s)',
   async (inBetween, { upstream, server }) => {
     const items = (ids: string[]) =>
       json({

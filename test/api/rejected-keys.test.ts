@@ -43,7 +43,7 @@ async function resources({ client }: TestServer): Promise<string[]> {
   return all.map(({ uri }) => uri).filter((uri) => uri.startsWith('ad-library://'));
 }
 
-test('an API key that the API rejects cannot read its stored data until the API accepts the key again', async ({
+test('after the API rejects an API key, the data stored for this key cannot be read until the API accepts the key again', async ({
   upstream,
   start,
 }) => {

@@ -114,7 +114,7 @@ test.for(['nonsense', '-1', ''])(
   },
 );
 
-test('a paid call does not say "Nothing was sent" if it fails and reaches its deadline while its cost is being stored', async ({
+test('the error of a paid call whose deadline passes while its cost is being stored does not say "Nothing was sent"', async ({
   upstream,
   start,
 }) => {
@@ -152,7 +152,7 @@ describe('Retries of add_collection_item', () => {
   });
 
   test.for(['resets', 'turns down (504)'] as const)(
-    'add_collection_item retries once and does not say that the item was already saved (first attempt: the API %s)',
+    'after a retry, add_collection_item does not claim that the item was saved before the call (first attempt: the API %s)',
     async (failure, { upstream, server }) => {
       upstream.respondWith(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
@@ -241,7 +241,7 @@ describe('Retries of add_collection_item', () => {
   );
 });
 
-test('the random wait before a retry has an upper bound that doubles, and retries stop at the deadline', async ({
+test('the upper bound of the random delay before a retry doubles each time, and retries stop at the deadline', async ({
   upstream,
   start,
 }) => {

@@ -23,7 +23,7 @@ describe('The base URL of the API', () => {
     'http://2130706433:PORT',
     'http://127.0.0.1:PORT/a/../',
     ' http://127.0.0.1:PORT// ',
-  ])('the server accepts the base URL "%s", whose spelling is unusual', async (spelling, { upstream }) => {
+  ])('the server accepts the base URL "%s" although its spelling is unusual', async (spelling, { upstream }) => {
     const port = new URL(upstream.baseUrl).port;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: spelling.replace('PORT', port) });
     expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);

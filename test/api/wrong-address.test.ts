@@ -79,7 +79,7 @@ const answersOfOtherServers: Record<string, Behaviour> = {
 };
 
 test.for(Object.entries(answersOfOtherServers))(
-  'the error says that the base URL is wrong if a 404 response contains %s and the request path has no id',
+  'the error after a 404 response with %s says that the base URL is wrong, unless the request path contains an id',
   async ([, answer], { upstream, server }) => {
     for (const { tool, args } of singleCallTools) {
       upstream.respondWith(answer);
@@ -92,7 +92,7 @@ test.for(Object.entries(answersOfOtherServers))(
 );
 
 test.for([401, 403, 429])(
-  'the error asks to check the base URL if a response with HTTP status %i has no documented error body',
+  'the error after a response with HTTP status %i and an undocumented body asks the user to check the base URL',
   async (status, { upstream, server }) => {
     upstream.respondWith((_, response) =>
       response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Blocked</h1>'),
@@ -103,7 +103,10 @@ test.for([401, 403, 429])(
   },
 );
 
-test('a documented 404 error keeps its own message if the request path has no id', async ({ upstream, server }) => {
+test('a 404 error in the documented format is reported as not_found even if the request path has no id', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(errorResponse(404, { code: 'not_found', message: 'There is no such advertiser' }));
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'not_found' });
 });
