@@ -31,7 +31,7 @@ const listPaidCalls = ({ calls }: ShownBoard) => calls.filter(({ name }) => name
 inChromium('Actions on the ad board', () => {
   const boards = boardTest(createAds(30));
 
-  test('a question about selected ads refers to the ads by number and sends their ids as context for the model', async () => {
+  test('a question about ads selected on the ad board names the ads by number and sends their ids as context for the model', async () => {
     const shown = await boards.show(searchOfSixAds);
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -62,7 +62,7 @@ inChromium('Actions on the ad board', () => {
     ['takes no context for the model', { capabilities: { message: {} } }],
     ['never responds to the context', { script: changeTimerDelays('ms / 10') }],
   ])(
-    'a question about selected ads contains their ids if the ids cannot be sent as context (host: %s)',
+    'a question about ads selected on the ad board contains their ids if the ids cannot be sent as context (host: %s)',
     async (_, host) => {
       const shown = await boards.show({ ...searchOfSixAds, ...host });
       await waitForAdCount(shown, '6 of 30 ads');
@@ -164,7 +164,7 @@ inChromium('Actions on the ad board', () => {
     ['makes no calls', { modifyResult: removeMeta, beforeCall: interceptCall }, 'Not now.'],
     ['makes no calls but keeps the board data', { beforeCall: interceptCall }, 'Not now.'],
   ])(
-    'the ad board shows either the ads of a result or an error message in an unusual host (host: %s)',
+    'the ad board shows the ads of a result, or else an error message, in a host that %s',
     async (_, host, problem) => {
       const listed = await boards.show({ ...searchOfSixAds, ...host });
       await waitForAdCount(listed, '6 of 30 ads');
@@ -277,7 +277,7 @@ inChromium('Actions on the ad board', () => {
     expectRequestCount(failRequest, 1),
   );
 
-  test('the ad board loads more ads only after a second click, on a button that shows the price', async () => {
+  test('the ad board loads more ads only after the user has confirmed the price with a second click', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
     await waitForAdCount(shown, '12 of 30 ads');
     const more = getButton(shown, 'More ads for 2 credits …');
@@ -307,16 +307,19 @@ inChromium('Actions on the ad board', () => {
   test.each([
     ['a cached page', 30, {}, 'at most 3 credits', '0 credits charged'],
     ['a page that is no longer cached', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
-  ])('the button for loading more ads shows the price of %s', async (_, limit, cache, price, charged) => {
-    const args = { limit, detail: 'full' };
-    const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
-    await getButton(shown, `More ads for ${price} …`).click();
-    await getButton(shown, `Search for ${price}`).click();
-    await waitForStatus(shown, charged);
-    expect(listPaidCalls(shown)).toHaveLength(1);
-  });
+  ])(
+    'the button that loads more ads on the ad board shows the price of %s',
+    async (_, limit, cache, price, charged) => {
+      const args = { limit, detail: 'full' };
+      const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
+      await getButton(shown, `More ads for ${price} …`).click();
+      await getButton(shown, `Search for ${price}`).click();
+      await waitForStatus(shown, charged);
+      expect(listPaidCalls(shown)).toHaveLength(1);
+    },
+  );
 
-  test('loading more ads on the board is free for an account without credit metering', async () => {
+  test('loading more ads on the ad board is free for an account without credit metering', async () => {
     const { key } = boards.service.library.keys.create({ unmetered: true });
     const shown = await boards.show(searchOfSixAds, { apiKey: key });
     await getButton(shown, 'More ads, free …').click();
@@ -332,7 +335,7 @@ inChromium('Actions on the ad board', () => {
     }
   });
 
-  test('after an error while loading more ads, the board shows no retry button if a retry cannot help', async () => {
+  test('if loading more ads fails, the ad board shows no retry button for an error that a retry cannot fix', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
     await waitForAdCount(shown, '5 of 30 ads');
     await getButton(shown, /^More ads/).click();

@@ -61,7 +61,7 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
-  test('the tools for the ad board return no data to a caller that does not have the token of the board page', async () => {
+  test('the tools for the ad board return no data to a caller without the token of the board page', async () => {
     const server = servers[output];
     const { ids } = meta<BoardData>(await server.call('search_ads', { limit: 5 }));
     const { gathering } = meta<BoardData>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));

@@ -108,7 +108,7 @@ describe('The key finding above the ads on the board', () => {
     },
   );
 
-  test('the board does not add up the ads of two advertiser pages with the same name', () => {
+  test('the ad board does not add up the ads of two advertiser pages with the same name', () => {
     const createPage = (pageId: string, count: number) =>
       startOn(['2026-06', 1], ['2026-09', count], ['2026-10', 4]).map((ad) => ({
         ...ad,
@@ -122,23 +122,23 @@ describe('The key finding above the ads on the board', () => {
     expect(finding?.clickTarget).toEqual({ values: { advertiser: '22', month: '2026-09' } });
   });
 
-  test('the board does not compare the launches of two months while a filter hides some of the ads', () => {
+  test('the ad board does not compare the ad launches of two months while a filter hides some of the ads', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, hasAllLaunches: false })).toBeUndefined();
   });
 
-  test('the board does not compare the launches of two months if the date on which the ads were read is unknown', () => {
+  test('the ad board does not compare the ad launches of two months if the date on which the ads were read is unknown', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, readAt: undefined })).toBeUndefined();
   });
 
-  test('the board does not report a fall in launches if the month was not over when the ads were read', () => {
+  test('the ad board reports no fall in ad launches for a month that was not over when the ads were read', () => {
     const ads = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
       expect(selectFinding(ads, { ...completeContext, readAt: `${day}T08:00:00Z` })?.clickTarget).toBeUndefined();
   });
 
-  test('the board does not compare the launches of two months if all ads were last seen months before they were read', () => {
+  test('the ad board does not compare the ad launches of two months if no ad was seen in the months before the ads were read', () => {
     const createLastSeenAds = (day: string) =>
       startOn(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
     expect(selectFinding(createLastSeenAds('2026-07-01'), completeContext)).toBeUndefined();
@@ -213,14 +213,14 @@ test.each<[string[], string[]]>([
     ['', 'x'],
     ['', 'x'],
   ],
-])("the board's word comparison highlights the words that differ between the texts %j", (texts, marked) => {
+])('the word comparison on the ad board highlights the words that differ between the texts %j', (texts, marked) => {
   const markedTexts = markDifferences(texts).map((parts) =>
     parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
   );
   expect(markedTexts.map((parts) => parts.join(''))).toEqual(marked);
 });
 
-test('comparing two ad texts of the maximum size takes less than five seconds', () => {
+test('the word comparison of two ad texts of the maximum size takes less than five seconds', () => {
   const writeAdText = (word: string) => `${word} `.repeat(5000);
   const since = performance.now();
   markDifferences([writeAdText('one'), writeAdText('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);

@@ -118,7 +118,7 @@ inChromium('Hostile ad text on the ad board', () => {
     expect(await page.evaluate('window.broken')).toBeUndefined();
   });
 
-  test('the ad board keeps the reading direction of hostile ad text and never sends the text to the conversation', async () => {
+  test('the ad board shows hostile ad text in its own reading direction and never sends the text to the conversation', async () => {
     const shown = await boards.show(shownAds);
     await waitForAdCount(shown, `${copies.length + 1} ads`);
     const readDirections = (text: string) =>

@@ -61,7 +61,7 @@ inChromium('The launches of an advertiser on the ad board', () => {
   }));
   const boards = boardTest(() => ads);
 
-  test('the board reports a change of launches for a search, and not for ads that somebody picked', async () => {
+  test('the ad board reports a rise or fall in ad launches for a search, but not for individually selected ads', async () => {
     const searched = await boards.show({ tool: 'search_ads', args: { limit: 20 } });
     await waitForAdCount(searched, '9 .*');
     expect(await readText(searched, '#finding')).toMatch(/^Launches of Serra (?:rose|fell) from /);
@@ -70,7 +70,7 @@ inChromium('The launches of an advertiser on the ad board', () => {
     expect(await picked.board.locator('#finding').count()).toBe(0);
   });
 
-  test('the board reports no change of launches for a watch, whose filters can limit the dates of the ads', async () => {
+  test('the ad board reports no rise or fall in ad launches for a watch (a saved search), whose filters may limit the dates', async () => {
     const server = await boards.server();
     await server.call('watch_ads', { name: 'Since July', filters: { startedAtFrom: '2026-07-01' }, maxCredits: 20 });
     const watched = await boards.show({ tool: 'check_watches', args: { maxCredits: 20 } });
@@ -90,7 +90,7 @@ inChromium('The ad board for an incomplete result', () => {
       ...([10, 45, 'not complete'] as const),
     ],
   ] as const)(
-    'the heading of the board shows how many of all matching ads are listed (result: %s)',
+    'the heading of the ad board shows how many of all matching ads are listed (result: %s)',
     async (_, call, ads, all, expectedText) => {
       const shown = await boards.show(call);
       await waitForAdCount(shown, `${ads} of ${all} ads`);
@@ -100,7 +100,7 @@ inChromium('The ad board for an incomplete result', () => {
     },
   );
 
-  test('the board mentions charts of some of the matching ads only while it shows charts', async () => {
+  test('the ad board warns that charts cover only some of the matching ads only while charts are visible', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 20 } });
     await getChip(shown, 'Learn more').click();
     await waitForAdCount(shown, '5 of 20 ads');
@@ -110,7 +110,7 @@ inChromium('The ad board for an incomplete result', () => {
     );
   });
 
-  test('the board says that more ads exist if the API does not report the total', async () => {
+  test('the ad board says that more ads exist even if the API does not report the total', async () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 20 },
@@ -126,7 +126,7 @@ inChromium('The ad board for an incomplete result', () => {
     ['ads of the service', {}, '^45 ads in 1 page'],
     ['demo ads', { demo: true }, String.raw`^[\d,]+ demo ads in \d+ pages?`],
   ])(
-    'on the board, the cost estimate for %s takes one line, or two lines in a narrow window',
+    'the ad board shows the cost estimate for %s on one line, or on two lines in a narrow window',
     async (_, config, size) => {
       const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
       const shown = await boards.show({ tool: 'gather_ads', args }, config);
@@ -146,7 +146,7 @@ inChromium('The ad board for an incomplete result', () => {
     },
   );
 
-  test('the board shows the cost of reading the remaining ads of a search that was read only in part', async () => {
+  test('the ad board shows the cost of reading the remaining ads of a search that was read only in part', async () => {
     const filters = { countries: ['US'] };
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const { call } = await boards.server();
@@ -164,7 +164,7 @@ inChromium('The ad board for an incomplete result', () => {
     [false, 0],
     [true, 1],
   ])(
-    'the board explains an error in one sentence and shows a retry button if a retry can help (retryable: %s)',
+    'the ad board explains an error in one sentence and shows a retry button if a retry can help (retryable: %s)',
     async (retryable, offers) => {
       const forwardCall = (result: Record<string, unknown>) => ({
         ...result,
@@ -192,7 +192,7 @@ inChromium('The ad board for an incomplete result', () => {
 inChromium('The ad board for a large gather_ads result', () => {
   const boards = boardTest(createAds(2600));
 
-  test('the board keeps its loaded ads when a call fails, and a retry loads the remaining ads', async () => {
+  test('the ad board keeps the loaded ads when a call fails, and a retry loads the remaining ads', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
     let calls = 0;
     const interceptCall = ({ name }: { name: string }) => {

@@ -61,7 +61,7 @@ inChromium('The ad board in an MCP host', () => {
     await pages.board.getByText('This list holds pages').waitFor();
   });
 
-  test('the board says that ads are no longer stored instead of that nothing was found', async () => {
+  test('if the server no longer stores the ads, the ad board says so and does not claim that no ads were found', async () => {
     const shown = await boards.show(
       {
         tool: 'search_ads',
@@ -73,7 +73,7 @@ inChromium('The ad board in an MCP host', () => {
     await waitForStatus(shown, 'The server no longer stores these ads. Ask your assistant to read them again.');
   });
 
-  test('the board says that a collection contains no ads instead of that nothing was found', async () => {
+  test('the ad board of an empty collection says that the collection contains no ads, and not that no ads were found', async () => {
     const account = { apiKey: boards.service.library.keys.create({ credits: 100 }).key };
     const server = await boards.server(account);
     const [{ id: collectionId } = { id: '' }] = (await server.call('list_collections')).data.items;
@@ -86,13 +86,13 @@ inChromium('The ad board in an MCP host', () => {
     ['two search words', { split: [{ query: 'offer' }, { query: 'line' }] }, '“offer” or “line”'],
     ['running and ended ads', { split: [{ active: true }, { active: false }] }, 'Ads'],
     ['filters as JSON text', { filters: '{"query":"offer"}' }, '“offer”'],
-  ])('the title of the board describes the search (search: %s)', async (_, args, title) => {
+  ])('the title of the ad board describes the search (search: %s)', async (_, args, title) => {
     const shown = await boards.show({ tool: 'gather_ads', args: { ...args, maxCredits: 50 } });
     await waitForAdCount(shown, '.* ads');
     expect(await readText(shown, '#title')).toBe(title);
   });
 
-  test('the title of the board is not "All ads" for a call that continues a search with a cursor and passes no filters', async () => {
+  test('the title of the ad board is "Ads" and not "All ads" for a call with a cursor and without filters', async () => {
     const server = await boards.server();
     const { data } = await server.call('search_ads', { filters: { query: 'offer' }, limit: 10 });
     const shown = await boards.show({ tool: 'search_ads', args: { cursor: data.cursor } });
@@ -100,7 +100,7 @@ inChromium('The ad board in an MCP host', () => {
     expect(await readText(shown, '#title')).toBe('Ads');
   });
 
-  test('clicking a filter or a chart bar on the board filters the ads without a tool call', async () => {
+  test('clicking a filter or a chart bar on the ad board filters the ads without a tool call', async () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
     await waitForAdCount(shown, '90 ads');
     expect(await readText(shown, '#subtitle')).toContain('20.11.2026');
@@ -239,7 +239,7 @@ inChromium('Text variants on the ad board', () => {
   );
   const filters = { countries: ['US', 'DE'], pageId: [0, 1, 2, 3].map((page) => `page-${page}`), daysRunningFrom: 0 };
 
-  test('ads with the same text share one card on the board', async () => {
+  test('ads with the same text share one card on the ad board', async () => {
     const shown = await boards.show({ ...gathered, args: { ...gathered.args, filters } });
     await waitForAdCount(shown, '4 messages, 60 ads');
     const { board, page } = shown;
@@ -287,7 +287,7 @@ inChromium('The ad board with two advertiser pages of the same name', () => {
     })),
   );
 
-  test('the board counts, filters and sorts the ads of each page separately and adds the page id to its name', async () => {
+  test('the ad board treats two advertiser pages with the same name separately and shows their page ids', async () => {
     const filters = { pageId: pageIds };
     const shown = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 30, maxCredits: 50 } });
     await waitForAdCount(shown, '.*10 ads');
@@ -324,7 +324,7 @@ inChromium('The ad board with few ads of each text', () => {
     createAds(12)(mediaUrl).map((ad, index) => ({ ...ad, pageId: `page-${index % 3}` })),
   );
 
-  test('the user can clear filters on an inline board that shows only a few ads', async () => {
+  test('the user can clear the filters of an inline ad board that shows only a few ads', async () => {
     const context = { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
     const shown = await boards.show({ ...gathered, width: 360, height: 500, context });
     await waitForAdCount(shown, '3 messages, 12 ads');
@@ -347,7 +347,7 @@ inChromium('The ad board with ads of several ad libraries', () => {
     createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, adLibrary: libraries[index % 3] })),
   );
 
-  test("the board's filter for ad libraries shows only the ads of the selected library", async () => {
+  test('the filter for ad libraries on the ad board shows only the ads of the selected library', async () => {
     const shown = await boards.show({ tool: 'gather_ads', args: { maxAds: 30, maxCredits: 50 } });
     await waitForAdCount(shown, '30 ads');
     await getChip(shown, 'LinkedIn').click();

@@ -22,7 +22,7 @@ inChromium('The ad board of check_watches', () => {
   const boards = boardTest(createAds(30));
 
   test.each(hosts)(
-    'the board shows the estimated price if check_watches only estimates the price (the host %s _meta)',
+    'the ad board shows the estimated price if check_watches is called only for an estimate (the host %s _meta)',
     async (_, host) => {
       const server = await boards.server(withoutCache);
       await server.call('watch_ads', { name: 'All', filters: {}, maxCredits: 30 });
@@ -37,7 +37,7 @@ inChromium('The ad board of check_watches', () => {
   );
 
   test.each(hosts)(
-    'the title of the board calls ads new or changed only if check_watches found them to be so (the host %s _meta)',
+    'the title of the ad board calls ads new or changed only if check_watches reports them as such (the host %s _meta)',
     async (hostBehavior, host) => {
       const server = await boards.server(withoutCache);
       const name = `Shoes ${hostBehavior}`;
@@ -64,7 +64,7 @@ inChromium('The ad board of check_watches', () => {
     },
   );
 
-  test('the board says for each checked watch what the check found and whether the board shows its ads', async () => {
+  test('the ad board says for each watch (a saved search) what the check found and whether the board shows its ads', async () => {
     const server = await boards.server(withoutCache);
     const createAd = (watch: string, index: number) => ({
       ...createAds(1)('')[0],
@@ -99,12 +99,12 @@ inChromium('The ad board of check_watches', () => {
     ]);
   });
 
-  test('the board says that there are no watches if check_watches has none to check', async () => {
+  test('the ad board says that there are no watches (saved searches) if check_watches had nothing to check', async () => {
     const shown = await boards.show({ tool: 'check_watches', args: { maxCredits: 30 } });
     await waitForStatus(shown, 'There are no watches to check.');
   });
 
-  test('the board marks new ads among changed ads, also in a narrow window', async () => {
+  test('the ad board marks new ads among changed ads, also in a narrow window', async () => {
     const server = await boards.server(withoutCache);
     const createAd = (index: number, headline: string) => ({
       ...createAds(1)('')[0],
@@ -122,7 +122,7 @@ inChromium('The ad board of check_watches', () => {
     expect(await shown.board.locator('.card', { has: newMark }).textContent()).toContain('Pullover');
   });
 
-  test('the board says how many ads are new if the result of check_watches lists only some of them', async () => {
+  test('the ad board says how many ads are new even if the result of check_watches lists only some of the new ads', async () => {
     const server = await boards.server(withoutCache);
     const createAd = (index: number) => ({
       ...createAds(1)('')[0],
