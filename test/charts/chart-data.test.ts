@@ -88,7 +88,7 @@ describe('The date axis of a chart', () => {
     },
   );
 
-  test('a chart of a few days with long gaps between them is not drawn as a daily series', () => {
+  test('a chart of a few dates that are months apart adds no points for the days in between', () => {
     const rows = [
       ['2026-01-03', 3],
       ['2026-03-09', 5],
@@ -97,7 +97,7 @@ describe('The date axis of a chart', () => {
     expect(listPlaces({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
   });
 
-  test('a chart of quarters does not add the months between the quarters', () => {
+  test('a chart with one value for each quarter adds no points for the months in between', () => {
     const sql = 'SELECT quarter, count(*) AS ads FROM x GROUP BY 1';
     const rows = [
       ['2026-01', 3],
@@ -108,7 +108,7 @@ describe('The date axis of a chart', () => {
     expect(listPlaces({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
   });
 
-  test('a chart treats a value such as 2026-47 as a week only if all values in its column are weeks', () => {
+  test('a chart treats a value such as 2026-47 as a week only if all values in the same column are valid weeks', () => {
     const rows = [
       ['2026-47', 3],
       ['2026-80', 5],
@@ -116,7 +116,7 @@ describe('The date axis of a chart', () => {
     expect(readTable({ columns: ['model', 'ads'], rows }).axisKind).toBe('names');
   });
 
-  test('a bar chart of too many days is rejected with the suggestion to use longer periods or a line chart', () => {
+  test('the error about a bar chart with too many days suggests longer periods or a line chart', () => {
     const sql = 'SELECT date(startedAt) AS day, count(*) AS ads FROM ads GROUP BY 1';
     const table = {
       columns: ['day', 'ads'],
@@ -147,7 +147,7 @@ describe('The date axis of a chart', () => {
   );
 });
 
-test('a chart marks all months that end after the reading of the ads as unfinished', () => {
+test('a chart marks every month that was not over when the ads were read as unfinished', () => {
   const rows = ['2026-08', '2026-09', '2026-10', '2026-11'].map((month) => [month, 3]);
   const data = readChartData('bar', { columns: ['month', 'ads'], rows }, Date.parse('2026-10-05'));
   expect(data.points?.map(({ isUnfinished }) => isUnfinished)).toEqual([false, false, true, true]);
@@ -188,7 +188,7 @@ describe('Dates that a condition of the SQL statement leaves out', () => {
   ];
 
   test.each(conditions)(
-    'a chart of counts with the condition %s shows %s for a month without a row',
+    'a chart of counts from SQL with the condition %s shows %s for a month without a row',
     (condition, value) => {
       const sql = `SELECT startedMonth, count(*) AS ads FROM ads WHERE ${condition} GROUP BY 1`;
       const rows = [
@@ -218,21 +218,24 @@ describe('Dates that a join or a set operation of the SQL statement leaves out',
     ["ads JOIN labels ON adId = id WHERE startedMonth >= '2026-01'", 0],
   ];
 
-  test.each(statements)('a chart of counts from %s shows %s for a month without a row', (source, value) => {
-    const sql = `SELECT startedMonth, count(*) AS ads FROM ${source} GROUP BY 1`;
-    const rows = [
-      ['2026-01', 3],
-      ['2026-03', 5],
-    ];
-    expect(listPlaces({ columns: ['startedMonth', 'ads'], rows, sql })).toEqual([
-      ['2026-01', 3],
-      ['2026-02', value],
-      ['2026-03', 5],
-    ]);
-  });
+  test.each(statements)(
+    'a chart of counts from the SQL source %s shows %s for a month without a row',
+    (source, value) => {
+      const sql = `SELECT startedMonth, count(*) AS ads FROM ${source} GROUP BY 1`;
+      const rows = [
+        ['2026-01', 3],
+        ['2026-03', 5],
+      ];
+      expect(listPlaces({ columns: ['startedMonth', 'ads'], rows, sql })).toEqual([
+        ['2026-01', 3],
+        ['2026-02', value],
+        ['2026-03', 5],
+      ]);
+    },
+  );
 });
 
-test('a chart of counts shows zeros for months without a row if only FILTER has a condition on a date', () => {
+test('a chart of counts from SQL shows zero for a month without a row if only a FILTER clause limits the dates', () => {
   const sql = "SELECT startedMonth, count(*) FILTER (WHERE endDate = '2026-05-01') AS ads FROM ads GROUP BY 1";
   const rows = [
     ['2026-01', 3],

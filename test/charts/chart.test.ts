@@ -131,7 +131,7 @@ describe('A chart', () => {
     expect(fallbackLabels).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
-  test('every shape in a chart stays inside the image, whatever the data', () => {
+  test('every shape in a chart stays inside the image, for any data', () => {
     const names = fc.array(fc.string({ unit: 'grapheme', maxLength: 200 }), { minLength: 10, maxLength: 10 });
     fc.assert(
       fc.property(anyTable, names, fc.constantFrom(...chartKinds), fc.boolean(), (rows, names, kind, isNarrow) => {
@@ -234,18 +234,21 @@ describe('query_ads with a chart', () => {
     },
   );
 
-  serviceTest('query_ads says which names a chart cannot draw and why a chart is missing', async ({ server }) => {
-    for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
-      const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
-      expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');
-    }
-    await server.call('search_ads', { limit: 5 });
-    const sql = 'SELECT id, headline FROM ads';
-    const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
-    expect(isError).toBe(false);
-    expect(data.rows).toHaveLength(5);
-    expect(data.chart).toContain('No chart: no column after the first (id) holds only numbers');
-    expect(text).toContain(`\n${data.chart}\n`);
-    expect(raw.content).toHaveLength(1);
-  });
+  serviceTest(
+    'query_ads says which names a chart could not draw, and gives the reason if the chart is missing',
+    async ({ server }) => {
+      for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
+        const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
+        expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');
+      }
+      await server.call('search_ads', { limit: 5 });
+      const sql = 'SELECT id, headline FROM ads';
+      const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
+      expect(isError).toBe(false);
+      expect(data.rows).toHaveLength(5);
+      expect(data.chart).toContain('No chart: no column after the first (id) holds only numbers');
+      expect(text).toContain(`\n${data.chart}\n`);
+      expect(raw.content).toHaveLength(1);
+    },
+  );
 });
