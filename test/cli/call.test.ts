@@ -196,7 +196,7 @@ describe('The call command', () => {
     expect(thisServer).toMatchObject({ charged: service.chargedCredits, day: new Date().toISOString().slice(0, 10) });
   });
 
-  test('one credit budget covers all call commands of a day if a data folder is set', async () => {
+  test('all call commands of a day share one credit budget if a data folder is set', async () => {
     const { service, call } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number, env?: Environment) =>
@@ -247,7 +247,7 @@ describe('The call command while a tool runs', () => {
     },
   );
 
-  test('check_watches --html reports the changes of one watch even if the search of another watch lasts until the deadline', async () => {
+  test('check_watches --html reports the changes of one watch (a saved search) even if another watch takes until the deadline', async () => {
     const { service, call } = await startService(3);
     const folder = createPath();
     const files = ['--files', folder, '--cache-seconds', '0'];
@@ -267,7 +267,7 @@ describe('The call command while a tool runs', () => {
     expect(code).toBe(3);
   });
 
-  test('check_watches reports the same changes again if its process was killed while it loaded pictures for the mail', async () => {
+  test('check_watches reports the same changes again if its process was killed while it loaded pictures for the email', async () => {
     const { service, call, start } = await startService(3);
     const folder = createPath();
     const host = await startPictureHost();

@@ -115,7 +115,9 @@ const createRowsSql = (bytes: number) =>
   `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT ${Math.ceil(bytes / 1000)})
   SELECT i, printf('%.*c', 1000, 'x') AS filler FROM n`;
 
-test('an export that fails during writing leaves no file behind and gives the reason', async ({ upstream }) => {
+test('export_ads leaves no file behind and gives the reason if it cannot finish writing the file', async ({
+  upstream,
+}) => {
   const files = join(root, 'files');
   const exports = join(files, 'exports');
   chmodSync(root, 0o777);

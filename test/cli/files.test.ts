@@ -55,7 +55,7 @@ test('the "files clear" command deletes the stored data but no files of other pr
   expect((await (await openDataset(folder)).readContents()).ads).toEqual([]);
 });
 
-test('the "files clear" command empties the stored ads of a server that is running', async () => {
+test('the "files clear" command also deletes the stored ads of a server that is running', async () => {
   const folder = newFolder();
   const { datasets } = openState(folder);
   const openRunning = () => datasets.open({ tenantId: 't', apiKey: 'k' });
@@ -79,7 +79,7 @@ test('the "files clear" command keeps exported files and prints their folder', a
   expect(await readdir(getExportsFolder(folder))).toHaveLength(2);
 });
 
-test('the "files clear" command fails if no data folder is set in the settings', async () => {
+test('the "files clear" command fails if the settings contain no data folder', async () => {
   await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow(
     'AD_LIBRARY_FILES (or --files) must name the folder',
   );

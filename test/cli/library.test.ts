@@ -34,7 +34,9 @@ describe('The library key command', () => {
     expect((await run(['key', 'list', ...databaseFlag(database)])).out).toContain('revoked 2026-03-15');
   });
 
-  test('commands `library key create` that run at the same time create different keys', async ({ database }) => {
+  test('several `library key create` commands that run at the same time create different keys', async ({
+    database,
+  }) => {
     const creations = await Promise.all(
       Array.from({ length: 3 }, () => runCommand(['library', 'key', 'create', ...databaseFlag(database)])),
     );
@@ -139,7 +141,7 @@ describe('The library import command', () => {
     );
   });
 
-  test('the command `library import --format` reads a table that it could not recognize without this option', async ({
+  test('the command `library import` reads a table that it does not recognize by itself if the option --format is given', async ({
     database,
   }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';

@@ -125,7 +125,7 @@ test.each([
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
-test('the help texts of the commands together list every setting', () => {
+test('every setting appears in the help text of at least one command', () => {
   const help = commands.map((line) => parseLine(`${line} --help`) && written.stdout).join('\n');
   for (const setting of Object.values(settings))
     expect(help).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);

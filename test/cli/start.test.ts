@@ -81,7 +81,7 @@ describe('Starting the stdio server', () => {
   });
 });
 
-test('the http command exits with an error if it gets no base URL or if a data folder is set', async () => {
+test('the http command exits with an error if no base URL is set or if a data folder is set', async () => {
   const { code, stderr } = await runCommand(['http'], { env: { AD_LIBRARY_FILES: 'kept' } });
   expect(code).toBe(2);
   expect(stderr).toMatch(/AD_LIBRARY_BASE_URL \(or --base-url\) must be set[^\n]*--demo\n/);
@@ -126,7 +126,7 @@ test.skipIf(!hasRedis)('a server that fails before it listens closes its connect
   await waitUntil(() => listConnections().length === 1);
 });
 
-test('a server whose host is not an address of this machine names the setting to change', async () => {
+test('the error of a server whose host setting is not an address of this machine names the setting to change', async () => {
   const database = join(folder, 'unused.db');
   for (const [host, problem] of [
     // RFC 5737 reserves this address for documentation, so no machine has it.
@@ -242,7 +242,7 @@ test.each([
   },
 );
 
-test('with AD_LIBRARY_LOG_FORMAT=json, a local library prints only its demo key and its URL as text', async () => {
+test('with AD_LIBRARY_LOG_FORMAT=json, the local library prints only its demo key and its URL as plain text', async () => {
   const env = { AD_LIBRARY_LOG_FORMAT: 'json' };
   const served = startCommand(['library', 'serve', '--demo', '--port', '0'], env);
   await served.waitForStderr(/pages at \S+/);

@@ -38,7 +38,7 @@ test('a flag takes precedence over its environment variable, and no flag can set
     expect(settings[name]).not.toHaveProperty('flag');
 });
 
-test('a secret can be read from a file whose path is in the variable with the suffix _FILE', () => {
+test('a secret can be read from a file whose path is in an environment variable with the suffix _FILE', () => {
   const folder = createTemporaryFolder();
   const file = join(folder, 'secret');
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const) {
