@@ -10,7 +10,7 @@ import {
 /** Keeps the test fast. `npm run schedules` tries many more schedules. */
 const options = { numRuns: 150 };
 
-test('spending exceeds the credit budget only after a price increase or a call of unknown price', async () => {
+test('spending exceeds the credit budget only if a price rises or the price of a call is unknown', async () => {
   await fc.assert(fc.asyncProperty(creditSchedules(true), isBudgetRespected), options);
 });
 

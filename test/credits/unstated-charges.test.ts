@@ -87,7 +87,7 @@ test.for<[string, Case]>([
     },
   ],
 ])(
-  'credits are counted as expected if the API reports no charge: %s',
+  'the server counts the spending correctly if the API does not report a charge: %s',
   async ([_, { creditBudget, behaviours, expectedOutcomes, spent }], { upstream, start }) => {
     const server = await start({ creditBudget });
     upstream.respondWith(...behaviours);
@@ -97,7 +97,7 @@ test.for<[string, Case]>([
   },
 );
 
-test('a page of unknown charge counts at its highest possible price if it is larger than all earlier pages', async ({
+test('a result page whose charge is unknown counts at its highest possible price if it is larger than all earlier pages', async ({
   upstream,
   start,
 }) => {

@@ -44,7 +44,7 @@ describe('A usage limit error', () => {
     expect(listPaths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
-  test('a usage limit error suggests a smaller request if neither the hourly nor the daily limit is used up', async ({
+  test('a usage limit error suggests a smaller request if neither the hourly nor the daily limit is fully used', async ({
     upstream,
     server,
   }) => {
@@ -56,7 +56,7 @@ describe('A usage limit error', () => {
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
-  test('a usage limit error does not claim that the call exceeds an hourly or daily limit with enough credits', async ({
+  test('a usage limit error does not blame the hourly or daily limit if both still allow enough credits for the call', async ({
     upstream,
     server,
   }) => {
@@ -68,7 +68,10 @@ describe('A usage limit error', () => {
     expect(text).not.toContain('The call costs more');
   });
 
-  test('a 429 of a gateway is not explained as a usage limit of the service', async ({ upstream, server }) => {
+  test('a 429 response from a gateway is not reported as a usage limit of the service', async ({
+    upstream,
+    server,
+  }) => {
     upstream.credits = json(creditStatus(createUsageLimit(3)));
     upstream.respondWith((_, response) => void response.writeHead(429).end('slow down'));
     const { text, error } = await server.call('search_ads');
@@ -88,7 +91,7 @@ describe('A usage limit error', () => {
     [{ 'retry-after': 'soon' }, undefined],
     [{}, undefined],
   ])(
-    'an error shows the waiting time from the headers %j of the response in seconds: %s',
+    'the error after a response with the headers %j says how many seconds to wait: %s',
     async ([headers, seconds], { upstream, server }) => {
       const body = { error: { code: 'rate', message: 'Too many requests.', requestId: 'req-e' } };
       upstream.respondWith(json(body, { status: 429, headers }));
@@ -136,7 +139,10 @@ describe('A reached hourly or daily usage limit', () => {
     upstream.respondWith(documentedResponse);
   });
 
-  test('a reached usage limit blocks only the paid calls of its own API key', async ({ upstream, server }) => {
+  test('when an API key has reached a usage limit, the server blocks only the paid calls with this key', async ({
+    upstream,
+    server,
+  }) => {
     for (const limit of [1, 2, 3]) {
       const { error, text } = await server.call('search_ads', { limit });
       expect(error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });

@@ -115,7 +115,7 @@ describe('The SQL column activeWhenLastRead', () => {
   });
 });
 
-test('ads whose text is only a template placeholder have no language and no text variant', async ({
+test('an ad whose text is only a placeholder such as {{product.brand}} has no language and no text variant', async ({
   upstream,
   server,
 }) => {
@@ -141,7 +141,7 @@ test('ads whose text is only a template placeholder have no language and no text
   expect(await server.queryRows('SELECT count(DISTINCT variant) FROM ads')).toEqual([[1]]);
 });
 
-test('texts without visible characters are null in SQL, and firstLine is the first line with visible characters', async ({
+test('in SQL, a text without visible characters is null, and firstLine is the first line with visible characters', async ({
   upstream,
   server,
 }) => {

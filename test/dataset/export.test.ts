@@ -105,7 +105,7 @@ test('CSV escaping gives the same result whether the text arrives in one chunk o
 const measureRepetition = (four: string, three: string) => four.length - three.length;
 
 test.each(['csv', 'xlsx'] as const)(
-  'the event loop stays responsive while long texts are exported (format: %s)',
+  'the server stays responsive while it exports long texts (format: %s)',
   async (format) => {
     let eventLoopTurns = 0;
     const runOtherWork = () => {
@@ -260,7 +260,7 @@ test('a Parquet export of many rows contains all of the rows', async () => {
   expect((await exportParquet(['n', 'id'])).rows).toEqual([]);
 });
 
-test('a Parquet export fails if its SQL statement returns different rows when the statement runs a second time', async () => {
+test('a Parquet export fails if its SQL statement returns different rows when the server runs it a second time', async () => {
   let runs = 0;
   const source: ExportStatement = {
     ...statement([], []),

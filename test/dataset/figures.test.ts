@@ -43,7 +43,7 @@ describe('The SQL table months', () => {
     ]);
   });
 
-  test('the SQL table months marks a month as unfinished until every search was repeated after the end of the month', async ({
+  test('the SQL table months marks a month as unfinished until every search has been repeated after the end of the month', async ({
     upstream,
     start,
   }) => {
@@ -139,7 +139,7 @@ describe('A gather_ads run with overlapping searches', () => {
     expect((await server.readResource(report.uri)).text).toContain('counts an ad of several parts several times');
   });
 
-  test('the note on missing ads says how many ads were counted twice because two searches overlap', async ({
+  test('query_ads says how many ads were counted twice because two searches of gather_ads overlap', async ({
     upstream,
     server,
   }) => {
@@ -207,7 +207,7 @@ describe('The method note of an export', () => {
     'SELECT 1 AS id',
     'SELECT country AS id FROM ad_countries',
   ])(
-    'the method note of an export lists every stored search if the SQL statement "%s" returns no ad ids',
+    'the note on the method of an export lists every stored search if the SQL statement "%s" returns no ad ids',
     async (sql, { upstream, server }) => {
       serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
       const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
@@ -218,7 +218,7 @@ describe('The method note of an export', () => {
     },
   );
 
-  test('the method note of an export lists only the searches that found the exported ads', async ({
+  test('the note on the method of an export lists only the searches that found the exported ads', async ({
     upstream,
     server,
   }) => {
@@ -235,7 +235,7 @@ describe('The method note of an export', () => {
   });
 });
 
-test('query_ads warns of advertisers whose ads were not read completely, although its result contains no ad ids', async ({
+test('query_ads warns about advertisers whose ads were not all read, even if the SQL result contains no ad ids', async ({
   upstream,
   server,
 }) => {

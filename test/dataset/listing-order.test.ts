@@ -8,7 +8,7 @@ const listing = fc.array(fc.tuple(...orderFields.map(() => value)), { minLength:
 const compare = (index: number, sign: number) => (left: OrderValues, right: OrderValues) =>
   sign * ((left[index] ?? -1) - (right[index] ?? -1));
 
-test('the sort field of an ad list is detected from the ads, together with its range of values', () => {
+test('the field by which an ad list is sorted is detected from the ads, together with its lowest and highest value', () => {
   fc.assert(
     fc.property(listing, fc.nat(orderFields.length - 1), fc.boolean(), (ads, index, isDescending) => {
       const order = findListingOrder(ads.toSorted(compare(index, isDescending ? -1 : 1)));
@@ -31,7 +31,7 @@ test('no sort field is detected for an ad list that is short or unsorted', () =>
   expect(findListingOrder([])).toBeUndefined();
 });
 
-test('the sort field and the range of an ad list are detected although one value is out of order', () => {
+test('the field by which an ad list is sorted is detected even if one value is out of order', () => {
   const position = fc.integer({ min: 2, max: 197 });
   fc.assert(
     fc.property(position, fc.integer({ min: -1000, max: 2000 }), fc.boolean(), (index, wrongValue, isDescending) => {

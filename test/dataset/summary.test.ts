@@ -46,7 +46,7 @@ test('the gather_ads summary shows the same median and percentile of running day
 
 const repeat = (value: string, count: number) => Array.from({ length: count }, () => value);
 
-test('the gather_ads summary names a single start month instead of counting it as one older month', () => {
+test('the gather_ads summary names the oldest start month instead of replacing a single month with "1 older"', () => {
   const months = [...repeat('2026-07', 13), ...repeat('2026-06', 298), ...repeat('2026-05', 3689)];
   const ads = months.map((month, index) => ({ id: `${index}`, startedAt: `${month}-02T00:00:00Z` }));
   const rows = buildRows(ads);
@@ -54,7 +54,7 @@ test('the gather_ads summary names a single start month instead of counting it a
   for (const tokens of [150, 60, 20]) expect(formatSummary(rows, tokens)).not.toContain('1 older');
 });
 
-test('the gather_ads summary leaves out only the oldest start months', () => {
+test('if the gather_ads summary cannot list every start month, it leaves out the oldest months', () => {
   const counts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(counts, fc.constantFrom(700, 250, 120, 40), (monthCounts, tokens) => {

@@ -149,7 +149,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
   },
 );
 
-test('the event loop stays responsive while thousands of ads are loaded into SQL tables', async () => {
+test('the server stays responsive while it loads thousands of ads into SQL tables', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const manyAds = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...manyAds);
@@ -179,7 +179,7 @@ test('the SQL columns active and daysRunning describe an ad as of the time when 
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
 });
 
-test('template placeholders are ignored in the SQL column firstLine and when the language of an ad is detected', () => {
+test('placeholders such as {{product.name}} are ignored in the SQL column firstLine and in language detection', () => {
   const template = { id: 'a', headline: '{{product.name}}', body: '{{product.brand}} for you', cards: ad.cards };
   expect(buildAdRows(template, { gatheredAt }).ad.firstLine).toBe(english.split('\n')[0]);
   expect(extractLanguageText(template)).toBe(`Red\n${english}\nBlue boots`);

@@ -60,7 +60,7 @@ describe('Text variants of ads', () => {
     );
   });
 
-  test('the text variant of an ad is based on its headline and body, or on its cards if it has neither', () => {
+  test('the text variant of an ad is based on its headline and body, or on its carousel cards if both are missing', () => {
     const cards = [{ title: 'Red', body: 'boots' }];
     expect(selectVariantText({ headline: null, body: 'Walk', cards })).toBe('Walk');
     expect(selectVariantText({ headline: null, body: null, cards })).toBe('Red\nboots');
@@ -92,7 +92,7 @@ const step = fc.oneof(
 );
 
 serverTest(
-  'a new process groups stored ads into the same text variants as a process that received every change',
+  'a process that loads stored ads groups them into the same text variants as a process that received every change',
   async ({ start, upstream }) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {

@@ -34,9 +34,12 @@ test.each([
   "SELECT count(*) FILTER (WHERE pageName = 'A') FROM ads",
   "SELECT pageName FROM ads GROUP BY 1 HAVING pageName = 'A'",
   "SELECT 1 FROM ads WHERE pageName = 'A' UNION SELECT 1 FROM ads",
-])('no advertiser is recognized in the SQL statement "%s", because it may read the ads of any advertiser', (sql) => {
-  expect(readStatementLiterals(sql).advertiserCondition).toBeUndefined();
-});
+])(
+  'no advertiser is recognized in the SQL statement "%s", because the statement may read the ads of any advertiser',
+  (sql) => {
+    expect(readStatementLiterals(sql).advertiserCondition).toBeUndefined();
+  },
+);
 
 interface Row {
   pageName: string;
@@ -84,7 +87,7 @@ const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
   };
 });
 
-test('the advertisers that are recognized in an SQL condition include the advertiser of every row that meets it', () => {
+test('the advertisers recognized in an SQL condition include the advertiser of every row that meets the condition', () => {
   fc.assert(
     fc.property(condition, ({ sql, isMet }) => {
       const { advertiserCondition } = readStatementLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
@@ -98,7 +101,7 @@ test('the advertisers that are recognized in an SQL condition include the advert
   );
 });
 
-test('an SQL condition on the advertiser is recognized if AND combines it with other conditions', () => {
+test('an SQL condition on the advertiser is also recognized if it is combined with other conditions by AND', () => {
   for (const { sql } of simpleConditions.slice(0, 4)) {
     const { advertiserCondition } = readStatementLiterals(
       `SELECT 1 FROM ads WHERE days > 3 AND (${sql} OR ${sql}) AND country = 'DE'`,

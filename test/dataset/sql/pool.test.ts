@@ -89,7 +89,7 @@ test('an SQL statement stops when the caller cancels it, and its tables stay loa
 test.each([
   ['the time limit', 500, 'stopped after 0.5 seconds'],
   ['a signal', 60_000, 'left'],
-])('a new worker replaces the worker of an SQL statement that %s cannot interrupt', async (_, ms, message) => {
+])('the server replaces the worker of an SQL statement that %s cannot interrupt', async (_, ms, message) => {
   const hastyPool = openPool({ limits: { maxStatementMs: ms } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(hastyPool, snapshot);
@@ -170,7 +170,7 @@ test('an SQL export frees its slot if the pool of SQL workers terminates its wor
   expect(snapshots.map(({ wanted }) => wanted.length)).toEqual([1, 1]);
 });
 
-test('SQL statements of other API keys run even while more exports than workers are active', async () => {
+test('SQL statements of other API keys run even if more exports are active than there are SQL workers', async () => {
   const patientPool = openPool({ maxWorkers: 4 });
   const leave = new AbortController();
   const startGates = [createGate(), createGate()];

@@ -54,7 +54,7 @@ describe('The result of an SQL statement', () => {
     expect(unusualValues.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
   });
 
-  test('an SQL result has at most as many rows as the argument limit allows and counts up to 100,000 more', async () => {
+  test('an SQL result has at most as many rows as the argument limit allows and shows the total of up to 100,000 rows', async () => {
     const firstRows = await query('select id from ads', { limit: 3 });
     expect(firstRows).toMatchObject({ rowCount: 12, truncated: true });
     expect(firstRows.rows).toHaveLength(3);
