@@ -23,7 +23,7 @@ test.for([
   ['the time of day', "Time of day (viewer's time zone)", ['00:00:00 - 00:59:59', '01:00:00 - 01:59:59', '02:00']],
   ['the headline', 'Headline', ['One', 'Two', 'Three']],
 ] as const)(
-  'the command `library import` adds up the Ads Manager rows of one ad that differ in %s',
+  'the command `library import` adds up the results of several Ads Manager rows for one ad if the rows differ in %s',
   async ([_, column, values], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -68,7 +68,7 @@ test('the command `library import` adds up the results of an ad from the Ads Man
   expect(december.ads).toMatchObject([{ adSpendMin: 7, impressionsMin: 370, 'Link clicks': 14 }]);
 });
 
-test('a newer Ads Manager export by day replaces the results of each day, in any order of rows', async ({
+test('the results of a day in a newer Ads Manager export replace the stored results of this day, in any order of rows', async ({
   libraryServer,
 }) => {
   const header = buildHeader('Objective');
@@ -116,7 +116,7 @@ test.for([
     /they are broken down by nothing and the new results by Country; before/,
   ],
 ] as const)(
-  'an Ads Manager import reports that it replaced earlier results of an ad that have %s',
+  'an import from Ads Manager reports that it replaced the stored results of an ad that have %s',
   async ([name, line, currency, message], { libraryServer }) => {
     await importExport(libraryServer, buildHeader('Objective'), `${january},A,1,Sales,1.50,100,90,5,1.5`);
     const header = buildHeader(name === 'another breakdown' ? 'Country' : 'Objective').replace('GBP', currency);
@@ -133,7 +133,7 @@ test.for([
   ['an overlapping period', '2026-01-15,2026-02-14', 'GBP'],
   ['another currency', february, 'USD'],
 ] as const)(
-  'an Ads Manager import reports that it did not store older results of an ad if the library has newer results with %s',
+  'an import from Ads Manager reports that it did not store older results if the library has newer ones with %s',
   async ([_, newerPeriod, newerCurrency], { libraryServer }) => {
     const header = buildHeader('Objective');
     const newerHeader = header.replace('GBP', newerCurrency);
@@ -162,7 +162,7 @@ test.for([
   ],
   ['an unknown period', [january, ','], /are not separate, so the amount spent may be 2\.5 or 4;/],
 ] as const)(
-  'the command `library import` rejects the second of two Ads Manager rows of one ad with %s',
+  'the command `library import` rejects the second Ads Manager row of an ad if the rows have %s',
   async ([_, periods, problem], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -189,7 +189,7 @@ test('the command `library import` does not add up Ads Manager results of one ad
   expect(pounds.ads).toMatchObject([{ adSpendMin: 7, currency: 'GBP' }]);
 });
 
-test('the results of an Ads Manager row are not added if its period lies within the period of another row', async ({
+test('the results of an Ads Manager row are not added if the period of the row lies within the period of another row', async ({
   libraryServer,
 }) => {
   const { ads } = await importExport(
@@ -202,7 +202,7 @@ test('the results of an Ads Manager row are not added if its period lies within 
   expect(ads).toMatchObject([{ adSpendMin: 5, impressionsMin: 50, audienceReach: 40, 'Link clicks': 4 }]);
 });
 
-test('two Ads Manager exports with different columns for the same results count as one row', async ({
+test('an ad that is in two Ads Manager exports with different columns keeps its results without counting them twice', async ({
   libraryServer,
 }) => {
   const results = await importExport(libraryServer, buildHeader('Objective'), `${january},A,1,Sales,5,50,40,4,2`);
@@ -218,7 +218,7 @@ test('two Ads Manager exports with different columns for the same results count 
   expect(ads[0]).not.toHaveProperty('breakdown');
 });
 
-test('the command `library import` adds up all Ads Manager rows of an ad, whatever column distinguishes the rows', async ({
+test('the command `library import` adds up all Ads Manager rows of an ad, regardless of the column in which they differ', async ({
   libraryServer,
 }) => {
   let adId = 0;

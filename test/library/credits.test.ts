@@ -26,7 +26,7 @@ test.each([1, 10, 11, 45])(
   },
 );
 
-test('the charges of library calls at the same time add up to the decrease in the credit balance', async () => {
+test('the charges of concurrent calls to the local library add up to the decrease in the credit balance', async () => {
   const calls: Record<string, (key: string) => ReturnType<typeof readAd>> = {
     ad: readAd,
     page: (key) => libraryServer.get('/v1/pages/page-1', key),
@@ -54,7 +54,7 @@ test('the charges of library calls at the same time add up to the decrease in th
   );
 });
 
-test("the library's hourly usage limit resets on the hour, and the daily limit resets at midnight UTC", async () => {
+test('the hourly usage limit of the local library resets on the hour, and the daily limit resets at midnight UTC', async () => {
   const key = libraryServer.createKey({ hourlyLimit: 2, dailyLimit: 3 });
   const expectations: [time: number, status: number, limitType?: string][] = [
     [testStartTime, 200],
@@ -89,7 +89,7 @@ test('the local library refills the credit balance of an account at the start of
   libraryServer.clock.now = testStartTime;
 });
 
-test('a library account without a subscription has neither a billing period nor a credit balance', async () => {
+test('an account of the local library without a subscription has neither a billing period nor a credit balance', async () => {
   const key = libraryServer.createKey({ subscription: false });
   const noSubscription = { planId: null, periodStart: null, periodEnd: null, credits: null, creditsMax: null };
   expect(await readCredits(key)).toMatchObject(noSubscription);

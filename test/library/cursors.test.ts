@@ -32,7 +32,7 @@ describe('Search cursors from the local library', () => {
     expect(await search(createFilters(16_000))).toMatchObject({ status: 422, body: { error: { message } } });
   });
 
-  test('reading all pages of a library search skips and repeats no record while records are added', async () => {
+  test('a client that reads all result pages of the local library misses and repeats no record while records are added', async () => {
     // With few different prices, many ads have the same sort value, so that result pages end between ads with equal
     // values.
     const price = fc.oneof(fc.nat(5), fc.double({ noNaN: true, noDefaultInfinity: true }));
@@ -107,7 +107,7 @@ describe('Search cursors from the local library', () => {
   });
 });
 
-test('the cursor of a collection continues at the right item after items were added to the collection', async () => {
+test('the cursor of a collection list continues at the right item after new items were added to the collection', async () => {
   const [savedAds, savedPages] = (await get('/v1/collections')).body.items;
   const { ads } = await createPage(...Array.from({ length: 13 }, () => ({})));
   const [lateId, ...ids] = ads.map(({ id }) => id);

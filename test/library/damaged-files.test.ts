@@ -52,7 +52,10 @@ test('the command `library import` reports any single wrong byte in an entry of 
   }
 });
 
-test('the command `library import` refuses an Excel workbook with one wrong byte', async ({ folder, database }) => {
+test('the command `library import` refuses an Excel workbook in which one byte is wrong', async ({
+  folder,
+  database,
+}) => {
   const workbook = join(folder, 'ads.xlsx');
   const bytes = Buffer.from(
     zipSync({
@@ -83,7 +86,7 @@ test.for([
   },
 );
 
-test('an import with --complete is refused if only the first sheet of a workbook was read', async ({
+test('`library import --complete` marks no ads as gone (no longer listed) if it read only the first sheet of a workbook', async ({
   folder,
   database,
 }) => {

@@ -54,7 +54,7 @@ const ads = await readAll<Ad>(demo, 'ads');
 const pages = await readAll<Page>(demo, 'pages');
 
 describe('The demo ads', () => {
-  test('the demo has the same ads a day later, and all of their dates have moved by one day', async () => {
+  test('a day later, the demo has the same ads, and the dates of all ads have moved by one day', async () => {
     const laterDemo = await openDemoLibrary({ now: () => testStartTime + dayMs });
     const stringifyWithoutDates = (someAds: Ad[]) => JSON.stringify(someAds).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     const laterAds = await readAll<Ad>(laterDemo, 'ads');
@@ -147,7 +147,7 @@ describe('The demo library', () => {
     openedDemo.library.close();
   });
 
-  test('a request opens the demo library if an earlier request could not open it', async () => {
+  test('a request opens the demo library even if an earlier request failed to open it', async () => {
     let isClockBroken = true;
     const retriedDemo = createDemoLibrary({
       now() {

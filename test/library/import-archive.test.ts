@@ -131,7 +131,7 @@ test('the command `library import` reads a 16-digit id correctly if Python has w
   ]);
 });
 
-test('the command `library import` stores whether an ad is active if the ad has no end date', async ({
+test('the command `library import` stores whether an ad is active even if the ad has no end date', async ({
   libraryServer,
 }) => {
   for (const isActive of [true, false])
@@ -350,7 +350,7 @@ test('an imported ad whose end date is in the future was last seen at the time o
   expect(await findAds(libraryServer, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
 });
 
-test('a later record without measurements keeps the spend, impressions and reach of an earlier import', async ({
+test('an imported record without spend, impressions and reach does not delete these values from an earlier import', async ({
   libraryServer,
 }) => {
   const download = {
@@ -375,7 +375,9 @@ test('a later record without measurements keeps the spend, impressions and reach
   expect(ad).not.toHaveProperty('adSpendMax');
 });
 
-test('amounts of an earlier import are not kept beside amounts in another currency', async ({ libraryServer }) => {
+test('an import with amounts in another currency removes the amounts of an earlier import from the ad', async ({
+  libraryServer,
+}) => {
   const revenue = { id: createUuid(1), headline: 'T', revenueMin: 5, revenueMax: 5, currency: 'USD' };
   await libraryServer.importRecords({
     id: createUuid(1),
@@ -432,7 +434,7 @@ test.for<[query: string, storedQuery: string]>([
   },
 );
 
-test("importing the spend of a page in one region does not replace the page's total spend", async ({
+test("importing an advertiser page's spend in one region does not replace the total spend of the page", async ({
   libraryServer,
 }) => {
   const wholeSpend =
@@ -449,7 +451,7 @@ test("importing the spend of a page in one region does not replace the page's to
   expect(items).toMatchObject([{ pageId: '7001', adSpendMin: 1200, adSpendMax: 1200 }]);
 });
 
-test('the command `library import` reads the ad id from the column adlib_id of tables by older Radlibrary versions', async ({
+test('the command `library import` reads the ad id from the column adlib_id in tables from older versions of Radlibrary', async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(

@@ -16,7 +16,7 @@ test.for([
   ['$5.50', 'CAD', 'CAD', 5.5],
   ['£5.50', 'EGP', 'EGP', 5.5],
 ] as const)(
-  'an imported amount of %s beside the currency "%s" is in %s',
+  'an imported amount of %s in a row with the currency "%s" is stored with the currency %s',
   async ([amount, statedCurrency, currency, adSpendMin], { libraryServer }) => {
     const report = await libraryServer.importRecords(ownTable(`Tea,One,${amount},${statedCurrency}`));
     expect(report).toMatchObject({ ads: 1, skipped: 0, notes: [] });
@@ -33,7 +33,7 @@ test.for([
     'impressionsMin',
   ],
 ] as const)(
-  'an import reports two records of one ad with different results (table: %s)',
+  'the import report mentions an ad of which two records have different results (table: %s)',
   async ([_, header, rows, field], { libraryServer }) => {
     const { notes } = await libraryServer.importRecords([header, ...rows].join('\n'));
     expect(notes.join('\n')).toMatch(
@@ -59,7 +59,7 @@ test('a record with only one bound of a range replaces both bounds of an earlier
   expect(body.items[0]).not.toHaveProperty('impressionsMax');
 });
 
-test('an imported amount with the sign of several currencies, such as $, has no currency, and the report says so', async ({
+test('an amount with a sign such as $, which several currencies share, is imported without a currency and reported', async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(ownTable('Tea,One,$5.50,', 'Tea,Two,$6,', 'Tea,Three,12 kr,'));
@@ -79,7 +79,7 @@ test.for([
   ['>€1M', 'GBP'],
   ['€5 USD', ''],
 ] as const)(
-  'the import refuses a table of your own in which the amount %s contradicts the currency %s, and names the row',
+  'the import rejects a row of a user-made table in which the amount %s contradicts the currency %s',
   async ([amount, currency], { libraryServer }) => {
     const report = await libraryServer.importRecords(ownTable('Tea,One,5,EUR', `Tea,Two,${amount},${currency}`));
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -94,7 +94,7 @@ test.for([
   },
 );
 
-test('an ad of the Meta Ad Library is stored without an amount that contradicts its currency', async ({
+test('an imported ad of the Meta Ad Library gets no amount if the currency sign contradicts the stated currency', async ({
   libraryServer,
 }) => {
   const { ads, notes } = await libraryServer.importRecords({
@@ -114,7 +114,7 @@ test.for([
   ['Google', { creative_id: 'CR1', first_shown: '2026-01-05', last_shown: '2025-01-01' }, 'lastSeenAt: 2025-01-01'],
   ['TikTok', { ad: { id: 1, first_shown_date: 20260105, last_shown_date: 20250101 } }, 'lastSeenAt: 2025-01-01'],
 ] as const)(
-  'an ad of %s that ends before it starts has neither date, and the report says so',
+  'an ad of %s whose end date is before its start date is imported without these dates and reported',
   async ([_, record, message], { libraryServer }) => {
     const { ads, notes } = await libraryServer.importRecords(record);
     expect(ads).toBe(1);
@@ -125,7 +125,7 @@ test.for([
   },
 );
 
-test('the import refuses a table of your own in which an ad ends before it starts, and names the row', async ({
+test('the import rejects a row of a user-made table in which the end date of an ad is before its start date', async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(
@@ -137,7 +137,9 @@ test('the import refuses a table of your own in which an ad ends before it start
   });
 });
 
-test('the import report names an ad in the format of the API that ends before it starts', async ({ libraryServer }) => {
+test('the import report mentions an ad in the API format whose end date is before its start date', async ({
+  libraryServer,
+}) => {
   const ad = { id: '00000000-0000-4000-8000-000000000001', startedAt: '2026-01-05', endDate: '2025-01-01' };
   const { ads, notes } = await libraryServer.importRecords(ad);
   expect(ads).toBe(1);
@@ -145,14 +147,16 @@ test('the import report names an ad in the format of the API that ends before it
   expect((await libraryServer.searchAll({})).items).toMatchObject([ad]);
 });
 
-test('an ad that starts in the future keeps its dates', async ({ libraryServer }) => {
+test('an imported ad whose start date is in the future keeps its dates', async ({ libraryServer }) => {
   const record = { ad_archive_id: '1', start_date: '2026-05-01', end_date: '2026-06-01' };
   expect((await libraryServer.importRecords(record)).notes.join()).not.toContain('before');
   const { items } = await libraryServer.searchAll({});
   expect(items).toMatchObject([{ startedAt: '2026-05-01T00:00:00.000Z', endDate: '2026-06-01T00:00:00.000Z' }]);
 });
 
-test('a second column with the same name is stored under a name of its own', async ({ libraryServer }) => {
+test('if two columns of an imported table have the same name, the second column is stored under a different name', async ({
+  libraryServer,
+}) => {
   const own = await libraryServer.importRecords(
     'advertiser,headline,My note,My note,headline\nTea,One,first,second,Two\n',
   );
@@ -168,7 +172,7 @@ test('a second column with the same name is stored under a name of its own', asy
   );
 });
 
-test('the import of a table of your own loses no cell if column names are repeated', async ({ libraryServer }) => {
+test('importing a user-made table with repeated column names loses no cells', async ({ libraryServer }) => {
   const names = fc.array(fc.constantFrom('Note', 'note', 'Note (2)', 'Memo', '__proto__'), {
     minLength: 1,
     maxLength: 8,
@@ -188,7 +192,7 @@ test('the import of a table of your own loses no cell if column names are repeat
   );
 });
 
-test('the import report lists each kind of problem with a column on a line of its own', async ({ libraryServer }) => {
+test('the import report lists each kind of problem with a column on a separate line', async ({ libraryServer }) => {
   const spends = ['lots', 'many', '-5', '-7', { lower_bound: 9, upper_bound: 5 }];
   const { notes } = await libraryServer.importRecords(
     ...spends.map((spend, index) => ({ ad_archive_id: String(index + 1), spend })),
@@ -200,7 +204,7 @@ test('the import report lists each kind of problem with a column on a line of it
   ]);
 });
 
-test('the import does not store the URL of a Google ad as the id or the name of its advertiser', async ({
+test('the command `library import` never stores the URL of a Google ad as the id or name of the advertiser', async ({
   libraryServer,
 }) => {
   const url = 'https://adstransparency.google.com/?region=DE';
@@ -212,7 +216,9 @@ test('the import does not store the URL of a Google ad as the id or the name of 
   for (const field of ['page', 'pageId', 'sourcePageExternalId']) expect(items[0]).not.toHaveProperty(field);
 });
 
-test('a newer download replaces an ad even if the ad now ends earlier', async ({ libraryServer }) => {
+test('a newer download replaces a stored ad even if the new end date of the ad is earlier', async ({
+  libraryServer,
+}) => {
   const buildAd = (stopDay: string, spend: string) => ({
     ...{ id: '1', page_id: '2', ad_delivery_start_time: '2026-01-05', ad_delivery_stop_time: stopDay, currency: 'EUR' },
     spend: { lower_bound: spend, upper_bound: spend },
@@ -225,7 +231,7 @@ test('a newer download replaces an ad even if the ad now ends earlier', async ({
   expect(body.items).toMatchObject([{ adSpendMin: 300, endDate: expect.stringContaining('2026-03-05') }]);
 });
 
-test('a political ad on Google keeps a region that is not a country, and no contradictory range of spend', async ({
+test('an imported political ad from Google keeps a region that is not a country, but not a contradictory spend range', async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(

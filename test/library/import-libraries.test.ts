@@ -85,7 +85,7 @@ test('the command `library import` removes access tokens from the URLs of ads of
   expect(JSON.stringify(items)).not.toContain('SECRET');
 });
 
-test('if two keys of a record fit the same field, library import uses one and stores the other under its own name', async ({
+test('if two keys of a record fit the same field, the import uses one and stores the other under its original name', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords(
@@ -114,7 +114,7 @@ test('if two keys of a record fit the same field, library import uses one and st
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
-test('the command `library import` reads results of Google ads in Namibia, whose code is NA', async ({
+test('the command `library import` reads NA as the country code of Namibia and not as a missing value', async ({
   libraryServer,
 }) => {
   const names = 'advertiser_id,creative_id,advertiser_disclosed_name,region_code,first_shown,last_shown';
@@ -125,7 +125,7 @@ test('the command `library import` reads results of Google ads in Namibia, whose
   ]);
 });
 
-test('the newer of two records of a Google ad in one import determines the values, in any order', async ({
+test('if one import contains two records of a Google ad, the newer record determines the values, in any order', async ({
   libraryServer,
 }) => {
   const createResult = (name: string, lastShown: number) => ({
@@ -144,7 +144,9 @@ test('the newer of two records of a Google ad in one import determines the value
   }
 });
 
-test('the bounds of the audience of two records of an ad in one import are not mixed', async ({ libraryServer }) => {
+test('the import never combines the audience bounds of two different records of an ad into one range', async ({
+  libraryServer,
+}) => {
   const createRecord = (size: object) => ({
     ...{ id: '111', page_id: '9', page_name: 'P', ad_delivery_start_time: '2026-01-01' },
     estimated_audience_size: size,
@@ -158,7 +160,7 @@ test('the bounds of the audience of two records of an ad in one import are not m
   expect(ad).not.toHaveProperty('audienceSizeMax');
 });
 
-test('the command `library import` reads the regions of a Google ad in NumPy notation and reports a text that is no list', async ({
+test('the import reads the regions of a Google ad in NumPy notation and reports a text that is not a list', async ({
   libraryServer,
 }) => {
   const createRecord = (number: number, regions: string) => ({
@@ -244,7 +246,7 @@ test.for([
   ['JSON', { ad: { id: 8, status: 'active' }, advertiser: { business_id: 5, business_name: 'Tea' } }],
   ['a table', 'ad.id,ad.status,advertiser.business_id,advertiser.business_name\n8,active,5,Tea\n'],
 ] as const)(
-  'the command `library import` accepts a TikTok ad that has neither dates nor media (source: %s)',
+  'the command `library import` accepts a TikTok ad without dates and media (source: %s)',
   async ([_, source], { libraryServer }) => {
     expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
     const { items } = await libraryServer.searchAll({});
@@ -260,7 +262,7 @@ test('a table column and a JSON key with the same name are imported into the sam
   expect(items).toMatchObject([{ ageTargeting: '18', spendUsd: '5' }]);
 });
 
-test('the command `library import` adds the tables of shares from Radlibrary to the ads of an earlier import', async ({
+test('the command `library import` adds the shares in Radlibrary tables to ads that were imported earlier', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords('id,page_id,ad_creative_bodies\n3001,77,Vote\n');
@@ -286,7 +288,7 @@ test('the command `library import` adds the tables of shares from Radlibrary to 
   ]);
 });
 
-test('the command `library import` rejects a Radlibrary table of shares if its ads are not stored, and says what to import first', async ({
+test('the error about a Radlibrary table with shares of unknown ads says what to import first', async ({
   libraryServer,
 }) => {
   const { ads, problems } = await libraryServer.importRecords('id,percentage,region\n3001,1,Texas\n');
@@ -321,7 +323,7 @@ test.for([
     },
   ],
 ] as const)(
-  'the command `library import` reads an ad from a source of this kind: %s',
+  'the command `library import` reads an ad from this kind of source: %s',
   async ([_, source], { libraryServer }) => {
     expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
     const { items } = await libraryServer.searchAll({});
@@ -330,7 +332,7 @@ test.for([
   },
 );
 
-test('the error for a pandas table without column names says how to write the table with pandas', async ({
+test('the error about a table from pandas without column names says how to export the table correctly', async ({
   libraryServer,
 }) => {
   const { problems } = await libraryServer.importRecords('[["1","Tea"],["2","Coffee"]]');
@@ -430,7 +432,7 @@ test('the command `library import` reads the number in a library id such as "Lib
   expect((await libraryServer.searchAll({})).items).toMatchObject([{ adArchiveId: '123456' }]);
 });
 
-test('the command `library import` reads the shares of a LinkedIn ad by country and stores a share such as "<1%" as a bound', async ({
+test('the import reads the shares of a LinkedIn ad by country and stores a share such as "<1%" as an upper bound', async ({
   libraryServer,
 }) => {
   const shares = { 'urn:li:country:DE': '<1%', 'urn:li:country:FR': 50, 'urn:li:country:IT': 'some', AT: '> 40%' };
@@ -518,7 +520,7 @@ test.for([
   ['Google', 'creative_id,first_shown,imageUrl\nCR1,2026-01-05,nonsense{\n', 'imageUrl'],
   ['Meta', 'libraryId,videoUrls\n1,nonsense{\n', 'videoUrls'],
 ] as const)(
-  'the import report names the row of a media value of %s that cannot be read',
+  'the import report names the row in which a media value of %s cannot be read',
   async ([_, table, column], { libraryServer }) => {
     const { ads, notes } = await libraryServer.importRecords(table);
     expect(ads).toBe(1);
@@ -604,7 +606,7 @@ test("the command `library import` reads Google's table of political advertisers
 });
 
 test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
-  "the command `library import` ignores rows of Google's political advertisers that split the spend by %s",
+  "the command `library import` ignores rows about Google's political advertisers that split the spend by %s",
   async (column, { libraryServer }) => {
     const report = await libraryServer.importRecords(
       `Advertiser_ID,Advertiser_Name,${column},Spend_USD\nAR5,Tea Party,2026-01-05,50\n`,
@@ -614,7 +616,7 @@ test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
   },
 );
 
-test('an advertiser page that is created from ads gets the countries of all its ads and their ad library', async ({
+test('an advertiser page that is created from ads gets the countries of all its ads and the name of their ad library', async ({
   libraryServer,
 }) => {
   const buildAd = (id: number, countries: string[]) => ({

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 
-test('the import report shows each field under the name that the stored ad has', async ({ libraryServer }) => {
+test('the import report shows each field under the name of the field in the stored ad', async ({ libraryServer }) => {
   const { keys, columns } = await libraryServer.importRecords(
     {
       ad: { id: 1, first_shown_date: 20250102, status_statement: 'x' },
@@ -48,7 +48,7 @@ test.for([
   },
 );
 
-test('the import report lists values that were not stored because another key fills their field', async ({
+test('the import report lists values that were not stored because another key fills the same field', async ({
   libraryServer,
 }) => {
   const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', page_id: '5', pageId: '6' });

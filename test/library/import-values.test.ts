@@ -126,7 +126,7 @@ test('the command `library import` either reads every date of a column correctly
   );
 });
 
-test('the command `library import` reads a date with dots with the day first, even next to dates with the month first', async ({
+test('the command `library import` reads a date with dots as day first, even next to dates with the month first', async ({
   libraryServer,
 }) => {
   const { fieldValues } = await importColumn(
@@ -247,9 +247,7 @@ test.for<[range: string, min: number, max: number]>([
   },
 );
 
-test('the command `library import` applies the suffix of a range of counts to a lower bound with decimals', async ({
-  libraryServer,
-}) => {
+test('the command `library import` reads the range "1.5-2K" as 1,500 to 2,000', async ({ libraryServer }) => {
   const { fieldValues } = await importColumn(libraryServer, 'impressions', ['1.5-2K', '900'], 'impressionsMin');
   expect(fieldValues).toEqual([1500, 900]);
 });
@@ -282,7 +280,7 @@ test.for([
 );
 
 test.for(['/', '.', '-'])(
-  'the command `library import` reads dates with a two-digit year in front and the separator "%s", unless they are ambiguous',
+  'the import reads dates that begin with a two-digit year and have the separator "%s", unless they are ambiguous',
   async (separator, { libraryServer }) => {
     const write = (dates: string[]) => dates.map((date) => date.replaceAll('-', separator));
     const { fieldValues } = await importColumn(libraryServer, 'start', write(['26-01-05', '26-01-31']), 'startedAt');
@@ -295,7 +293,7 @@ test.for(['/', '.', '-'])(
   },
 );
 
-test('the command `library import` finds out the order of day and month from all JSON dates together', async ({
+test('the command `library import` infers the order of day and month from all dates of a JSON file together', async ({
   libraryServer,
 }) => {
   const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
@@ -356,9 +354,7 @@ test('the command `library import` reads JSON objects that are written in the no
 /** Unicode spaces that JSON does not allow between tokens. */
 const unusualSpaces = [...'\u000b\u000c\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'];
 
-test('the command `library import` accepts JSON with unusual white space between its parts', async ({
-  libraryServer,
-}) => {
+test('the command `library import` accepts JSON with unusual white space between tokens', async ({ libraryServer }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...unusualSpaces), { minLength: 5, maxLength: 5 }),
@@ -380,7 +376,7 @@ test('the command `library import` accepts JSON with unusual white space between
   );
 });
 
-test('the command `library import` removes access tokens from URLs, however the token is written', async ({
+test('the command `library import` removes an access token from a URL, no matter how the token is written', async ({
   libraryServer,
 }) => {
   const names = ['access_token', 'ACCESS_TOKEN', 'accessToken', 'access-token', 'access%5Ftoken', 'access_token[]'];

@@ -220,7 +220,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
-  'the command `library import` stores the valid records of a source (%s) and shows the line of each problem',
+  'the command `library import` stores the valid records of an input and shows the line of each problem (input: %s)',
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
@@ -261,7 +261,7 @@ test('the import report shows at most 500 characters about each record', async (
   expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
 });
 
-test('an advertiser page does not count as updated if the same import first created it from an ad', async ({
+test('an imported advertiser page does not count as updated if the same import has just created the page from an ad', async ({
   libraryServer,
 }) => {
   const page = { pageId: 'p', pageName: 'P' };

@@ -20,7 +20,7 @@ test('an API key of the local library can be revoked by its secret, its id or it
   }
 });
 
-test('revoking an unknown API key of the local library fails and revokes no other key', ({
+test('revoking an API key that the local library does not know fails and revokes no other key', ({
   libraryServer: { library },
 }) => {
   const { keyPrefix } = library.keys.create();

@@ -23,7 +23,7 @@ test.for([
   ['a list of ads', { search_metadata: { status: 'Success' }, ads: [detailedAd] }],
   ['a plain record', detailedAd],
 ] as const)(
-  'a LinkedIn ad with the date keys of TikTok is imported as an ad of LinkedIn (%s)',
+  'a scraped LinkedIn ad is imported as a LinkedIn ad even if its dates have the key names of TikTok (%s)',
   async ([_, source], { libraryServer }) => {
     const report = await libraryServer.importRecords(JSON.stringify(source));
     expect(report).toMatchObject({ ads: 1, skipped: 0, formats: { 'linkedin-ad-library': { ads: 1 } } });
@@ -40,7 +40,7 @@ test.for([
 );
 
 test.for(['url', 'adLibraryUrl', 'adDetailUrl'])(
-  'a flat scrape with the URL of a LinkedIn ad in `%s` is imported as an ad of LinkedIn',
+  'a scraped ad without nested objects is imported as a LinkedIn ad if its key `%s` has the URL of a LinkedIn ad',
   async (urlKey, { libraryServer }) => {
     const scrape = {
       ...{ adId: '1558385343', advertiserName: 'Tea House', headline: 'Fresh tea', paidBy: 'Tea House Ltd' },

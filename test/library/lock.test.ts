@@ -60,7 +60,7 @@ test('new API keys stay valid and revoked API keys stay invalid after the librar
   expect((await listKeyNames(database)).length).toBeGreaterThanOrEqual(reportedKeys.length + 1);
 });
 
-test('a library command fails while another process imports ads, and its error names this process', async ({
+test('a library command fails while another process imports ads, and the error names the other process', async ({
   folder,
   database,
 }) => {
@@ -117,7 +117,7 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
   ],
   ['lock is deleted', 'database_taken_over', (file) => rm(`${file}.owner`)],
 ])(
-  'a library server responds to every request with 503 after its database %s',
+  'the library server responds to every request with 503 after its database %s',
   async ([_, code, damage], { database }) => {
     const { key } = await createKey(createTarget(database), {});
     const served = await serve(database);
@@ -130,7 +130,7 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
   },
 );
 
-test('a library server continues to write to its database file after the file was moved', async ({
+test('the library server continues to write to its database file after the file was moved', async ({
   folder,
   database,
 }) => {

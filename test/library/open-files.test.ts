@@ -62,7 +62,7 @@ test('the command `library import` reads every file in a ZIP archive', async ({ 
   ]);
 });
 
-test('the command `library import` refuses a ZIP archive inside a ZIP archive that was written as a stream', async ({
+test('the command `library import` refuses a streamed ZIP archive that contains another ZIP archive', async ({
   folder,
   database,
 }) => {
@@ -87,7 +87,7 @@ test('the command `library import` refuses a ZIP archive inside a ZIP archive th
   expect((await readAds(database)).map(({ headline }) => headline)).toEqual(['One']);
 });
 
-test('the command `library import` reports a file in a ZIP archive that is damaged', async ({ folder, database }) => {
+test('the command `library import` reports a damaged file in a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   const bytes = zipSync({
     'a.csv': strToU8(toCsv(...Array.from({ length: 2000 }, (_, index) => `Ad ${index * 7919}`))),
@@ -116,7 +116,7 @@ test('the command `library import` reads the other files of a ZIP archive if one
   expect(files[0]?.problems[0]?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
 });
 
-test('the command `library import` never treats a ZIP archive that is cut off as complete', async ({ folder }) => {
+test('the command `library import` never treats a truncated ZIP archive as complete', async ({ folder }) => {
   const entries = Array.from({ length: 3 }, (_, index) => [`${index}.csv`, strToU8(toCsv(`Ad ${index}`))] as const);
   const archive = zipSync(Object.fromEntries(entries), { level: 0 });
   await fc.assert(
@@ -183,7 +183,7 @@ test('the command `library import` reads the first sheet of an Excel workbook an
   ]);
 });
 
-test('the command `library import` names an Excel workbook that it cannot read and gives the reason', async ({
+test('if the command `library import` cannot read an Excel workbook, it names the file and gives the reason', async ({
   folder,
   database,
 }) => {
@@ -236,7 +236,7 @@ const otherEntries = {
   'week/picture.png': 'PNG',
 };
 
-test('an import of a ZIP archive names the files without records and can still count as complete', async ({
+test('an import of a ZIP archive lists the files without records and can still count as complete', async ({
   folder,
   database,
 }) => {
@@ -398,7 +398,7 @@ test('the progress of an import shows the bytes read, the records stored and the
   );
 });
 
-test('the command `library import` reads each file of a folder once, although the folder contains a link to itself', async ({
+test('the command `library import` reads each file in a folder only once, even if the folder contains a link to itself', async ({
   folder,
   database,
 }) => {

@@ -45,7 +45,7 @@ test('the command `library import` recognizes the payer and beneficiary columns 
   expect(await findAds(libraryServer, { query: 'caps' })).toMatchObject([{ payer: 'Cap Ltd' }]);
 });
 
-test('two imported table rows without an id count as the same ad if their texts are equal', async ({
+test('two imported table rows without an ad id count as the same ad if their texts are equal', async ({
   libraryServer,
 }) => {
   const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
@@ -237,7 +237,7 @@ test.for([
   },
 );
 
-test('the command `library import` rejects rows of two Ads Manager reports if the start of the reports is unknown', async ({
+test('the import rejects a second Ads Manager row of an ad if the start dates of the two reporting periods are unknown', async ({
   libraryServer,
 }) => {
   const { report, ads } = await importAdsManagerRows(libraryServer, 'Campaign name', [
@@ -259,7 +259,7 @@ async function importAdsManagerTable(libraryServer: LibraryServer, ...lines: str
 
 const breakdownColumns = 'Ad ID,Ad name,Age,Amount spent (EUR),Impressions,Reach,Link clicks,Results,CTR (all)';
 
-test('the command `library import` adds up the results of an Ads Manager breakdown, except those that have no sum', async ({
+test('the import adds up the results of an Ads Manager breakdown, except for values such as reach that cannot be added', async ({
   libraryServer,
 }) => {
   const { report, ads } = await importAdsManagerTable(
@@ -291,7 +291,7 @@ test.for([
   ['last', ['1,V,18-24,10,100,80,40,3,1.5', '1,V,25-34,5,50,40,20,1,2.5', '1,V,,16,160,100,60,4,1.8']],
   ['in the middle', ['1,V,18-24,10,100,80,40,3,1.5', '1,V,All,16,160,100,60,4,1.8', '1,V,25-34,5,50,40,20,1,2.5']],
 ] as const)(
-  'an ad keeps the results from the total row of an Ads Manager breakdown (position of the row: %s)',
+  'an imported ad gets its results from the total row of an Ads Manager breakdown (position of the row: %s)',
   async ([_, rows], { libraryServer }) => {
     const { report, ads } = await importAdsManagerTable(libraryServer, breakdownColumns, ...rows);
     expect(report).toMatchObject({ ads: 1, skipped: 0 });
@@ -311,7 +311,9 @@ test.for([
   },
 );
 
-test('an Ads Manager breakdown by day gives an ad its last day, but no start date', async ({ libraryServer }) => {
+test('an import of an Ads Manager breakdown by day sets the last day of an ad, but not its start date', async ({
+  libraryServer,
+}) => {
   const { ads } = await importAdsManagerTable(
     libraryServer,
     'Ad ID,Ad name,Day,Amount spent (EUR),Link clicks,Reporting starts,Reporting ends',
@@ -328,7 +330,9 @@ test('an Ads Manager breakdown by day gives an ad its last day, but no start dat
   expect(ads[0]).not.toHaveProperty('startedAt');
 });
 
-test('the results of two Ads Manager breakdowns in one import are not counted twice', async ({ libraryServer }) => {
+test('if one import contains two Ads Manager breakdowns of an ad, its results are not counted twice', async ({
+  libraryServer,
+}) => {
   const { ads } = await importAdsManagerTable(
     libraryServer,
     'Ad ID,Ad name,Age,Country,Amount spent (EUR),Link clicks',
@@ -337,7 +341,9 @@ test('the results of two Ads Manager breakdowns in one import are not counted tw
   expect(ads).toMatchObject([{ adSpendMin: 15, 'Link clicks': 6 }]);
 });
 
-test('the total of an Ads Manager breakdown does not depend on the order of its rows', async ({ libraryServer }) => {
+test('the imported total of an Ads Manager breakdown does not depend on the order of the rows', async ({
+  libraryServer,
+}) => {
   const row = fc.record({ clicks: fc.option(fc.nat(1000)), spend: fc.nat(1000), reach: fc.nat(1000), ctr: fc.nat(9) });
   let adId = 0;
   await fc.assert(
@@ -359,7 +365,7 @@ test('the total of an Ads Manager breakdown does not depend on the order of its 
   );
 });
 
-test('the total of an Ads Manager breakdown leaves out a result if one of its values cannot be read', async ({
+test('the imported total of an Ads Manager breakdown leaves out a result if the value in one of the rows cannot be read', async ({
   libraryServer,
 }) => {
   const { ads } = await importAdsManagerTable(

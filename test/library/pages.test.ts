@@ -62,7 +62,7 @@ const extractText = (text: string) =>
     .replace(/<[^>]*>/g, '|')
     .replace(/\|+/g, '|');
 
-test("the library's web page of an ad shows dates, countries and amounts in readable form", async () => {
+test("the library's web page about an ad shows dates, countries and amounts in readable form", async () => {
   const { text } = await library.get(getPath(ads[2]));
   const visibleText = extractText(text);
   for (const expectedText of [
@@ -78,7 +78,7 @@ test("the library's web page of an ad shows dates, countries and amounts in read
   expect(extractText((await library.get(getPath(ads[1]))).text)).toContain('last seen 1\u00a0Jan\u00a02026');
 });
 
-test("the library's web page of an advertiser begins with charts of launches, formats and texts", async () => {
+test("the library's web page about an advertiser begins with charts of ad launches, formats and texts", async () => {
   const { text } = await library.get(advertiserPath);
   const visibleText = extractText(text);
   expect(visibleText.indexOf('Launches by month')).toBeLessThan(visibleText.indexOf('Socks 68'));
@@ -88,7 +88,7 @@ test("the library's web page of an advertiser begins with charts of launches, fo
   expect(visibleText).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
 });
 
-test("the library's web pages show ads with the same text as one card with the number of ads", async () => {
+test("the library's web pages combine ads with the same text into one card that shows the number of ads", async () => {
   const { text } = await library.get('/?query=same');
   expect(extractText(text)).toMatch(/\|10 ads\|.*\|×10\|.*\|9 more ads with this message\|/);
   expect(text.match(/<li class="card/g)).toHaveLength(1);
@@ -171,7 +171,7 @@ test("the library's web pages are served only under a random path", async () => 
   await publicLibrary.close();
 });
 
-test("the library's web page of an ad says why a picture is missing", async () => {
+test("the library's web page about an ad says why a picture is missing", async () => {
   const database = join(folder, 'odd.db');
   const urls = [
     '{media_url}/größe.jpg',
@@ -206,7 +206,7 @@ test("the library's web page of an ad says why a picture is missing", async () =
   await served.close();
 });
 
-test("the library's web page of every imported ad opens without an error", async () => {
+test("the library's web page opens without an error for every imported ad", async () => {
   const word = fc.oneof(
     fc.constantFrom(
       '',

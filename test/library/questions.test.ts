@@ -32,7 +32,7 @@ beforeAll(async () => {
   await run(['import', oneAd, ...question, '--database', databaseWithOneAd]);
 });
 
-test('check_watches finds new, changed and gone ads after a saved search was imported in two weeks', async ({
+test('check_watches reports new, changed and gone ads after the results of a saved search were imported in two successive weeks', async ({
   folder,
   database,
 }) => {
@@ -70,12 +70,12 @@ test('check_watches finds new, changed and gone ads after a saved search was imp
 });
 
 test.for([
-  ['without --complete', ['--question', 'socks'], {}],
-  ['without --question', [], {}],
-  ['of another question', ['--question', 'hats', '--complete'], {}],
-  ['that skipped a record', question, { '': 'No id' }],
+  ['without the option --complete', ['--question', 'socks'], {}],
+  ['without the option --question', [], {}],
+  ['of another saved search', ['--question', 'hats', '--complete'], {}],
+  ['that skips a record', question, { '': 'No id' }],
 ] as const)(
-  'an import of a saved search %s does not mark any ad as gone (no longer listed)',
+  'an import %s marks no ad as gone (no longer listed)',
   async ([_, options, extraAds], { folder, database }) => {
     const databaseFlag = ['--database', database];
     const partial = await writeDownload(folder, 'partial.json', { 2: 'Thin', ...extraAds });
@@ -154,7 +154,7 @@ test.for([
     /the last page is missing/,
   ],
 ] as const)(
-  'an import of a saved search with a file that %s does not mark any ad as gone (no longer listed)',
+  'an import of the results of a saved search marks no ad as gone (no longer listed) if a file %s',
   async ([_, text, reason], { folder, database }) => {
     const databaseFlag = ['--database', database];
     await copyFile(databaseWithTwoAds, database);
@@ -424,11 +424,11 @@ const writeFiles = (folder: string, files: Record<string, unknown>) =>
   );
 
 for (const [outcome, cases] of [
-  ['does not mark any ad as gone', incompleteFiles],
-  ['marks the other ads as gone', completeFiles],
+  ['marks no ad as gone (no longer listed)', incompleteFiles],
+  ['marks the missing ads as gone (no longer listed)', completeFiles],
 ] as const)
   test.for(cases)(
-    `an import with --complete ${outcome} (files of the import: %s)`,
+    `an import with the option --complete ${outcome} (imported files: %s)`,
     async ([_, files], { folder, database }) => {
       const databaseFlag = ['--database', database];
       await copyFile(databaseWithOneAd, database);
@@ -439,7 +439,7 @@ for (const [outcome, cases] of [
     },
   );
 
-test('an import without --complete says how many of the results that a file announces are missing', async ({
+test('`library import` without --complete says how many results are missing if a file announces more than it contains', async ({
   folder,
   database,
 }) => {
@@ -449,7 +449,7 @@ test('an import without --complete says how many of the results that a file anno
   expect(code).toBe(0);
 });
 
-test('an import of numbered tables does not mark any ad as gone if a table before the last one is missing', async ({
+test('an import of numbered tables marks no ad as gone (no longer listed) if a table before the last one is missing', async ({
   folder,
   database,
 }) => {
@@ -478,7 +478,7 @@ test('an import of numbered tables does not mark any ad as gone if a table befor
   );
 });
 
-test('an import of a chain of result pages does not mark any ad as gone if a page of the chain is missing', async ({
+test('an import of linked result pages marks no ad as gone (no longer listed) if one of the pages is missing', async ({
   folder,
   database,
 }) => {
@@ -544,7 +544,7 @@ test.for([
   ['a failure', { success: false, searchResults: [] }],
   ['unfinished results', { data: [], is_result_complete: false }],
 ])(
-  'an import that contains only %s does not mark any ad as gone (no longer listed)',
+  'an import that contains only %s marks no ad as gone (no longer listed)',
   async ([_, content], { folder, database }) => {
     const databaseFlag = ['--database', database];
     await copyFile(databaseWithTwoAds, database);

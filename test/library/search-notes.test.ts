@@ -72,13 +72,13 @@ test.for<[body: object, ...notes: string[]]>([
   [{ not: { active: true } }, includedNote('active', 3)],
   [{}],
 ])(
-  'a library search with the filters %j returns notes that explain the number of results',
+  'the result of a library search with the filters %j contains notes that explain the number of matches',
   async ([body, ...notes], { readNotes }) => {
     expect(await readNotes({ ...body })).toEqual(notes.length > 0 ? notes : undefined);
   },
 );
 
-test('a library search for the name of a country returns a note with the country code', async ({
+test('if the countries filter contains a country name instead of a code, a note in the search result suggests the code', async ({
   libraryServer,
   readNotes,
 }) => {
@@ -91,7 +91,7 @@ test('a library search for the name of a country returns a note with the country
   expect((await readNotes({ countries: 'US' }))?.[0]).not.toContain(suggestion);
 });
 
-test('the search note on ads without impressions does not count ads whose impressions have only one bound', async ({
+test('a library search by impressions does not report an ad as lacking impressions if one bound of the range is known', async ({
   libraryServer,
   readNotes,
 }) => {
@@ -99,7 +99,7 @@ test('the search note on ads without impressions does not count ads whose impres
   expect(await readNotes({ impressionsFrom: 500 })).toEqual([leftOutNote('impressions', 3)]);
 });
 
-test('the search note on an unknown page id names the filter that finds an advertiser by name', async ({
+test('if a library search contains an unknown page id, a note in the result suggests the filter for advertiser names', async ({
   libraryServer,
   readNotes,
 }) => {
@@ -109,7 +109,7 @@ test('the search note on an unknown page id names the filter that finds an adver
   ]);
 });
 
-test('a library search returns at most five short notes, and only with the first result page', async ({
+test('the result of a library search contains at most five explanatory notes, and only on the first result page', async ({
   libraryServer,
   readNotes,
 }) => {

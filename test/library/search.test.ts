@@ -229,7 +229,7 @@ test('a search in the local library returns the same ads as a simple reference i
   );
 });
 
-test('the number of ads that the library counts for a filter value equals the number that the filter finds', async () => {
+test('the number of ads that the local library counts for a filter value equals the number of ads that the filter finds', async () => {
   const word = fc.constantFrom(
     'a',
     'A',
@@ -326,7 +326,7 @@ describe('Search filters of the local library', () => {
       impressionsMin: 1_000_001,
     },
   ];
-  test('a filter finds a name in any Unicode form', async () => {
+  test('a search filter finds a name regardless of its Unicode normalization form', async () => {
     await libraryServer.importRecords({ id: createUuid(2_000_001), pageId: 'forms', pageName: 'Cafe\u0301 Noir' });
     for (const name of ['Caf\u00e9 Noir', 'Cafe\u0301 Noir', 'CAF\u00c9 NOIR'])
       expect((await libraryServer.searchAll({ pageId: 'forms', advertiserExact: [name] })).items).toHaveLength(1);
@@ -398,7 +398,7 @@ describe('Search filters of the local library', () => {
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('a search sorted by a range, such as impressions, lists ads without an upper bound first and ads without bounds last', async () => {
+  test('a search sorted by impressions lists ads without an upper bound first and ads without impressions last', async () => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);

@@ -122,7 +122,7 @@ describe.each(documented)("The local library's API operation %s", (name, call, s
     );
   });
 
-  test('calls of a library account without credits fail only if the operation costs credits', async () => {
+  test('calls from a local library account without credits fail only if the operation costs credits', async () => {
     for (const [state, status, code] of [
       ['unsubscribed', 402, 'subscription_required'],
       ['empty', 402, 'credits_exhausted'],
@@ -148,7 +148,7 @@ describe("Details of the local library's API", () => {
     });
   });
 
-  test('ads from the library API have an appUrl in lists, but not if a single ad is requested', async () => {
+  test('the library API returns the field appUrl for ads in lists, but not for a single ad', async () => {
     const { body } = await libraryServer.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
     expect(body.items[0].appUrl).toBe(`${libraryServer.baseUrl}/ads/${createUuid(1)}`);
@@ -329,7 +329,7 @@ test('the library API rejects a request body whose media type or encoding is not
   ]);
 });
 
-test('the library API reports several problems of a request in a fixed order, such as 401 before 403', async () => {
+test('the library API responds to a request with several problems in a fixed order, such as 401 before 403', async () => {
   const invalidCall = { path: '/v1/ads/not-a-uuid' };
   await expectError(invalidCall, 'svc_live_x', 401);
   await expectError(invalidCall, libraryServer.createKey({ scopes: ['pages:read'], credits: 0 }), 403);

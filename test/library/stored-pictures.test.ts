@@ -49,7 +49,7 @@ const test = databaseTest
     return { origin, key, getAd, pagesUrl, readStderr };
   });
 
-test('the command `library import --pictures` stores the pictures of ads, and the library then serves them', async ({
+test('the command `library import --pictures` stores the pictures of ads, and the local library then serves the pictures', async ({
   pictureFolder,
   run,
   serve,
@@ -93,7 +93,7 @@ test('the command `library import --pictures` stores the pictures of ads, and th
   expect((await server.call('query_ads', hashQuery)).data.rows).toEqual(rowsBefore);
 });
 
-test('the command `library import --pictures` stores new pictures in the folder of the pictures stored before', async ({
+test('the command `library import --pictures` stores new pictures in the same folder as the pictures stored earlier', async ({
   folder,
   pictureFolder,
   run,
@@ -114,7 +114,7 @@ test('the command `library import --pictures` stores new pictures in the folder 
 });
 
 test.for(['import', 'pictures'])(
-  'the command `library %s` refuses another folder until the stored pictures were moved to it, and changes nothing',
+  'the command `library %s` refuses a new picture folder until the stored pictures have been moved to this folder',
   async (command, { folder, pictureFolder, run, serve }) => {
     const otherFolder = join(folder, 'other');
     const [firstAd = '', secondAd = ''] = writeAds(
@@ -139,7 +139,7 @@ test.for(['import', 'pictures'])(
   },
 );
 
-test('the command `library pictures` uses the default folder if it was moved together with the database', async ({
+test('the command `library pictures` finds the default picture folder after it was moved together with the database', async ({
   folder,
   database,
   run,
@@ -171,7 +171,7 @@ test('the command `library import --pictures` stores only files that are valid p
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
 });
 
-test('the library returns an ad whose text contains 120,000 incomplete URLs within five seconds', async ({
+test('the local library returns an ad whose text contains 120,000 incomplete URLs within five seconds', async ({
   pictureFolder,
   run,
   serve,
@@ -194,7 +194,7 @@ test('the library returns an ad whose text contains 120,000 incomplete URLs with
   expect(media[0]?.url).toContain('/media/kept/');
 });
 
-test('the command `library pictures` skips picture URLs that have expired and counts them', async ({ run }) => {
+test('the command `library pictures` skips expired picture URLs and reports their number', async ({ run }) => {
   // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
@@ -204,7 +204,7 @@ test('the command `library pictures` skips picture URLs that have expired and co
   );
 });
 
-test('the command `library pictures` fetches only the missing pictures after it was killed and started again', async ({
+test('if the command `library pictures` is killed, its next run fetches only the pictures that are still missing', async ({
   database,
   pictureFolder,
   run,
@@ -238,7 +238,7 @@ test('the command `library pictures` fetches only the missing pictures after it 
   expect(readFileSync(join(pictureFolder, fileName))).toEqual(Buffer.from(bytes));
 });
 
-test('the command `library pictures` stops when the folder reaches the size --max-mb, and a second run with a larger size continues', async ({
+test('after the picture folder reaches the size --max-mb, a second run with a larger --max-mb fetches the other pictures', async ({
   pictureFolder,
   run,
 }) => {
@@ -292,7 +292,7 @@ describe('The stored pictures of re-signed URLs', () => {
       'https://media.licdn.com/dms/image/v2/D4/image-shrink_1280/0/17?e=2&v=beta&t=new',
     ],
   ] as const)(
-    'the library serves a stored picture of %s to an ad that has the picture under a URL with a new signature',
+    'the library serves a stored picture of %s even if the ad now has a picture URL with a new signature',
     async ([_, storedUrl, adUrl], { libraryServer }) => {
       const { servedUrl, missingUrls } = await importAdWithOtherUrl(libraryServer, storedUrl, adUrl);
       expect(servedUrl).toMatch(new RegExp(`/media/kept/${fileName}$`));
@@ -312,7 +312,7 @@ describe('The stored pictures of re-signed URLs', () => {
     [`https://scontent.xx.fbcdn.net${metaPath}`, `https://scontent.xx.fbcdn.net@shop.example${metaPath}`],
     ['https://scontent.xx.fbcdn.net/1.jpg?a=\\', 'https://scontent.xx.fbcdn.net/2.jpg?a=\\'],
   ] as const)(
-    'the library does not serve the stored picture of %s to an ad with the picture %s',
+    'the library does not serve the picture stored from %s for an ad with the picture URL %s',
     async ([storedUrl, adUrl], { libraryServer }) => {
       const { servedUrl, missingUrls } = await importAdWithOtherUrl(libraryServer, storedUrl, adUrl);
       expect(servedUrl).toBe(adUrl);
@@ -321,7 +321,7 @@ describe('The stored pictures of re-signed URLs', () => {
   );
 
   libraryTest(
-    'a failed attempt to fetch a picture does not prevent an attempt with a new signature',
+    'after a picture could not be fetched, the library tries again if an ad has the picture URL with a new signature',
     async ({ libraryServer }) => {
       const { pictures } = libraryServer.library;
       const [oldUrl, newUrl] = ['old', 'new'].map(
