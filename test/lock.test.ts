@@ -19,7 +19,7 @@ const identityWith = (change: Record<number, string | number>) =>
     .join(' ');
 const createNote = (id: string, name: string) => JSON.stringify({ id, process: name, host: 'here' });
 
-test('the holder of a lock counts as ended if its process id is unused or belongs to another process', () => {
+test('the process that holds a lock counts as ended if its process id is unused or belongs to a different process', () => {
   expect(hasProcessEnded(identityWith({}))).toBe(false);
   expect(hasProcessEnded(identityWith({ 0: endedPid }))).toBe(true);
   expect(hasProcessEnded(identityWith({ 4: 'another' }))).toBe(false);

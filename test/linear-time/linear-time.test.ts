@@ -7,7 +7,7 @@ const timeout = 300_000;
 
 /** Each subject runs in a separate process, because endless backtracking cannot be stopped from the same thread. */
 test.concurrent.for(['patterns', 'functions', 'tools'])(
-  'all %s in the source code process hostile texts in linear time or faster',
+  'all %s in the source code process hostile texts in linear time',
   { timeout: timeout + 10_000 },
   async (subject, { expect }) => {
     const path = fileURLToPath(new URL('timed.ts', import.meta.url));

@@ -33,7 +33,7 @@ describe.each([
   });
 });
 
-test('if the storage of the server fails, the log names the storage as the cause, and not the API', () => {
+test('if the storage of the server fails, the log says that the storage, not the API, is the cause', () => {
   const lines: string[] = [];
   const onCall = createFailureWarner(
     createLog('warn', (line) => lines.push(line)),
