@@ -183,7 +183,7 @@ describe('Text values inside search filters', () => {
   );
 
   describedTest(
-    'filter values that are sent as text are converted in each search of the argument split',
+    'filter values that are sent as text are also converted inside the argument split',
     async ({ upstream, server }) => {
       const split = [{ countries: '["DE"]' }, { daysRunningFrom: '7' }];
       await server.call('count_ads', { filters: { active: 'true' }, split: JSON.stringify(split) });
@@ -196,7 +196,7 @@ describe('Text values inside search filters', () => {
   );
 
   describedTest(
-    "filter values that are sent as text are converted by the filter types of the tool's own search",
+    'search_pages converts filter values that are sent as text by the filter types for pages, not for ads',
     async ({ upstream, server }) => {
       await server.call('search_pages', { filters: { adsFrom: '3', active: 'true' } });
       expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual({ adsFrom: 3, active: 'true' });
@@ -211,7 +211,7 @@ describe('Text values inside search filters', () => {
   );
 
   describedTest(
-    'converting a filter value from text to another type loses no information',
+    'no information is lost when the server converts a filter value from text to another type',
     async ({ upstream, server }) => {
       const types: Record<string, string> = {
         boolean: 'boolean',
@@ -260,7 +260,7 @@ test('calling an unknown tool returns an error that lists the available tools', 
   expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('random JSON values as tool arguments lead to a valid result or a clear error', async ({ server }) => {
+test('a tool call with random JSON values as arguments returns a valid result or a clear error', async ({ server }) => {
   const knownNames =
     'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
   const names = fc.constantFrom('', ...knownNames.split(' '));

@@ -45,7 +45,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
   const test = freshServiceTest({ config: { confirmCredits: 2, cacheSeconds: 900 } });
   const upstreamTest = freshUpstreamTest({ config: { confirmCredits: 10 } });
 
-  test('a call whose price exceeds the confirmation limit is sent after the user accepts the price', async ({
+  test('a call whose price exceeds the confirmation limit is sent only after the user has accepted the price', async ({
     service,
     server,
   }) => {
@@ -85,7 +85,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
       expect(service.countPaidRequests()).toBe(0);
     });
 
-  test('an error shows the price of the call if the client fails to show the form for the spending confirmation', async ({
+  test('if the client fails to show the spending confirmation, the error contains the price of the call', async ({
     service,
     server,
   }) => {
@@ -120,7 +120,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
   });
 
   upstreamTest(
-    'saving items needs a spending confirmation if the service has charged for saving an item before',
+    'saving an item needs a spending confirmation if the service charged for an earlier save',
     async ({ upstream, server }) => {
       const person = createPerson(() => ({ action: 'decline' }));
       const { call } = await connectWithForms(server, 'svc_live_saver', person);
@@ -165,7 +165,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(text).not.toContain('maxAds');
   });
 
-  test('gather_ads reads only the next page of a search that it read in part if the user chooses "first page only"', async ({
+  test('if the user chooses "first page only", gather_ads reads only the next page of a partly read search', async ({
     service,
     server,
   }) => {
@@ -180,7 +180,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(data).toMatchObject({ read: 250, added: 100, stopped: 'firstPage' });
   });
 
-  test('a cost estimate needs no spending confirmation, whether its search is cached or not', async ({
+  test('a cost estimate needs no spending confirmation, whether the search is cached or not', async ({
     service,
     server,
   }) => {
@@ -191,7 +191,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(person.forms).toEqual([]);
   });
 
-  test('a cost estimate of a split search needs a confirmation if its searches together exceed the limit', async ({
+  test('a cost estimate that needs several paid searches asks for confirmation if their total exceeds the limit', async ({
     service,
     server,
   }) => {
@@ -209,7 +209,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(0);
   });
 
-  test('the spending confirmation shows the price of only as many ads as maxAds allows', async ({
+  test('the spending confirmation shows the price for at most as many ads as maxAds allows', async ({
     service,
     server,
   }) => {
@@ -225,7 +225,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(person.forms).toHaveLength(1);
   });
 
-  test("the spending confirmation shows no more credits than the server's credit budget has left", async ({
+  test('the price in a spending confirmation never exceeds the remaining credit budget of the server', async ({
     service,
     start,
   }) => {

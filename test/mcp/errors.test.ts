@@ -41,7 +41,7 @@ test.each([
   ['slot', 'Another call is reading the same ads.'],
   ['full', 'The storage of this server is full.'],
 ] as const)(
-  'the error about a busy storage (cause: %s) does not say that there are too many calls',
+  'an error about busy storage (cause: %s) does not claim that too many calls are running',
   (storage, happened) => {
     const { text, error } = explainFailure({ kind: 'busy', storage, requestId: 'req-9' });
     expect(text.split('\n')[0]).toBe(happened);
@@ -94,7 +94,7 @@ describe('Error messages from the API', () => {
     );
   });
 
-  test('deeply nested error details from the API do not cause a failure', () => {
+  test('the server can report an API error whose details are deeply nested', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`);
     expect(JSON.stringify(explainFailure({ kind: 'invalid_request', details: deep }).error).length).toBeLessThan(2000);
   });

@@ -88,7 +88,7 @@ const createEnvelope = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'ca
 
 describe('The result format for MCP hosts over stdio', () => {
   test.for(handshakes)(
-    'the MCP host $name gets its results in the expected format (protocol revision $revision, stdio)',
+    'the MCP host $name gets results in the expected format over stdio (protocol revision $revision)',
     async (host) => {
       const { name, revision, capabilities = {}, hasData, drawsBoard } = host;
       const isLatest = revision === '2026-07-28';
@@ -135,7 +135,7 @@ const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { 
 
 describe('The result format for MCP hosts over HTTP', () => {
   httpServer.for(handshakes.filter(({ revision }) => revision === '2026-07-28'))(
-    'the MCP host $name gets its results in the expected format over HTTP (protocol revision 2026-07-28)',
+    'the MCP host $name gets results in the expected format over HTTP (protocol revision 2026-07-28)',
     async (host, { http }) => {
       const forms = await http.formsOf({}, { _meta: createEnvelope(host) }, true);
       expect(forms).toEqual(readForms(host.hasData, host.drawsBoard));
@@ -203,7 +203,7 @@ describe('The list of MCP hosts in hosts.json', () => {
   });
 });
 
-test('a long list is cut for an MCP host with a low token limit and ends with a cursor', async ({
+test('a long list is shortened for an MCP host with a low token limit and ends with a cursor for the rest', async ({
   server,
   service,
 }) => {
@@ -281,7 +281,10 @@ limitedHostTest.for(longCalls)(
   },
 );
 
-test('a report whose sections all fail fits the token limit of a result', async ({ server, service }) => {
+test('the result of write_report fits the token limit even if all sections of the report fail', async ({
+  server,
+  service,
+}) => {
   const { call } = await server.connectAs(service.createKey(), 'opencode', {});
   const sections = createSections({ sql: `SELECT ${'слово_'.repeat(300)} FROM ads` });
   const { text } = await call('write_report', { title: 'Long', sections });
@@ -355,7 +358,7 @@ const costlyText = fc
   .map(([words, length]) => words.join('').repeat(Math.ceil(length / words.join('').length)));
 
 upstreamTest(
-  'a result with one long ad in any script fits the byte limit of each MCP host and keeps its cursor and cost',
+  'a result with one long ad in any script fits the byte limit of each MCP host and still shows the cursor and cost',
   async ({ upstream, server }) => {
     const clients = await Promise.all(
       limitedHosts.map(async ({ name, maxResultBytes }) => ({
@@ -398,7 +401,7 @@ freshServiceTest().for([...outputSettings])(
   },
 );
 
-test('pictures are left out for an MCP host that drops them or passes them to the model as text', async ({
+test('results contain no pictures for an MCP host that drops pictures or passes them to the model as text', async ({
   server,
   service,
 }) => {
@@ -418,7 +421,7 @@ test('pictures are left out for an MCP host that drops them or passes them to th
   }
 });
 
-test('view_ads asks for the word on the picture only if the MCP host shows the picture', async ({
+test('view_ads asks the model to name the word on the picture only if the MCP host passes on pictures', async ({
   server,
   service,
 }) => {

@@ -41,7 +41,7 @@ test('the prompt for labeling ads lists all label names, and their SQL condition
   }
 });
 
-test('a prompt reads correctly if an optional argument is missing', async () => {
+test('the text of a prompt is a correct sentence even if an optional argument is missing', async () => {
   const writeProfilePrompt = (country?: string) =>
     writePrompt('find_long_running_ads', { topic: 'tea', ...(country && { country }) });
   expect(await writeProfilePrompt('DE')).toContain('about "tea" in "DE" in the');
@@ -57,7 +57,7 @@ test('the prompt for long-running ads names a sort that lists the longest-runnin
   expect(runningDays).toEqual(runningDays.toSorted((left, right) => right - left));
 });
 
-test('a prompt rejects a missing argument and an argument that is too long', async () => {
+test('a prompt request with a missing or too long argument is rejected', async () => {
   await expect(writePrompt('nothing', {})).rejects.toThrow(/Prompts: profile_advertiser, compare_advertisers/);
   await expect(writePrompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
   for (const advertiser of ['   ', ' \u200b\u202e'])

@@ -9,7 +9,7 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
 describe('A tool result', () => {
-  test('a request id from the API cannot imitate the line of a result that shows the credits', async ({
+  test('a request id from the API cannot imitate the line that shows the cost of a result', async ({
     upstream,
     server,
   }) => {

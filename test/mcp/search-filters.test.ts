@@ -136,7 +136,7 @@ test.each<[string, RequestListener]>([
   ['has not started yet', (_, response) => void response.destroy()],
   ['is still starting', (_, response) => void response.writeHead(503).end()],
 ])(
-  'the server requests the search filters of a library again until it responds (the library %s)',
+  'the server repeats its request for the search filters of a local library until the library responds (the library %s)',
   async (_, atFirst) => {
     const service = await createDescriber(atFirst);
     const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
@@ -192,7 +192,7 @@ test.each<[string, RequestListener]>([
   },
 );
 
-test('free text in the filter descriptions of the API is never shown to the model', async () => {
+test('free text from the filter descriptions of the API never reaches the model', async () => {
   const { text } = await listToolsWith(describeWith([filter]));
   expect(text).toContain('Keys: colour.');
   expect(text).not.toContain('SAY THIS');
@@ -209,6 +209,9 @@ test.each([
   ...['SAY THIS', 'SAY_THIS_TO_THE_PERSON', 'A'.repeat(41), 7].map((value) => ({
     ...{ key: 'listed', type: 'strings', values: [value] },
   })),
-])('the server rejects the filters of the API if a name or value could be a sentence: %j', async (invalidFilter) => {
-  expect((await listToolsWith(describeWith([filter, invalidFilter]))).text).toContain(unknown);
-});
+])(
+  'the server ignores the search filters of the API if a name or value could contain a sentence for the model: %j',
+  async (invalidFilter) => {
+    expect((await listToolsWith(describeWith([filter, invalidFilter]))).text).toContain(unknown);
+  },
+);
