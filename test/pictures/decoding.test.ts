@@ -65,7 +65,7 @@ describe('Picture headers', () => {
     expect(await showPicture(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
   });
 
-  test('a damaged picture is either decoded within the size limits or rejected, and never crashes the decoder', () => {
+  test('the picture decoder either decodes a damaged picture within the size limits or rejects it, and never crashes', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
     const keptShare = fc.double({ min: 0, max: 1, noNaN: true });
     const isRefusedOrBounded = (bytes: Uint8Array) => {
@@ -135,7 +135,7 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
   expect(await showPicture(await createUncachedPicture())).toHaveProperty('jpeg');
 });
 
-test('picture decoding stops at its time limit and does not delay pictures for other API keys', async () => {
+test('decoding a picture stops at the time limit and does not delay the pictures of other API keys', async () => {
   const hastyPictures = openTestPictures([host.host], { decodeTimeoutMs: 4000 });
   const [attacker, other] = [hastyPictures.forTenant('attacker'), hastyPictures.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };

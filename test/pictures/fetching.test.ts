@@ -53,7 +53,7 @@ describe('Picture URLs with private IP addresses', () => {
   const formatAddress = (name: string) => `https://${name}/a.jpg`;
   const reason = 'its host does not exist, or is not public';
 
-  test('a picture URL with a private IP address fails with the same reason and delay as an unknown host', async () => {
+  test('a picture URL with a private IP address fails with the same reason and after the same time as an unknown host', async () => {
     // Make one request first, so that loading modules does not affect the measured times.
     await showPicture(host.serve(validJpeg));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
@@ -70,7 +70,7 @@ describe('Picture URLs with private IP addresses', () => {
       expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
   });
 
-  test('each host name of a picture is resolved once, and a lookup that never finishes counts as an unknown host', async () => {
+  test('the host name of a picture is resolved only once, and a DNS lookup that never finishes counts as an unknown host', async () => {
     expect(await showPicture(formatAddress('inside.example'))).toEqual({ reason });
     expect(resolvedHosts).toEqual(['inside.example']);
     expect(await showPictureWith({ resolveHost: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
@@ -144,7 +144,7 @@ test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
   ['every public host', { allowsPublicHosts: true, listedHosts: [] }, false],
   ['none', { allowsPublicHosts: false, listedHosts: [] }, false],
 ])(
-  'the setting for media hosts decides whether a picture from a local host is fetched (allowed: %s)',
+  'a picture from a local host is fetched only if the setting for media hosts allows the host (allowed: %s)',
   async ([, hosts, isShown]) => {
     expect('jpeg' in (await showPictureWith({ hosts }, host.serve(validJpeg)))).toBe(isShown);
   },
@@ -226,7 +226,7 @@ describe('Concurrent picture fetches', () => {
     expect(await fourth.shown).toHaveProperty('jpeg');
   });
 
-  test('a picture that is being decoded still counts toward the limit of parallel downloads of its API key', async () => {
+  test('a picture still counts toward the download limit of its API key while it is being decoded', async () => {
     const limitedPictures = openTestPictures([host.host], { maxPicturesInMemoryPerTenant: 2, decodeTimeoutMs: 4000 });
     const showBytes = (bytes: Uint8Array) =>
       limitedPictures

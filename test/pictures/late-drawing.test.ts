@@ -14,13 +14,13 @@ const chart: Chart = {
 };
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 
-test('a call with a chart returns a reason instead of the chart if drawing takes too long', async () => {
+test('a tool call returns a reason instead of a chart if drawing the chart takes too long', async () => {
   const opened = openTestPictures([host.host], { decodeTimeoutMs: 0.01 });
   expect(await opened.forTenant('tenant').drawChart(chart, { signal, getRemainingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
-test('view_ads returns the single pictures and a reason if the combined picture is not drawn in time', async () => {
+test('view_ads returns separate pictures and a reason if the combined picture is not drawn in time', async () => {
   const opened = openTestPictures([host.host], { decodeTimeoutMs: 30_000 });
   const tile = { number: 1, pictureUrl: host.serve(await createJpeg()) };
   const sheet = await opened
