@@ -201,7 +201,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
       expect((await replica.call('list_collection_items', collection)).data.items[0]?.headline).not.toBe('read 1');
   });
 
-  test('data of an invalid API key stays in the shared store for at most one minute', async () => {
+  test('data that is stored for an invalid API key expires from the shared store within one minute', async () => {
     const before = new Set(server.readAllValues().map(({ name }) => name));
     const { call } = fleet.createTenant(errorResponse(401));
     const collectionId = deriveUuid('made up');

@@ -17,7 +17,7 @@ describeEveryServer('A shared store that loses data', (server) => {
   const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
 
   test.each(['everything', 'all data since a backup'])(
-    'replicas keep running after the shared store has lost %s',
+    'replicas continue to serve calls after the shared store has lost %s',
     async (lostData) => {
       const { replicas, call } = fleet.createTenant((request, response) => {
         const isAd = request.url?.includes('/ads/');
@@ -55,7 +55,7 @@ describeEveryServer('A shared store that loses data', (server) => {
     expect((await call('get_ad', ad('another'))).isError).toBe(false);
   });
 
-  test('replicas show newly found ads after the shared store is restored from a backup', async () => {
+  test('all replicas show newly found ads after the shared store has been restored from a backup', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const bothReplicas = replicas.slice(0, 2);
@@ -70,7 +70,7 @@ describeEveryServer('A shared store that loses data', (server) => {
     for (const replica of bothReplicas) expect(await readIds(replica)).toEqual(expect.arrayContaining([before, after]));
   });
 
-  test('replicas show newly found ads after the shared store has lost the last ads of a dataset', async () => {
+  test('all replicas show newly found ads after the shared store has lost the last ads of a dataset', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const [one, other] = replicas;

@@ -11,7 +11,7 @@ describeEveryServer('Replicas with an unreachable shared store', (server) => {
     beforeAll(() => server.kill());
     const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
 
-    test('replicas can start while the shared store is unreachable and use the store when it is reachable again', async () => {
+    test('replicas can start while the shared store is unreachable, and use the store as soon as it is reachable', async () => {
       const [one, other] = fleet.createTenant().replicas;
       expect(await one.readReadiness()).toBe('away');
       expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });

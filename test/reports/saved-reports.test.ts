@@ -24,7 +24,7 @@ const writeReport = async (server: TestServer, args: Record<string, unknown>) =>
   return { ...result, html: result.isError ? '' : readFileSync(String(result.data.file), 'utf8') };
 };
 
-test('a saved report that is rewritten after a restart shows its new numbers next to the earlier ones', async ({
+test('a report that is written again after a server restart shows the new numbers next to the earlier numbers', async ({
   upstream,
   start,
 }) => {
@@ -83,7 +83,7 @@ test('a saved report that is rewritten after a restart shows its new numbers nex
   expect((await server.call('list_watches')).data.reports).toEqual([]);
 });
 
-test("a rewritten report shows the earlier value of a number only if the texts in the number's row are unchanged", async ({
+test('a rewritten report shows the earlier value of a number only if the texts in the same table row are unchanged', async ({
   upstream,
   start,
 }) => {
@@ -124,7 +124,7 @@ test("a rewritten report shows the earlier value of a number only if the texts i
   );
 }, 60_000);
 
-test('a report that cannot be stored leaves no files behind', async ({ start }) => {
+test('write_report leaves no files behind if it cannot store the report', async ({ start }) => {
   const server = await start();
   const { data } = await server.call('write_report', { ...weekly, name: 'daily' });
   expect(data.note).toContain('ends with this server');

@@ -135,7 +135,10 @@ describe('A report', () => {
     expect(html.match(/class="problem"/g)).toHaveLength(3);
   });
 
-  test('a report leaves out pictures so that its file stays under 5 MB', async ({ server, upstream }) => {
+  test('a report with many pictures leaves some out, so that the report file stays under 5 MB', async ({
+    server,
+    upstream,
+  }) => {
     const pixels = new Uint8ClampedArray(randomBytes(400 * 400 * 4));
     const noise = await encodeJpeg({ width: 400, height: 400, data: pixels }, 95);
     // Use few different pictures many times, so that even a slow machine fetches them in time.
@@ -255,9 +258,9 @@ describe('The plain text of a report', () => {
 
   const [first, last] = [Date.UTC(2026, 10, 1, 23), Date.UTC(2026, 10, 2, 1)];
   test.each<[string, Partial<ReportMetadata['methodology']>, string]>([
-    ['that only searches brought its ads', {}, '1 ad that searches brought; no gathering covers them'],
+    ['that its ads come only from searches', {}, '1 ad that searches brought; no gathering covers them'],
     [
-      'the one day of its readings',
+      'the single day on which its ads were read',
       { gatherings: [older], readingPeriod: { from: first, to: first + 1 } },
       '1 ad, read in 1 gathering on 1 Nov 2026',
     ],
@@ -271,7 +274,7 @@ describe('The plain text of a report', () => {
       { adCount: 30, gatheredAdCount: 20, gatherings: [older], readingPeriod: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
-  ])('the method section of a report states %s', async (_, reportFacts, expectedText) => {
+  ])('the section of a report about its data sources states %s', async (_, reportFacts, expectedText) => {
     const html = await writePage({ methodology: { ...methodology, ...reportFacts } });
     expect(html).toContain(expectedText);
     expect(html).not.toContain('Demo data');
@@ -282,12 +285,12 @@ describe('The plain text of a report', () => {
     ...['https://bad.example/x.png', 'data:image/svg+xml;base64,x', 'data:text/html;base64,x'].map((src) => ({
       picture: { src },
     })),
-  ])('writing a report fails if an ad in it has the unsafe URL %j', async (address) => {
+  ])('writing a report fails if an ad in the report has the unsafe URL %j', async (address) => {
     const ads = [{ ...card, ...address }];
     await expect(writePage({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('A page contains a URL');
   });
 
-  test('writing a report stops at the size limit and never blocks the event loop', async () => {
+  test('writing a report stops at the size limit and never blocks other calls', async () => {
     let [taken, turns, isDone] = [0, 0, false];
     function* createSections() {
       const rows = Array.from({ length: 200 }, () => Array.from({ length: 33 }, () => '&'.repeat(300)));
