@@ -34,7 +34,7 @@ function startAsHost(entered: Record<string, string>) {
   return connectCommand('v1', { command: process.execPath, args: args.map(fillIn), env: Object.fromEntries(settings) });
 }
 
-test('the desktop bundle is small and complete, and two builds of it are identical', () => {
+test('the desktop bundle is small and complete, and two builds of the bundle are identical', () => {
   expect(fileName).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
   expect(bytes.length).toBeLessThan(6 * 1024 * 1024);
   expect(Object.keys(files)).toEqual(

@@ -27,7 +27,7 @@ test('the demo session that the README shows fits in 80 columns and ends with it
   expect(lines.slice(-2)).toEqual([expect.stringMatching(/^Cost: \d+ credits for 8 tool calls/), '']);
 });
 
-test('the first answer in the demo session names the advertisers of its ads', () => {
+test('the first answer in the demo session names the advertiser of each ad', () => {
   const start = lines.findIndex((line) => line.startsWith('A  '));
   const end = lines.findIndex((line) => line.startsWith('   → '));
   const answer = lines.slice(start, end).join(' ').replace(/ +/g, ' ');

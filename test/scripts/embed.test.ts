@@ -30,7 +30,7 @@ test('the function openServer reports every invalid setting in one error', async
   );
 });
 
-test('the type declarations of the function openServer import no other package', () => {
+test('the type declarations of the function openServer import no other packages', () => {
   const types = readFileSync(new URL('../../dist/embed.d.ts', import.meta.url), 'utf8');
   expect(types).toContain('export declare function openServer');
   expect(types).not.toMatch(/\bimport\b|\bfrom\b ['"]/);

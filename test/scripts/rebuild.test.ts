@@ -44,7 +44,7 @@ const node = (...args: string[]) => promisify(execFile)(process.execPath, args, 
 const build = () => node('--import', 'tsx', 'scripts/build.ts');
 const readVersion = async () => (await node(main, '--version')).stdout.trim();
 
-test('query_ads succeeds after an earlier call could not read the file of SQLite', async () => {
+test('query_ads succeeds even if an earlier call could not read the SQLite WebAssembly file', async () => {
   const sqliteFile = join(clone, findLatestBuildFolder(), 'sqlite3.wasm');
   const client = await connectCommand('v1', { command: process.execPath, args: [main, '--demo'] });
   await client.call('search_ads');

@@ -30,7 +30,7 @@ test.each([
   ['with a library on this machine', listSession, library],
   ['in protocol revision 2026-07-28', [request(1, 'server/discover', { _meta: envelope })], demo],
 ])(
-  'a session that only lists the tools does not load the code for tool calls (session: %s)',
+  'an MCP session that only lists the tools does not load the code for tool calls (session: %s)',
   async (_, messages, settings) => {
     const loadedFiles = await listLoadedFiles(messages, settings);
     expect(loadedFiles).toContain('start.js');
@@ -39,7 +39,7 @@ test.each([
   },
 );
 
-test('a session that calls a tool of the demo loads the code for tool calls and for demo data', async () => {
+test('an MCP session that calls a tool with demo data loads the code for tool calls and for demo data', async () => {
   const loadedFiles = await listLoadedFiles([initialize('2025-11-25'), toolCall('search_ads')], demo);
   expect(loadedFiles).toEqual(expect.arrayContaining(['start.js', 'call-names.js', 'demo-names.js']));
   // Most of the code belongs to research tools, which this session does not use.
