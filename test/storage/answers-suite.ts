@@ -114,7 +114,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(headlineOf(await find(responseCache, '1', { tenantId: 'other' }))).toBe('1');
   });
 
-  test('removing a group of cached responses also discards the response of a group call that is still running', async () => {
+  test('if a group of responses is removed from the cache, the response of a running call in this group is not cached', async () => {
     const { responseCache, now } = await open();
     const keep = (tenantId: string, id: string, group?: string) =>
       cacheAnswer(responseCache, { tenantId, id, group, cached: cachedAnswer(id, now()) });

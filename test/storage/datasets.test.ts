@@ -34,7 +34,7 @@ test('new labels and watches (saved searches) are rejected while the memory for 
   expect(await fill('one more')).toBeDefined();
 });
 
-test('a response that arrives late is stored as an earlier version of its ad', () => {
+test('a response that arrives late is stored as an earlier version of the ad', () => {
   const completeAd = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const fieldOf = (sequenceNumber: number) => `only ${sequenceNumber}`;
   fc.assert(
@@ -81,7 +81,7 @@ test('a response that arrives late is stored as an earlier version of its ad', (
   );
 });
 
-test('a dataset has the same contents whether it is read after every change or only at the end', async () => {
+test('a dataset has the same contents whether it is read after every change or only after the last change', async () => {
   const ad = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y') });
   const ads = fc.uniqueArray(ad, { minLength: 1, maxLength: 2, selector: ({ id }) => id });
   const text = ads.map((all) => JSON.stringify(all));
@@ -123,7 +123,7 @@ describe('The memory limit of datasets', () => {
   const text = 'x'.repeat(4000);
   const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
 
-  test('the datasets in memory never exceed their memory limit and count the ads that they evict', async () => {
+  test('datasets in memory never exceed their memory limit, and each dataset counts its evicted ads', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
@@ -167,7 +167,7 @@ describe('The memory limit of datasets', () => {
     expect(ads.length).toBeGreaterThan(100);
   });
 
-  test('a gather_ads run with as many ads as the server estimates fits in memory without evictions', async () => {
+  test('gather_ads can store as many ads as the server estimates without evicting any ad from memory', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });

@@ -55,7 +55,10 @@ test.for([1, 2, 3])(
   },
 );
 
-test('a paid call that cannot read the data folder is not sent and says so', async ({ upstream, start }) => {
+test('if the data folder cannot be read, a paid call is not sent, and the error says that nothing was sent', async ({
+  upstream,
+  start,
+}) => {
   const service = serveAds(upstream, 20);
   const files = newFolder();
   const server = await start({ files });

@@ -106,7 +106,7 @@ test('other users of the computer cannot read files in the data folder, and no f
   expect([await readIds(laterDataset), (await laterDataset.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
-test('a data folder finishes the write that releases a named lock before it closes, so that no lock file stays behind', async () => {
+test('closing a data folder first finishes the release of named locks, so that no lock file stays behind', async () => {
   const folder = newFolder();
   const { locks, datasets, dataset } = openIn(folder);
   await dataset();
@@ -118,7 +118,7 @@ test('a data folder finishes the write that releases a named lock before it clos
   releaseAgain();
 });
 
-test('only one call across all processes can hold the same named lock at a time', async () => {
+test('only one call can hold a named lock at a time, even if the calls run in different processes', async () => {
   const folder = newFolder();
   const locks = [1, 2, 3].map(() => openIn(folder).locks);
   let [running, max] = [0, 0];
@@ -180,7 +180,7 @@ describe('Writes to the data folder that fail temporarily', () => {
     expect(await otherProcess.responseCache.get('t', name ?? '')).toBeUndefined();
   }
 
-  test('a changed list is not served from the cache while the write that removes it from the cache is delayed', async () => {
+  test('a changed list is not served from the cache even if removing the list from the cache files is delayed', async () => {
     const { responseCache, unblock } = await withWaitingWrites(holdLock);
     expect(await responseCache.resolveName('t', list)).toBeUndefined();
     expect(await responseCache.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
@@ -192,7 +192,7 @@ describe('Writes to the data folder that fail temporarily', () => {
     ['takes another lock', async ({ locks }) => (await locks.acquire('another question', neverAborted))()],
     ['loads a cursor', ({ openCursors }) => openCursors('t').load('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
-    'other processes see the delayed writes of a process as soon as this process %s',
+    'delayed writes of a process become visible to other processes as soon as the process %s',
     async (_, changeProcess) => {
       const process = await withWaitingWrites(replaceByFolder);
       await process.unblock();
@@ -205,7 +205,7 @@ describe('Writes to the data folder that fail temporarily', () => {
     ['whose lock was held', holdLock],
     ['that was replaced by a folder', replaceByFolder],
   ] as const)(
-    'other processes see the delayed writes to a file %s as soon as the file can be written again',
+    'delayed writes to a file %s become visible to other processes as soon as the file is writable again',
     async (_, block) => {
       const { folder, unblock } = await withWaitingWrites(block);
       await unblock();
@@ -346,7 +346,7 @@ describe('The daily ledger in the data folder', () => {
     expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spentCredits: 10 });
   });
 
-  test('a spending record that is dated far in the future causes an error that names its file', async () => {
+  test('a spending record with a date far in the future causes an error that names the file of the record', async () => {
     const { clock, open, folder } = createDay();
     clock.now = noon + 400 * 24 * hour;
     await open().settle('t', chargedSettlement(4));

@@ -28,7 +28,7 @@ const shapes: [name: string, json: string][] = [
 ];
 
 test.for(shapes)(
-  'the memory estimate for JSON with %s is at least as high as the memory that is really used',
+  'the memory estimate for parsed JSON with %s is never lower than the memory that the JSON really uses',
   ([_, json]) => {
     const before = heapUsed();
     const value = JSON.parse(json);
@@ -38,7 +38,10 @@ test.for(shapes)(
   },
 );
 
-test('the response cache stays within its memory limit, measured on parsed responses', async ({ upstream, server }) => {
+test('the parsed responses in the response cache stay within the memory limit of the cache', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
   const before = heapUsed();
   // Each response takes 25 MB of memory, so five fit into the cache. Measured by text length, all would fit.

@@ -88,7 +88,7 @@ describe('The cache of data per tenant', () => {
     );
   });
 
-  test('an API key with many cache entries evicts only its own oldest entries', () => {
+  test('new cache entries of an API key with many entries evict only the oldest entries of the same key', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 20; index++) store.set(`small ${index}`, 'only', { value: index, bytes: 8000 });
     store.set('greedy', 'used', { value: -1, bytes: 1000 });

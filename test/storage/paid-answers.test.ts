@@ -61,17 +61,14 @@ describe('Storing the responses of paid calls', () => {
     expect(pages.length).toBeGreaterThan(1);
   });
 
-  test('an ad that was paid for can be read again at no charge, although the cache is turned off', async ({
-    service,
-    start,
-  }) => {
+  test('a paid ad can be read again at no charge even if the cache is turned off', async ({ service, start }) => {
     const server = await start({ cacheSeconds: 0 });
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('a paid result is returned to the client although the server cannot store it', async ({ start }) => {
+  test('the server returns a paid result to the client even if it cannot store the result', async ({ start }) => {
     const server = await start({ files: '/dev/null/none' });
     expect((await server.call('search_ads', { limit: 1 })).data.items).toHaveLength(1);
     expect(server.logLines.join()).toMatch(

@@ -56,7 +56,7 @@ test('while the API is unreachable, stored data is returned only to an API key t
   expect((await after.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
 });
 
-test('ads that still wait to be stored are written when the server shuts down', async ({ upstream, start }) => {
+test('a server that shuts down writes all ads that still wait to be stored', async ({ upstream, start }) => {
   const { state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const first = await start(config);

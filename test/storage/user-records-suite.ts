@@ -62,7 +62,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       expect(await recordsOfBoth[1]?.update('watch', (found) => ({ result: found.get('all') }))).toBe(20);
     });
 
-    test('a change that exceeds the limit of labels or watches (saved searches) is rejected as a whole', async () => {
+    test('a change that would exceed the limit of labels or watches (saved searches) is rejected completely', async () => {
       const [firstDatasets, secondDatasets] = await open();
       const ownRecords = await openRecords(firstDatasets);
       const manyRecords = Array.from(

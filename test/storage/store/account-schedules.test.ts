@@ -7,7 +7,7 @@ import { describeEveryStore } from '../../support/stores.ts';
 const concurrentSchedules = 10;
 
 describeEveryStore('The credit ledger in the shared store', (open, { isReal }) => {
-  test('several replicas spend credits as one shared ledger would, whatever the order of requests and failures', async () => {
+  test('the credits spent by several replicas always equal those of a single ledger, for any order of requests and failures', async () => {
     const store = await open();
     const someSchedules = fc.array(accountSchedules, {
       minLength: 1,

@@ -234,7 +234,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     },
   );
 
-  test('if several replicas make the same call, one sends it to the API and the others get its response', async () => {
+  test('if several replicas make the same call, only one replica sends it to the API, and the others reuse the response', async () => {
     const [replica, otherReplica] = await startTwoReplicas();
     const claim = await claimCall(replica.responseCache, adAnswerName);
     const fresh = { arrivedAfter: Date.now() - 1, onProcessDied: async () => {} };
@@ -301,7 +301,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     (await waiting)?.();
   });
 
-  test('the credit reservations of a replica that was killed stay until the deadline of its call', async () => {
+  test('the credits that a killed replica had reserved for a call stay reserved until the deadline of the call', async () => {
     const [killedReplica, livingReplica] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, creditsIfLost: 4 };
     await claimCall(killedReplica.responseCache, adAnswerName);
@@ -317,7 +317,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await livingReplica.claim()).toMatchObject({ kind: 'granted' });
   });
 
-  test('a named lock of a killed replica stays taken until the time limit of its last possible request has passed', async () => {
+  test('a lock of a killed replica is released only when no request of the replica can still be running', async () => {
     const [killedReplica, livingReplica] = await startTwoReplicas();
     await killedReplica.locks.acquire('a question', createSignalWithoutAbort());
     livingReplica.network.clockOffsetMs = 2 * callTimeoutMs;
@@ -328,7 +328,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   });
 
   test.each(['before', 'after'])(
-    'a killed replica is reported to the next call if a call is cancelled %s it detects the killed replica',
+    'if a call is cancelled %s it detects that another replica was killed, the next call reports the killed replica',
     async (moment) => {
       const [killedReplica, livingReplica] = await startTwoReplicas();
       await claimCall(killedReplica.responseCache, adAnswerName);
@@ -342,7 +342,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     },
   );
 
-  test('a killed replica is reported to only one call while the store refuses changes to documents', async () => {
+  test('only one call reports a killed replica, even while the shared store refuses changes', async () => {
     const [killedReplica, livingReplica] = await startTwoReplicas();
     await claimCall(killedReplica.responseCache, adAnswerName);
     livingReplica.network.clockOffsetMs = callTimeoutMs + 11_000;
@@ -352,7 +352,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     });
   });
 
-  test('a call that ends after its deadline counts with the charge that the API reported', async () => {
+  test('for a call that ends after its deadline, the charge that the API reports is counted', async () => {
     const [slow, otherReplica] = await startTwoReplicas();
     const lease = getLease(
       await slow.ledger.reserve('t', () => ({
@@ -445,7 +445,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
-    test('ads that wait for an unreachable shared store are dropped above a size limit, with one warning in the log', async () => {
+    test('ads that wait for an unreachable shared store are dropped above a size limit, and the log contains one warning', async () => {
       const replica = await startReplica();
       await replica.during('away', async () => {
         for (let at = 0; at < 50 && replica.warned.join().indexOf('lost') < 0; at++)
@@ -498,7 +498,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     }
   });
 
-  test('reading an exported file fails with an error if the shared store has lost a part of it', async () => {
+  test('reading an exported file fails with an error if the shared store has lost a piece of the file', async () => {
     const [replica, otherReplica] = await startTwoReplicas();
     let chunkCount = 0;
     replica.network.transformChanges = (changes) => (++chunkCount === 2 ? [] : changes);

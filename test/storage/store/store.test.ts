@@ -81,7 +81,7 @@ describeEveryStore(
       }
     });
 
-    test('items in a store are read in several chunks, in the order of their last change', async () => {
+    test('the items in a store are returned in several chunks, ordered by the time of their last change', async () => {
       const store = await open();
       const name = newKey();
       expect(await store.readItemsSince(name, 0)).toBeUndefined();
@@ -119,7 +119,7 @@ describeEveryStore(
       expect(chunks.map(({ items }) => items.length)).toEqual([2, 2, 2]);
     });
 
-    test('an expired collection of items in a store is empty and later starts again as a new generation', async () => {
+    test('an expired collection of items in a store is empty, and items added later get a new generation number', async () => {
       const store = await open();
       const name = newKey();
       const put = (seq: number, ttlMs: number) =>
@@ -141,7 +141,7 @@ describeEveryStore(
       expect(epochs.size).toBe(3);
     });
 
-    test('no change is lost if several processes change the same items in a store at the same time', async () => {
+    test('no change is lost if several writers change the same items in a store at the same time', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const name = newKey();
       const ids = ['a', 'b', 'c'];
