@@ -67,7 +67,7 @@ test.for([
   },
 );
 
-test('add_collection_item names the saved items if another item fails and the response lacks the collection', async ({
+test('add_collection_item lists the saved items even if another item fails and the response lacks the collection', async ({
   upstream,
   server,
 }) => {

@@ -60,7 +60,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
       ]);
     });
 
-  test('a query_ads result for an advertiser with complete data mentions no missing data of other advertisers', async ({
+  test('a query_ads result for an advertiser with complete data does not mention missing data of other advertisers', async ({
     server,
   }) => {
     for (const condition of ["pageName = 'Complete'", "pageName LIKE '%omplet%'", "pageId IN ('page 0')"])
@@ -78,7 +78,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
     ).toEqual(['Known for some of the 1,140 ads of "Complete" and "Empty" only: country (900; 0 of 240 of "Empty").']);
   });
 
-  test('a query_ads result without a filter for advertisers notes the missing data of all ads and of the worst advertisers', async ({
+  test('a query_ads result about all advertisers shows how many ads lack a field, and which advertisers lack it most', async ({
     server,
   }) => {
     const sentence =
@@ -94,7 +94,9 @@ describe('Notes on ads of an advertiser that lack a field', () => {
       expect(await queryGaps(server, sql)).toEqual([sentence]);
   });
 
-  test('reports and exports say which fields some ads of the advertisers in their SQL lack', async ({ server }) => {
+  test('reports and exports say which fields are missing for some ads of the advertisers that their SQL selects', async ({
+    server,
+  }) => {
     const sql = `SELECT ${countries} WHERE pageName = 'Empty' GROUP BY 1`;
     const sentence = 'Known for some of the 240 ads of "Empty" only: country (0).';
     expect(readNotes(await server.call('export_ads', { sql }))).toEqual([sentence]);
@@ -107,7 +109,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
   });
 });
 
-test('query_ads names an advertiser whose ads often lack a field, although few ads of other advertisers lack it', async ({
+test('query_ads names an advertiser whose ads often lack a field even if few ads of other advertisers lack the field', async ({
   upstream,
   tenant,
 }) => {
@@ -123,7 +125,7 @@ test('query_ads names an advertiser whose ads often lack a field, although few a
   expect(await queryGaps(tenant, `SELECT ${countries} GROUP BY 1`)).toEqual([]);
 });
 
-test("the note on missing data shows the correct number of an advertiser's ads that have the field", async ({
+test("if ads of an advertiser lack a field, query_ads shows the correct number of the advertiser's ads with this field", async ({
   upstream,
   connect,
 }) => {
@@ -165,7 +167,7 @@ describe('Advertisers whose ads were all last seen on one day', () => {
   const queryDays = async (client: TestClient, sql: string) =>
     (await queryNotes(client, sql)).filter((note) => note.startsWith('Last seen on one day: 20 of 20 ads of "Once"'));
 
-  test('the note on ads last seen on one day appears although the SQL changes advertiser names or returns no rows', async ({
+  test('query_ads warns of ads that were all last seen on one day even if the SQL changes names or returns no rows', async ({
     tenant,
   }) => {
     for (const sql of [
@@ -178,7 +180,7 @@ describe('Advertisers whose ads were all last seen on one day', () => {
       expect(await queryDays(tenant, sql)).toHaveLength(1);
   });
 
-  test('the note on ads last seen on one day does not appear if the SQL is about another advertiser', async ({
+  test('query_ads does not warn of ads that were all last seen on one day if the SQL is about another advertiser', async ({
     tenant,
   }) => {
     for (const sql of [
@@ -189,7 +191,7 @@ describe('Advertisers whose ads were all last seen on one day', () => {
   });
 });
 
-test('a note on missing data also covers an ad field that the SQL reads through a JSON path', async ({
+test('query_ads also warns of missing values in an ad field that the SQL reads through a JSON path', async ({
   upstream,
   tenant,
 }) => {
@@ -205,7 +207,7 @@ test('a note on missing data also covers an ad field that the SQL reads through 
   expect(await queryGaps(tenant, "SELECT '$.ctaType' FROM ads")).toEqual([]);
 });
 
-test('an SQL result that contains no data about ads has no note on missing ads', async ({ upstream, tenant }) => {
+test('an SQL result that contains no data about ads does not mention missing ads', async ({ upstream, tenant }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
   await tenant.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   for (const sql of ['SELECT 1', 'SELECT id FROM gatherings WHERE complete = 1', 'SELECT count(*) FROM months']) {
@@ -218,7 +220,7 @@ test('an SQL result that contains no data about ads has no note on missing ads',
     expect((await tenant.call('query_ads', { sql })).text).toContain('Coverage: 20 ads');
 });
 
-test('an empty result says only once that a search was not read completely', async ({ upstream, tenant }) => {
+test('an empty SQL result says only once that a search was not read completely', async ({ upstream, tenant }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
   await tenant.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   const sql = "SELECT id FROM ads WHERE pageName = 'Nobody'";
@@ -236,7 +238,7 @@ test('an empty result says only once that a search was not read completely', asy
   );
 });
 
-test('an SQL statement that defines its own current_ads (the name of a built-in view) can read the JSON of ads', async ({
+test('an SQL statement can define a table named current_ads, like the built-in view, and read the JSON of ads', async ({
   upstream,
   tenant,
 }) => {

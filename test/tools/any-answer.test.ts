@@ -110,7 +110,7 @@ test('an API response that has the required fields is accepted, whatever its oth
   );
 });
 
-test('numbers that are too large for JSON are left out of results and errors', async ({ upstream, server }) => {
+test('results and errors leave out numbers that are too large for JSON', async ({ upstream, server }) => {
   const collection = { id: 'c', name: 'Saved', adCount: 1, pageCount: 1 };
   const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
   const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };

@@ -24,7 +24,7 @@ async function estimateAndCheck(server: TestServer) {
   return { estimate: data.estimate as Estimate, text, charged };
 }
 
-test('the cost estimate of check_watches takes the limits of each watch (saved search) into account', async ({
+test('the cost estimate of check_watches takes the maxCredits of each watch (a saved search) into account', async ({
   upstream,
   start,
 }) => {

@@ -115,7 +115,7 @@ test('names of watches (saved searches) that differ only in their Unicode form r
   expect((await server.call('list_watches')).data.watches).toEqual([]);
 });
 
-test('changing the filters of a watch (a saved search) starts it again, but changing its limits does not', async ({
+test('changing the filters of a watch (a saved search) discards its earlier checks, but changing its limits does not', async ({
   upstream,
   server,
 }) => {
@@ -133,7 +133,7 @@ test('changing the filters of a watch (a saved search) starts it again, but chan
   expect((await server.call('check_watches', enoughCredits)).data.watches).toEqual([]);
 });
 
-test('check_watches starts with the watches (saved searches) for which the previous call had no credits left', async ({
+test('check_watches starts with the watches (saved searches) that the previous call skipped for lack of credits', async ({
   upstream,
   start,
 }) => {
@@ -211,7 +211,7 @@ test('check_watches continues with the other watches (saved searches) after one 
   expect(text).toContain('q is no filter');
 });
 
-test('check_watches never exceeds maxCredits, although the dataset could not be read after a page was paid for', async ({
+test('check_watches never exceeds maxCredits, even if reading the dataset fails after a page was charged', async ({
   upstream,
   start,
 }) => {
@@ -269,7 +269,7 @@ test('a watch (a saved search) can cover several searches or the ads of a collec
   expect((await server.call('list_watches')).text).toContain(`"all ads; split: [{'part':0},{'part':1}]"`);
 });
 
-test('invalid arguments for a watch (a saved search) are rejected before any credits are spent', async ({
+test('watch_ads, unwatch_ads and check_watches reject invalid arguments before any credits are spent', async ({
   upstream,
   server,
 }) => {

@@ -18,7 +18,7 @@ describe('count_ads with the local library', () => {
   const test = freshServiceTest({ config: { searchFilters } });
   const german = { filters: { countries: ['DE'] } };
 
-  test('count_ads sends no request if its arguments contradict each other or it cannot count by the key', async ({
+  test('count_ads sends no request if its arguments are contradictory or name a key by which it cannot count', async ({
     server,
     service,
   }) => {
@@ -41,7 +41,7 @@ describe('count_ads with the local library', () => {
     expect(service.requests).toHaveLength(requestCount);
   });
 
-  test('count_ads stays within maxCredits and names the parts of the search that it did not count', async ({
+  test('count_ads stays within maxCredits and names the searches of its argument split that it did not count', async ({
     server,
   }) => {
     const split = Array.from({ length: 8 }, (_, index) => ({ daysRunningFrom: index + 1 }));
@@ -108,7 +108,7 @@ describe('count_ads with a faulty or restricted API', () => {
     expect(text).toContain(why);
   });
 
-  test('count_ads returns the counts that it already has if the API fails in the middle of the call', async ({
+  test('if the API fails in the middle of a call, count_ads returns the counts that it already has', async ({
     upstream,
     server,
   }) => {

@@ -251,7 +251,7 @@ describe('count_ads by value with an external API', () => {
 
   const video = { displayFormat: ['VIDEO'] };
 
-  test('count_ads suggests its argument split if the API cannot count the values of a filter', async ({
+  test('if the API cannot count the values of a filter, count_ads suggests separate searches with the argument split', async ({
     upstream,
     start,
   }) => {
@@ -265,10 +265,7 @@ describe('count_ads by value with an external API', () => {
     expect(text).toContain('List the parts in split instead.');
   });
 
-  test('count_ads uses the numbers of ads that gather_ads stored and shows how old they are', async ({
-    upstream,
-    start,
-  }) => {
+  test('count_ads reuses the ad counts that gather_ads has stored and shows their age', async ({ upstream, start }) => {
     const service = new FilteringService(30);
     service.knownKeys = new Set(['displayFormat']);
     upstream.respondWith(service.respond);

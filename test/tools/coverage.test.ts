@@ -8,7 +8,7 @@ const upstreamTest = freshUpstreamTest();
 const formatShares = { sql: 'SELECT displayFormat, count(*) FROM ads GROUP BY 1' };
 
 describe('The note on missing ads in query_ads', () => {
-  test('query_ads says how many of its ads come from searches and not from gather_ads', async ({ server }) => {
+  test('query_ads says how many of its ads come only from search_ads and not from gather_ads', async ({ server }) => {
     const { data: gathered } = await server.call('gather_ads', {
       filters: { countries: ['DE'], displayFormat: ['VIDEO'] },
       maxCredits: 50,
@@ -29,7 +29,7 @@ describe('The note on missing ads in query_ads', () => {
   });
 
   upstreamTest(
-    'query_ads says how many of its ads the latest gather_ads run no longer found',
+    'query_ads says how many of its ads were missing from the latest run of gather_ads',
     async ({ upstream, start }) => {
       let clock = Date.parse('2026-11-20T10:00:00Z');
       const server = await start({}, { now: () => clock++ });

@@ -53,7 +53,9 @@ interface Walk {
 
 const isCut = ({ shown }: ResultData) => shown !== undefined && shown.to < shown.of;
 
-test('following cursors through a list returns every item once, and each page is charged once', async ({ service }) => {
+test('a client that follows all cursors of a list gets every item once and pays for every page once', async ({
+  service,
+}) => {
   const startListServer = (resultTokens: number) =>
     startServer({
       config: { baseUrl: service.baseUrl, apiKey: service.createKey({ credits: 10_000 }), resultTokens },
@@ -227,7 +229,7 @@ describe.each([
 });
 
 testWithUpstream(
-  'a cursor shows a page from its beginning if the page now has fewer items than were already shown',
+  'a call with a cursor shows a page from its beginning if the page has become shorter than what was already shown',
   async ({ upstream, start }) => {
     const { call } = await start({ cacheSeconds: 0, resultTokens: 1000 });
     const service = serveAds(upstream, 50);
@@ -257,7 +259,7 @@ describe('A cursor that comes from the API', () => {
   ];
 
   testWithUpstream(
-    'a cursor from the API is sent back unchanged and never shown as text, markup or a link',
+    'the server sends a cursor from the API back unchanged and never shows it as readable text, markup or a link',
     async ({ upstream, server }) => {
       await fc.assert(
         fc.asyncProperty(anyCursor, async (cursor) => {

@@ -55,7 +55,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
   ];
 
   test.for(orders)(
-    'a result about a search that was read only in part says which ads are missing (order of the list: %s)',
+    'query_ads says which ads are missing if gather_ads has read a search only in part (order of the list: %s)',
     async ([, sort, sentence], { upstream, tenant }) => {
       const service = serveAds(upstream, 0);
       service.ads = sort(createAds(200));
@@ -102,7 +102,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
   ];
 
   test.for(requestedOrders)(
-    'a result about a partly read search with the sort field %s shows the sort order and which ads are missing',
+    'for a partly read search with the sort field %s, query_ads shows the sort order and which ads are missing',
     async ([sort, fields, sentence], { upstream, tenant }) => {
       const service = serveAds(upstream, 0);
       const ads = createAds(200);
@@ -136,7 +136,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(firstLine).toContain(`costs ${atMost} credits.`);
   });
 
-  test('an empty SQL result about an incomplete gathering first says how many ads are missing', async ({
+  test('an empty SQL result begins with the number of missing ads if gather_ads has read the search only in part', async ({
     upstream,
     tenant,
   }) => {
@@ -156,7 +156,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(complete.text).not.toContain('missing');
   });
 
-  test('the note on missing ads names the parts of a split search that were not read completely', async ({
+  test('query_ads names each search in a split gather_ads call that was not read completely', async ({
     upstream,
     tenant,
   }) => {
@@ -172,7 +172,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     );
   });
 
-  test('the dates of missing ads reach to the end of every part of a split search that was read only in part', async ({
+  test('the date range stated for missing ads covers every partly read search of a split gather_ads call', async ({
     upstream,
     server,
   }) => {
@@ -201,7 +201,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     }
   });
 
-  test('the note about missing ads stays the same after a later search returns another value for a listed ad', async ({
+  test('the statement about missing ads stays the same if a later search returns a different value for a listed ad', async ({
     upstream,
     start,
   }) => {
@@ -218,7 +218,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(await readNote()).toContain('The missing ads have at most 82, or no duplicates.');
   });
 
-  test('a note on a split search shows no range of dates if it would cover only a part of the ads that were read', async ({
+  test('query_ads states no date range for the ads of a split search if the range would not cover all ads that were read', async ({
     upstream,
     tenant,
   }) => {
@@ -232,10 +232,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     );
   });
 
-  test('the coverage of a search without matching ads says that the search is complete', async ({
-    upstream,
-    tenant,
-  }) => {
+  test('query_ads says that a search is complete even if the search found no ads', async ({ upstream, tenant }) => {
     serveAds(upstream, 0);
     const readCoverageText = async () => (await tenant.call('query_ads', { sql: 'SELECT count(*) FROM ads' })).text;
     expect(await readCoverageText()).toContain('Coverage: 0 ads: nothing is gathered yet.');
@@ -243,7 +240,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(await readCoverageText()).toContain('Coverage: 0 ads; every gathering is complete.');
   });
 
-  test('an empty SQL result does not begin with missing ads if an earlier run has read the search completely', async ({
+  test('an empty SQL result does not begin with the number of missing ads if an earlier run has read the whole search', async ({
     upstream,
     start,
   }) => {
@@ -305,7 +302,7 @@ describe('Notes on the days when ads were last seen', () => {
     );
   });
 
-  test('an advertiser is not named for ads that were last seen on one day if their end dates are known', async ({
+  test('query_ads gives no warning about ads that were all last seen on one day if their end dates are known', async ({
     upstream,
     tenant,
   }) => {
@@ -405,7 +402,7 @@ describe('Notes on fields that some ads lack', () => {
     );
   });
 
-  test('a note on missing fields counts only the ads of the view current_ads if the SQL reads this view', async ({
+  test('the statement about missing fields counts only ads in the view current_ads if the SQL reads this view', async ({
     upstream,
     tenant,
   }) => {
@@ -432,7 +429,10 @@ describe('Notes on fields that some ads lack', () => {
     expect(await readOne('SELECT filters FROM gatherings')).toEqual([]);
   });
 
-  test('a result has no note on missing data if all searches and fields are complete', async ({ upstream, tenant }) => {
+  test('an SQL result mentions no missing data if all searches and fields are complete', async ({
+    upstream,
+    tenant,
+  }) => {
     serveAds(upstream, 0).ads = createAds(40);
     const gathered = await tenant.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
     expect(gathered.data.incomplete).toBeUndefined();

@@ -150,7 +150,7 @@ test('count_ads and gather_ads never cost more than estimated, whatever the pric
   );
 }, 120_000);
 
-test('gather_ads states no price for the rest if the service has listed more ads than its total', async ({
+test('gather_ads states no price for the remaining ads if the API has listed more ads than the total that it reports', async ({
   upstream,
   start,
 }) => {

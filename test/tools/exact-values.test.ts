@@ -155,7 +155,10 @@ test('numbers, ids, dates and URLs of an ad are the same in the result text, the
   }
 });
 
-test('all texts in a column of a result are quoted if one of the texts needs quotes', async ({ start, upstream }) => {
+test('all texts in a column of an SQL result are quoted if one of the texts needs quotes', async ({
+  start,
+  upstream,
+}) => {
   const names = ['Praktika', 'EWA: Learn Languages', 'null', '7', 'Wispr Flow'];
   const fields = names.map((pageName) => ({ page: { pageName } }));
   const sql = `SELECT pageName, NULL, 1, displayFormat FROM ads ${inOrder}`;
@@ -163,7 +166,7 @@ test('all texts in a column of a result are quoted if one of the texts needs quo
   expect(lines).toEqual(names.map((name, at) => `"${name}" | null | 1 | ${at % 2 === 0 ? 'VIDEO' : 'IMAGE'}`));
 });
 
-test('a list shows the correct name of the advertiser page above each ad if a page has several names', async ({
+test('an ad list shows the correct page name above each ad even if ads of the same page have different page names', async ({
   start,
   upstream,
 }) => {
@@ -232,7 +235,10 @@ test('whole numbers beyond 2^53 keep all of their digits', async ({ start, upstr
   );
 });
 
-test('a long series of digits inside a text is not treated as a number', async ({ start, upstream }) => {
+test('a long series of digits inside a text value of an API response is not treated as a number', async ({
+  start,
+  upstream,
+}) => {
   const server = await start();
   const headline = 'a "quoted\\", 12345678901234567890, -12345678901234567890 and [12345678901234567890';
   const plain = JSON.stringify({ ...createAd(0), headline }).slice(0, -1);

@@ -21,7 +21,10 @@ const testWithFolder = test
   });
 
 describe('export_ads without a data folder', () => {
-  test('only the API key of the call can read the exported file as a resource', async ({ server, service }) => {
+  test('an exported file can be read as a resource only with the API key of the call that created the file', async ({
+    server,
+    service,
+  }) => {
     await server.call('search_ads', { limit: 5 });
     const { data, text } = await server.call('export_ads', { name: 'my ads' });
     expect(data).toMatchObject({ rows: 5 });
@@ -87,7 +90,7 @@ describe('export_ads without a data folder', () => {
     }
   });
 
-  test('the method note of an export (how its ads were gathered) lists only the searches that found these ads', async ({
+  test('the note that explains how exported ads were collected lists only the searches that found these ads', async ({
     server,
   }) => {
     const gatherAds = async (filters: object) =>
@@ -140,7 +143,7 @@ describe('export_ads with a data folder', () => {
   );
 
   testWithFolder(
-    'export_ads never overwrites a file or follows a link, and the method note has the same number as its file',
+    'export_ads never overwrites a file or follows a link, and the names of both files of an export have the same number',
     async ({ server, folder }) => {
       const getPath = (file: string) => join(folder, 'exports', file);
       const target = join(folder, 'target');

@@ -9,7 +9,9 @@ import { computeCharge, type PriceRule, priceRules } from '../support/price-rule
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
-test('reading the rest of a page that was cut to fit is free if the page is in the cache', async ({ start }) => {
+test('the rest of a result page that was cut to fit the token limit is free if the page is in the cache', async ({
+  start,
+}) => {
   for (const [cacheSeconds, charged, expectedText] of [
     [900, 0, 'is free for 15 minutes with cursor'],
     [0, 3, 'costs 3 credits with cursor'],
@@ -38,7 +40,7 @@ test('the rest of a cached page is free until the cached response expires', asyn
 });
 
 upstreamTest(
-  'the rest of a page that was cut to fit has a price if the page is too large for the cache',
+  'the rest of a result page that was cut to fit the token limit costs credits if the page is too large for the cache',
   async ({ upstream, start }) => {
     const { call } = await start({ resultTokens: 1500 });
     // Each empty card takes three characters in the response and about 90 bytes of memory.

@@ -124,7 +124,7 @@ test('view_ads shows a carousel card or a video still and uses the profile pictu
   expect(third.text).toContain('the ad has only 2 cards');
 });
 
-test('view_ads draws a word into its picture that the result text does not contain', async ({ start, upstream }) => {
+test('view_ads draws a word into the picture that does not appear in the result text', async ({ start, upstream }) => {
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
@@ -203,7 +203,7 @@ test('cancelling a view_ads call aborts its picture downloads', async ({ server,
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 
-test('whether view_ads shows pictures of a local API depends on the setting for media hosts', async ({
+test('view_ads shows pictures from a local API only if the setting for media hosts allows it', async ({
   start,
   upstream,
 }) => {

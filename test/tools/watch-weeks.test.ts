@@ -39,7 +39,7 @@ interface CheckView extends Record<'new' | 'changed' | 'gone', string[] | null> 
 const watches = { a: 0, b: 1, c: 2, again: 0 };
 const hour = 3_600_000;
 
-test('check_watches reports exactly the changes of a week, although some checks were interrupted', async ({
+test('check_watches reports exactly the changes of a week even if some checks were interrupted', async ({
   upstream,
   start,
 }) => {

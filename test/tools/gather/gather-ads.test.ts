@@ -17,7 +17,7 @@ const startOfTest = Date.parse('2026-11-20T10:00:00Z');
 const hour = 3_600_000;
 
 describe('gather_ads with the local library', () => {
-  test('gather_ads stops at maxCredits and continues from there when it is called again', async ({ server }) => {
+  test('gather_ads stops at maxCredits, and the next call continues from the same place', async ({ server }) => {
     const { call } = server;
     const first = await call('gather_ads', { ...germanAds, maxCredits: 15 });
     const counts = { found: 267, read: 150, added: 150, updated: 0, gone: null, complete: false };
@@ -45,7 +45,9 @@ describe('gather_ads with the local library', () => {
     expect(repeatedResult.text).toMatch(/complete, last read \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
   });
 
-  test('the gather_ads summary covers only the ads that the call itself has read', async ({ server }) => {
+  test('the gather_ads summary covers only the ads of the requested search, not other stored ads', async ({
+    server,
+  }) => {
     await server.call('search_ads', { filters: { displayFormat: ['IMAGE'] }, limit: 10 });
     const filters = { countries: ['DE'], displayFormat: ['VIDEO'] };
     const { data, text } = await server.call('gather_ads', { filters, maxCredits: 20 });
@@ -108,7 +110,9 @@ describe('gather_ads with the local library', () => {
     );
   });
 
-  test('gather_ads and check_watches show the note of the library if no ad matches the filters', async ({ server }) => {
+  test('if no ad matches the filters, gather_ads and check_watches show the explanation from the local library', async ({
+    server,
+  }) => {
     const question = { filters: { countries: ['ZZ'] }, maxCredits: 5 };
     await server.call('watch_ads', { name: 'misspelt', ...question });
     const gathered = await server.call('gather_ads', question);
@@ -158,7 +162,7 @@ describe('gather_ads with the local library', () => {
     expect(await server.queryRows(sql)).toEqual([[59, 1]]);
   });
 
-  test('gather_ads does not request result pages again that earlier searches have read', async ({ server }) => {
+  test('gather_ads requests no result page that earlier search_ads calls have already read', async ({ server }) => {
     let { data } = await server.call('search_ads', { limit: 100 });
     while (data.cursor !== null) ({ data } = await server.call('search_ads', { cursor: data.cursor }));
     const gathered = await server.call('gather_ads', { maxAds: 10_000, maxCredits: 100 });
@@ -170,7 +174,7 @@ describe('The cost estimate of gather_ads', () => {
   const estimate = { maxCredits: 0 };
 
   upstreamTest(
-    'a cost estimate of gather_ads sends one search request, or none if the number of ads is known',
+    'a cost estimate of gather_ads needs one search request, or none if the number of ads is already known',
     async ({ upstream, server }) => {
       const service = serveAds(upstream, 300);
       const allAds = service.ads;
@@ -206,7 +210,7 @@ describe('The cost estimate of gather_ads', () => {
   );
 
   upstreamTest(
-    'a cost estimate covers only the ads that are not yet read and shows the date of an old total',
+    'a cost estimate covers only the ads that were not read yet, and shows the date of an outdated total',
     async ({ upstream, start }) => {
       let clock = startOfTest;
       const server = await start({}, { now: () => clock++ });
@@ -225,7 +229,7 @@ describe('The cost estimate of gather_ads', () => {
   );
 
   upstreamTest(
-    'the maxCredits that a cost estimate suggests always pays for a first page',
+    'the value of maxCredits that a cost estimate suggests is always enough for the first result page',
     async ({ upstream, start }) => {
       for (const priceSearch of [
         () => 1,
@@ -246,7 +250,7 @@ describe('The cost estimate of gather_ads', () => {
   );
 
   upstreamTest(
-    'a cost estimate names a broader search that is complete, so that its stored ads can be read for free',
+    'a cost estimate mentions a completed broader search whose stored ads already answer the question for free',
     async ({ upstream, server }) => {
       const service = serveAds(upstream, 120);
       service.selectAds = ({ third }) => service.ads.filter((_, index) => third === undefined || index % 3 === third);
@@ -266,7 +270,7 @@ describe('The cost estimate of gather_ads', () => {
   );
 
   upstreamTest(
-    'a cost estimate is not free only because an earlier search without results was free',
+    'a cost estimate does not claim that a search is free because an earlier search without results was free',
     async ({ upstream, start }) => {
       const service = serveAds(upstream, 270, () => 0);
       const free = await (await start()).call('gather_ads', estimate);
@@ -311,7 +315,7 @@ No longer listed (they may still be running): ${gone?.id}
 );
 
 upstreamTest(
-  'gather_ads continues after new ads have appeared at the top of the list and counts the ads it did not get',
+  'gather_ads continues a list even if new ads have appeared at its top, and reports the number of missed ads',
   async ({ upstream, server }) => {
     const service = serveAds(upstream, 900);
     await server.call('gather_ads', { ...noLimits, maxAds: 500 });
@@ -328,7 +332,7 @@ upstreamTest(
 );
 
 upstreamTest(
-  'gather_ads pays only once for a page with a wrong cursor, and the argument fresh starts the search over',
+  'gather_ads does not pay again for a page with a wrong cursor until the argument fresh starts the search over',
   async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 });
     const service = serveAds(upstream, 300);
@@ -350,7 +354,7 @@ upstreamTest(
 );
 
 upstreamTest(
-  'the price of a result page that several searches share is counted for only one of the searches',
+  'if several gather_ads runs share a result page, the price of the page is counted for only one of the runs',
   async ({ upstream, server }) => {
     const service = serveAds(upstream, 200);
     service.selectAds = ({ half }) => service.ads.filter((_, index) => index % 2 === half);
@@ -368,7 +372,7 @@ upstreamTest(
 );
 
 upstreamTest(
-  'the result of a search that was read completely says if some of its stored ads were later removed',
+  'the result of a completed gather_ads run says if some of the stored ads were later removed from memory',
   async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 100_000 }) });
     const service = serveAds(upstream, 3);

@@ -54,7 +54,7 @@ test('gather_ads stops when the API rejects an expired cursor and keeps the ads 
   });
 });
 
-test('paid ads stay in the dataset if the server cannot read their page a second time', async ({ upstream, start }) => {
+test('paid ads stay in the dataset even if reading the same result page again fails', async ({ upstream, start }) => {
   const service = serveAds(upstream, 1100);
   const server = await start({ resultTokens: 100_000 });
   const args = { filters: { query: 'tea' }, limit: 100 };
@@ -72,7 +72,7 @@ test('paid ads stay in the dataset if the server cannot read their page a second
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
 });
 
-test('if a split gather_ads call with fresh is cancelled just before its result, the next call does not pay again', async ({
+test('if a gather_ads call with split and fresh is cancelled just before it returns, the next call does not pay again', async ({
   upstream,
   start,
 }) => {
@@ -207,7 +207,7 @@ const serviceArbitrary = fc.record({
   cacheSeconds: fc.constantFrom(0, 900),
 });
 
-test('gather_ads reads all ads although the API reports a wrong total', async ({ upstream, start }) => {
+test('gather_ads reads all ads even if the API reports a wrong total', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(serviceArbitrary, async ({ ads, found, sizes: { smallest, most, largest }, cacheSeconds }) => {
       const server = await start({ cacheSeconds });
@@ -258,7 +258,10 @@ test('gather_ads stops at the memory limit for the ads of one search', async ({ 
   expect(storedCounts).toEqual([[data.read, data.read]]);
 });
 
-test('gather_ads stops when the parts of a search have listed 100,000 ads', async ({ upstream, start }) => {
+test('gather_ads stops when the searches of its argument split have listed 100,000 ads', async ({
+  upstream,
+  start,
+}) => {
   const service = serveAds(upstream, 0);
   const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   service.ads = Array.from({ length: 3900 }, (_, index) => ({ id: createAd(index).id }));

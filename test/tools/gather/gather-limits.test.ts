@@ -18,7 +18,7 @@ const cases = fc.record({
   ),
 });
 
-test('gather_ads spends at most maxCredits as soon as it knows the price of a page', async ({ upstream, start }) => {
+test('gather_ads never spends more than maxCredits once it knows the price of a page', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(cases, async ({ credits, group, ads, calls }) => {
       const server = await start();
@@ -39,7 +39,10 @@ test('gather_ads spends at most maxCredits as soon as it knows the price of a pa
   );
 });
 
-test('gather_ads exceeds maxCredits at most by one increase in the price of a page', async ({ upstream, server }) => {
+test('if the page price rises during a run, gather_ads exceeds maxCredits by at most one price increase', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 2000, (items, { sequenceNumber }) => Math.ceil(items / 10) + sequenceNumber);
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
@@ -71,7 +74,7 @@ test('gather_ads requests only the remaining ads after the number of matching ad
   expect(grown.data).toMatchObject({ read: 151, complete: true, receipt: { charged: 151, calls: 3 } });
 });
 
-test('gather_ads uses a cached page although reading the page again would exceed the credit limits', async ({
+test('gather_ads uses a cached page even if requesting the page again would exceed the credit limits', async ({
   upstream,
   start,
 }) => {
@@ -113,7 +116,7 @@ test('gather_ads stops when calls whose charge is unknown may have used up maxCr
   expect(text).toContain('at least 0 charged for');
 });
 
-test('search_ads lists the first thousand ads that gather_ads has stored at no charge', async ({
+test('search_ads lists at no charge the first thousand ads that gather_ads has stored', async ({
   upstream,
   server,
 }) => {
