@@ -28,7 +28,7 @@ const expensiveCalls = {
 const maxBlockedMs = 1500;
 
 test.for(Object.entries(expensiveCalls))(
-  'an expensive request of one API key (%s) does not block the requests of another key',
+  'an expensive request with one API key (%s) does not block requests with another API key',
   async ([_, { calls, call }], { serve, upstream }) => {
     const service = serveAds(upstream, 0);
     service.ads = adIds.map((_, index) => createAd(index, { body: 'Walk more. '.repeat(100) }));

@@ -60,7 +60,7 @@ test('the link to a report is valid for a day and opens the report in a sandbox'
   );
 });
 
-test('a link to an exported file that somebody guesses leads to a 404 response', async ({ open }) => {
+test('a guessed link to an exported file leads to a 404 response', async ({ open }) => {
   const { tea, get, origin } = await open();
   const path = (await tea()).data.link.replace(origin, '') as string;
   const [, , link = ''] = path.split('/');
@@ -108,7 +108,7 @@ test.for([
   ],
   ['has no link for demo data under a public URL', { publicUrl, demo: true }, { host: 'ads.example.com' }, undefined],
 ] as const)(
-  'whether export_ads returns a link to its file depends on the settings and the request: the result %s',
+  'export_ads returns a download link only if the settings and the request allow it: the result %s',
   async ([_, config, headers, origin], { open }) => {
     const { write, get } = await open(config as Parameters<typeof open>[0]);
     const { data } = await write('export_ads', { sql: 'SELECT 1 AS n', name: 'n' }, headers);
@@ -118,7 +118,7 @@ test.for([
   },
 );
 
-test('the result of export_ads has a link to the file in protocol revision 2026-07-28', async ({ open }) => {
+test('the result of export_ads contains a download link in protocol revision 2026-07-28', async ({ open }) => {
   const { send, origin } = await open({ demo: true });
   const { json } = await send(
     createLatestRequest('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }),
@@ -191,7 +191,7 @@ describe('Downloads by slow clients', () => {
     expect([status, headers['retry-after'], headers['content-disposition']]).toEqual([503, '5', undefined]);
   });
 
-  test('a file link rejects further downloads while its maximum number of downloads is running', async () => {
+  test('the server rejects further downloads of a file while the maximum number of downloads of this file is running', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxResponsesPerLink: 3 });
     const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
     await waitUntil(() => reads.length === 1);

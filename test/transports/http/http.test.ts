@@ -41,7 +41,7 @@ test('over HTTP, the server responds with plain JSON and without a session in ev
 });
 
 describe('Protocol revision 2026-07-28 over HTTP', () => {
-  test('in revision 2026-07-28, lists are the same for every request and say for how long they can be cached', async ({
+  test('in protocol revision 2026-07-28, tool lists are identical for every request and say how long clients may cache them', async ({
     connection: { send },
   }) => {
     const publicHint = { ttlMs: 3_600_000, cacheScope: 'public' };
@@ -54,7 +54,7 @@ describe('Protocol revision 2026-07-28 over HTTP', () => {
     }
   });
 
-  test('a call is rejected if it contains a request state that the server did not create', async ({
+  test('a tool call is rejected if its requestState was not created by the server', async ({
     connection: { send, logged },
   }) => {
     const call = createLatestRequest('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });

@@ -85,7 +85,7 @@ async function serveBodies() {
 }
 
 plainTest(
-  'if too many bytes arrive at once, the API key that sends the most bytes loses its largest request',
+  'if too many bytes arrive at once, the server rejects the largest request of the API key that sends the most bytes',
   async () => {
     const { trickle, send } = await serveBodies();
     const [small, large] = [trickle('svc_live_a', 100_000), trickle('svc_live_a', 250_000)];

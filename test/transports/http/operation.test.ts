@@ -105,7 +105,7 @@ describe('Metrics and logs of the HTTP server', () => {
     expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
   });
 
-  test('the counters of errors start at 0 for the tools of the board and for sign-in, too', async ({ serve }) => {
+  test('the error counters of the ad board tools and of sign-in also start at 0', async ({ serve }) => {
     const { get } = await serve(documentedResponse, { metrics: true });
     const { text } = await get('/metrics');
     for (const tool of ['search_ads', 'board_ads', 'board_pictures', 'sign_in'])
@@ -163,7 +163,7 @@ test('GET /readyz shows whether the API responded to the latest call', async ({ 
 });
 
 test.for([401, 403, 404, 429])(
-  'a response with HTTP status %i and without a documented body counts as a failure of the service',
+  'an API response with HTTP status %i and an undocumented body counts as a failure of the service',
   async (status, { serve }) => {
     const { get, post, server } = await serve(json('<h1>Blocked</h1>', { status }));
     await post('svc_live_a', toolCall('get_credits'));
@@ -172,7 +172,7 @@ test.for([401, 403, 404, 429])(
   },
 );
 
-test('the log warns at startup if a server with a public URL limits attempts and has no setting for its proxy', async ({
+test('the server warns at startup if it has a public URL and an attempt limit, but no setting for its proxy', async ({
   serve,
 }) => {
   const readWarnings = async (settings: object) =>
@@ -224,7 +224,7 @@ describe('The address of the HTTP server', () => {
     ['::1', undefined, '[::1]'],
     ['0.0.0.0', ['[2001:db8::1]'], '[2001:db8::1]'],
   ])(
-    'the picture URLs of a demo server contain the address that clients can reach (host: %s, allowed hosts: %j, in the URL: %s)',
+    'the picture URLs of a demo server contain a host that clients can reach (host: %s, allowed hosts: %j, in the URL: %s)',
     async (host, allowedHosts, name) => {
       const port = await freePort();
       const server = await startHttp({ demo: true, host, port, allowedHosts });

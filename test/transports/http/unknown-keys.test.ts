@@ -22,7 +22,7 @@ const acceptGoodKeys: Behaviour = (request, response, body) => {
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
-test('an attempt with an unknown API key counts from the moment when its request arrives', async ({ serve }) => {
+test('an attempt with an unknown API key counts from the moment when the request arrives', async ({ serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, stoppedClock);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
@@ -94,7 +94,7 @@ test.for([
   ['a wrong argument', toolCall('whoami', { wrong: true })],
   ['a tool that does not exist', toolCall('no_such_tool')],
 ] as const)(
-  'an attempt with an unknown API key stays counted if another call of the key fails because of %s',
+  'an attempt with an unknown API key stays counted if another call with the key fails because of %s',
   async ([_, failingCall], { serve }) => {
     const { held, behaviour } = createUnansweringService();
     const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
@@ -108,7 +108,7 @@ test.for([
 );
 
 test.for([402, 403, 404, 422, 429])(
-  'an API key counts as accepted after an HTTP error %i of the API, but not of a gateway',
+  'an API key counts as accepted after an HTTP error %i from the API, but not after the same error from a gateway',
   async (status, { serve, upstream }) => {
     const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, stoppedClock);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });

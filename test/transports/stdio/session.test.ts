@@ -159,7 +159,7 @@ describe('The limit of concurrent calls over stdio', () => {
   });
 });
 
-test('calls that the client cancels leave no pending promises behind in a stdio session', async () => {
+test('cancelled calls leave no pending promises behind in a stdio session', async () => {
   const { upstream, send, ask } = await openSession({ behaviour: delays.hangs });
   const cancelCalls = async (from: number, count: number) => {
     for (let id = from; id < from + count; id++) {

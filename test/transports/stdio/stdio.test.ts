@@ -94,7 +94,9 @@ describe('The input and output pipes of the stdio command', () => {
     }
   });
 
-  test('the stdio server drops log lines that no program reads', async ({ upstream }) => {
+  test('the stdio server drops log lines instead of buffering them if no program reads its log', async ({
+    upstream,
+  }) => {
     const running = startIn(upstream);
     const { stdin, stdout, stderr } = running.child;
     stderr?.pause();

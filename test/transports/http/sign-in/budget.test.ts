@@ -68,7 +68,7 @@ test('concurrent calls stay within the credit budgets of both their sign-in conn
   }
 });
 
-test('a call that several sign-in connections share is sent although the budget of one connection is too small', async ({
+test('a call that several sign-in connections share is sent even if the budget of one of the connections is too small', async ({
   serve,
 }) => {
   const { service, server, search } = await serve();
@@ -88,7 +88,7 @@ test('a call that several sign-in connections share is sent although the budget 
   expect(otherResults.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
-test('a call that will fit the credit budget when the running calls have ended fails with a retryable error', async ({
+test('a call that does not fit the credit budget only because of running calls fails with a retryable error', async ({
   serve,
 }) => {
   const { service, server, search } = await serve();

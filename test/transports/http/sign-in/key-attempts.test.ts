@@ -23,7 +23,9 @@ const submitKey = (server: SignInServer, request: Record<string, string>, key: s
     body: new URLSearchParams({ ...request, api_key: key }),
   });
 
-test('API keys that are tried on the sign-in page are counted separately from keys in API calls', async ({ serve }) => {
+test('attempts with API keys on the sign-in page are counted separately from attempts in tool calls', async ({
+  serve,
+}) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
   for (let number = 0; number < 40; number++)
