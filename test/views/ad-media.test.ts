@@ -54,14 +54,14 @@ describe('The media of an ad', () => {
     ]);
   });
 
-  test('the media of an ad are assigned to its cards in the order of their numbers', () => {
+  test('the media of an ad are assigned to its carousel cards in the order of the media numbers', () => {
     const media = [3, 1, 2].map((nr) => asset('CARD_THUMB', nr));
     expect(groupMedia({ media, cards: [{}, {}, {}] }).mediaByCard.map(urlsOf)).toEqual(
       [1, 2, 3].map((nr) => [`https://m.example/CARD_THUMB${nr}`]),
     );
   });
 
-  test('media of an ad whose number matches no card belong to the ad as a whole', () => {
+  test('media whose number matches no carousel card are assigned to the ad as a whole', () => {
     const { adMedia: ownMedia, mediaByCard } = groupMedia({
       media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
       cards: [{}, {}, {}],
@@ -71,7 +71,7 @@ describe('The media of an ad', () => {
   });
 });
 
-test('a media link of an ad that has no type is listed with the type media', () => {
+test('a media link without a type is listed with the type media in the view of an ad', () => {
   expect(createLinkWriter(500, now).writeLinks([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },
   ]);
@@ -127,24 +127,24 @@ describe('The cards of an ad', () => {
     ]);
   });
 
-  test('a card without text is still listed, with its number', () => {
+  test('a carousel card without text is still listed with its number', () => {
     const view = viewAdWithCards([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
     expect(splitCardLines(formatAd(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
   });
 
-  test('an ad without cards but with numbered media is shown with one card for each number', () => {
+  test('an ad with numbered media but without carousel cards is shown with one card for each number', () => {
     const media = [0, 1].map((nr) => ({ type: 'CARD_VID', nr, url: `https://media.example/${nr}.mp4` }));
     expect(splitCardLines(formatAd(viewAdWithCards([], media)))).toContain('   video: "https://media.example/1.mp4"');
   });
 
-  test('a card shows the media URLs in the fields of the card if the ad has no media list', () => {
+  test('a carousel card shows the media URLs from its own fields if the ad has no media list', () => {
     const card = { title: 'Tan', video_hd_url: null, resized_image_url: 'https://media.example/tan.jpg' };
     expect(viewAdWithCards([card]).cardViews?.[0]?.media).toEqual([
       { type: 'CARD_THUMB', url: card.resized_image_url },
     ]);
   });
 
-  test('expired media links of a card are summarized on one line', () => {
+  test('the expired media links of a carousel card are summarized on one line', () => {
     const url = 'https://media.example/v.mp4?expires=1767225600';
     const media = ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr: 0, url }));
     expect(splitCardLines(formatAd(viewAdWithCards([{ title: 'Tan' }], media)))[2]).toBe(
@@ -152,7 +152,7 @@ describe('The cards of an ad', () => {
     );
   });
 
-  test('the view of an ad shows its first twenty cards and only the number of further cards', () => {
+  test('the view of an ad shows the first twenty carousel cards and only the number of further cards', () => {
     const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
     expect(formatAd(viewAdWithCards(cards))).toContain(
       '\n20. title "Card 19"\nand 3 more cards, only with detail full',

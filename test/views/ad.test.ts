@@ -27,7 +27,7 @@ const getLastLine = (ad: object) =>
     .split('\n')
     .at(-1);
 
-test('in an ad list, a colon shows whether the only text of an ad is its headline or its body', () => {
+test('if an ad in a list has only one text, the position of a colon shows whether the text is the headline or the body', () => {
   expect(getLastLine({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
   expect(getLastLine({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
   expect(getLastLine({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
@@ -41,13 +41,13 @@ test('identical ad bodies are cut at the same word and have the same hash in an 
   expect(brief({ ...everyFact, body: `${body} Always.` }).bodyHash).not.toBe(brief({ ...everyFact, body }).bodyHash);
 });
 
-test('an ad body that imitates a shortened text is shown without a hash', () => {
+test('an ad body that imitates the ending of a shortened text is shown without a hash', () => {
   const forged = 'Sale… (+312 chars)" +312 #482193';
   expect(getLastLine({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
   expect(getLastLine({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
 });
 
-test('an ad list shows a fact that all of its ads share only once', () => {
+test('an ad list shows a fact only once if all ads in the list share the fact', () => {
   const by = (pageId: string, id: string) => ({ id, pageId, page: { pageName: `Page ${pageId}` }, ctaType: 'BUY' });
   const items = [by('p', 'a'), by('q', 'b'), by('p', 'c'), by('p', 'd')].map((ad) => brief(ad));
   const [first, ...lines] = formatAdList({ items, totalHits: 900 }).split('\n');
@@ -65,24 +65,24 @@ describe('An ad with a template placeholder as its headline', () => {
     cards: [{ title: 'Tan leather', body: 'Two left in stock', link_url: 'https://serra.example/tan' }],
   };
 
-  test('an ad whose headline is a template placeholder shows the texts of its first card', () => {
+  test('an ad whose headline is a placeholder such as {{product.name}} shows the texts of its first carousel card', () => {
     expect(brief(template).firstCard).toBe('Tan leather — Two left in stock');
     expect(formatAdList({ items: [brief(template)] })).toContain(
       '"{{product.name}}": "{{product.brand}}" card 1: "Tan leather — Two left in stock"',
     );
   });
 
-  test.each(['', ' ', '\u200b'])('an ad whose texts are only %j shows the texts of its first card', (text) => {
+  test.each(['', ' ', '\u200b'])('an ad whose texts are only %j shows the texts of its first carousel card', (text) => {
     expect(brief({ ...template, headline: text, body: text }).firstCard).toBe('Tan leather — Two left in stock');
   });
 
-  test('the first card of a template ad is shown without texts that are only template placeholders', () => {
+  test('texts of the first carousel card that are only placeholders such as {{product.name}} are left out of an ad list', () => {
     const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
     expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();
     expect(brief({ ...template, body: 'Two left in stock' }).firstCard).toBe('Tan leather');
   });
 
-  test('card fields are read in both spellings, such as link_url and linkUrl', () => {
+  test('the fields of carousel cards are read in both spellings, such as link_url and linkUrl', () => {
     const landingUrl = 'https://serra.example/tan';
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: landingUrl }] };
     expect(standard(camel).cardViews).toEqual([{ card: 1, title: 'Tan leather', landingUrl }]);

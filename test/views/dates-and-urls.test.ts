@@ -52,7 +52,7 @@ describe('How long an ad has been running', () => {
     expect(computeRunningTime(dates, now)).toEqual(run),
   );
 
-  test('days after the date on which an ad was read never count as running days', () => {
+  test('the running days of an ad never include days after the date on which the ad was read', () => {
     const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
     const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
     fc.assert(
@@ -94,7 +94,7 @@ describe('How long an ad has been running', () => {
     );
   });
 
-  test('a list of ads does not say how long ago an ad was seen if the date is later than the day of the list', () => {
+  test('an ad list does not say how long ago an ad was seen if the ad was last seen after the date of the list', () => {
     const ad = buildAdView({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
@@ -126,7 +126,7 @@ describe('The URLs in an ad', () => {
     expect(keptText.length + Number(missing)).toBe(address.length);
   });
 
-  test('the result text of a URL or domain has a limited length, however long the URL is', () => {
+  test('a URL or domain is shown with a limited length, no matter how long the URL is', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string({ unit: 'binary' })), (address) => {
         expect(cleanUrl(address.repeat(50), 30)?.length ?? 0).toBeLessThan(200);

@@ -41,7 +41,7 @@ test('the excerpts of two short texts begin at the start of the texts', () => {
   expect(buildDifferenceExcerpts('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
 });
 
-test('no excerpts are shown for two texts that look identical to a reader', () => {
+test('the comparison of two texts that look identical to a reader shows no excerpts', () => {
   for (const [from, to] of [
     ['Sale', 'Sale  '],
     ['Sale', 'Sa\u200ble'],

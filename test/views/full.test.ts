@@ -8,7 +8,7 @@ describe('A full view that is too large', () => {
   const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ title: `Card ${nr}` }));
   const maxTokens = 900;
 
-  test('the full view of an ad that is cut says how to get the missing fields', () => {
+  test('a full view of an ad that is cut to fit the token limit says how to get the missing fields', () => {
     const view = buildAdView({ ...ad, cards: cards(40) }, { detail: 'full', now: 0, maxTokens });
     expect(view).toMatchObject({ ...ad, cards: cards(40) });
     expect(view).not.toHaveProperty('…');

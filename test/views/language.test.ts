@@ -5,7 +5,7 @@ import languages from './languages.json' with { type: 'json' };
 const detect = await loadLanguageDetector();
 
 test.each(Object.entries(languages))(
-  'the language %s is detected both from a whole text and from its first sentence',
+  'the language %s is detected from a whole text and also from the first sentence of the text',
   (_, { code, text }) => {
     const [sentence = ''] = text.split(/[.!?。।]/, 1);
     expect(detect(text)).toBe(code);

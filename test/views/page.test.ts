@@ -4,7 +4,7 @@ import { buildPageView, formatPage, formatPageList, getPageViewSchema } from '..
 import { somePage } from './sample-ads.ts';
 
 describe('The view of an advertiser page', () => {
-  test('an advertiser page in a list shows how many thumbnails of each kind it has', () => {
+  test('a list of advertiser pages shows how many video and image thumbnails each page has', () => {
     const view = buildPageView(somePage, { detail: 'brief' });
     expect(getPageViewSchema().parse(view)).toEqual(view);
     expect(formatPageList({ items: [view], totalHits: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
@@ -39,7 +39,7 @@ test('an empty result list says whether later result pages may contain items', (
   );
 });
 
-test('the list of a further result page continues the item numbers of the previous page', () => {
+test('the item numbers on a further result page continue those of the previous page', () => {
   const items = [buildPageView(somePage, { detail: 'brief' })];
   expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,
@@ -49,7 +49,7 @@ test('the list of a further result page continues the item numbers of the previo
   );
 });
 
-test('a list shows one shared pattern for app URLs only if all of its items match the pattern', () => {
+test('a result list replaces the app URLs of its items with one URL pattern only if all URLs match the pattern', () => {
   const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
   expect(findAppUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
   expect(findAppUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();

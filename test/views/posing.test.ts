@@ -101,7 +101,7 @@ describe.each(Object.entries(viewsByObject))('%s', (_, [model, texts]) => {
   });
 });
 
-test('ids, dates, domains and constants from the API are shown without quotes', () => {
+test('ids, dates, domains and constant values from the API are shown without quotes', () => {
   const unquotedWords =
     'u-1 svc_live_ab SHOP_NOW 6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f 2026-01-15T00:00:00.000Z a.co.kr';
   for (const word of unquotedWords.split(' ')) expect(quoteUnlessWord(word)).toBe(word);

@@ -53,7 +53,7 @@ describe('The sanitizer for third-party text', () => {
   test('a name from an ad is sanitized so that it contains no line breaks', () =>
     expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more'));
 
-  test('sanitizing a text a second time changes nothing and leaves no hidden characters', () => {
+  test('a sanitized text has no hidden characters and does not change when it is sanitized again', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const clean = sanitize(text);

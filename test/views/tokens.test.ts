@@ -194,7 +194,7 @@ describe('A list that exceeds its token budget', () => {
     );
   });
 
-  test('a list of similar items is rendered at most four times to fit it into its token budget', () => {
+  test('the server renders a list of similar items at most four times to fit the list into its token budget', () => {
     const length = fc.integer({ min: 20, max: 200 });
     const lists = length.chain((usual) =>
       fc.array(fc.integer({ min: usual, max: Math.ceil(1.2 * usual) }), { minLength: 2, maxLength: 400 }),

@@ -52,7 +52,7 @@ test.for([1, 2])(
   },
 );
 
-test('of several API keys with equally many slots, the key that was served longest ago gets the next slot', async () => {
+test('if several API keys use equally many slots, the key that was served least recently gets the next slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunningCalls: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
