@@ -207,7 +207,7 @@ describe('The method note of an export', () => {
     'SELECT 1 AS id',
     'SELECT country AS id FROM ad_countries',
   ])(
-    'the note on the method of an export lists every stored search if the SQL statement "%s" returns no ad ids',
+    'the note that explains how exported ads were collected lists all searches if the SQL statement "%s" returns no ad ids',
     async (sql, { upstream, server }) => {
       serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
       const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
@@ -218,7 +218,7 @@ describe('The method note of an export', () => {
     },
   );
 
-  test('the note on the method of an export lists only the searches that found the exported ads', async ({
+  test('the note that explains how exported ads were collected lists only the searches that found the ads', async ({
     upstream,
     server,
   }) => {
