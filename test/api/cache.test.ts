@@ -96,7 +96,7 @@ describe('The result cache', () => {
     expect(cachedResult.data.receipt.remaining).toBe(9998);
   });
 
-  test('the cache reuses a result until it expires or a call sets the argument fresh', async ({ server }) => {
+  test('the cache serves a result until the result expires or a call sets the argument fresh', async ({ server }) => {
     const charge = async (args = {}) => (await server.call('search_ads', { limit: 2, ...args })).data.receipt.charged;
     expect(await charge()).toBe(1);
     clock += 900_000 - 1;
@@ -184,7 +184,9 @@ describe('get_ad with the argument seen', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('get_ad requests the ad from the API if it is called without seen or with fresh', async ({ server }) => {
+  test('get_ad requests the ad from the API if the argument seen is missing or the argument fresh is set', async ({
+    server,
+  }) => {
     const adId = await listed(server);
     const result = await server.call('get_ad', { adId });
     expect(result.data).toMatchObject({ receipt: { charged: 1, cached: false } });

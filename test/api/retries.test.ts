@@ -227,7 +227,7 @@ describe('Retries of add_collection_item', () => {
     ['gets no response', delays.hangs],
     ['gets an error from a gateway', errorResponse(502)],
   ])(
-    'add_collection_item is not retried if it %s and an earlier save was charged',
+    'add_collection_item is not retried if its request %s and an earlier save was charged',
     async ([_, fault], { upstream, start }) => {
       const server = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
       upstream.respondWith(answer(true, creditHeaders(3)), fault);

@@ -99,14 +99,11 @@ describe('The key finding above the ads on the board', () => {
       { values: { advertiser: 'Serra', landing: 'serra.example/boots' } },
     ],
     ['a landing page of a few messages', computeLeadingFinding(4), undefined],
-  ])(
-    "the board's key finding (a sentence above the ads) has the expected text for this case: %s",
-    (_, ads, text, opens) => {
-      const finding = selectFinding(ads, completeContext);
-      expect(finding && normalizeSpelling(readText(finding))).toBe(text);
-      if (opens) expect(finding?.clickTarget).toEqual(opens);
-    },
-  );
+  ])('the key finding of the ad board (a sentence above the ads) has the expected text: %s', (_, ads, text, opens) => {
+    const finding = selectFinding(ads, completeContext);
+    expect(finding && normalizeSpelling(readText(finding))).toBe(text);
+    if (opens) expect(finding?.clickTarget).toEqual(opens);
+  });
 
   test('the ad board does not add up the ads of two advertiser pages with the same name', () => {
     const createPage = (pageId: string, count: number) =>
@@ -145,7 +142,7 @@ describe('The key finding above the ads on the board', () => {
     expect(selectFinding(createLastSeenAds('2026-11-20'), completeContext)).toBeDefined();
   });
 
-  test("the numbers in the board's key finding (a sentence above the ads) match the ads on the board", () => {
+  test('the numbers in the key finding of the ad board (a sentence above the ads) match the ads on the board', () => {
     const month = fc.constantFrom('2026-05', '2026-06', '2026-07', '2026-08', '2026-09', '2026-10', '2026-11');
     const anyAd = fc.record({
       pageName: fc.constantFrom('Serra', 'Acme'),

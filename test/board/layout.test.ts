@@ -172,7 +172,7 @@ inChromium('The layout of the ad board', () => {
     await hasNoFaults(boardWithError);
   });
 
-  test('clicking the key finding (the sentence above the ads on the board) opens the ads that the sentence describes', async () => {
+  test('clicking the key finding of the ad board (a sentence above the ads) opens the ads that the sentence describes', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await getButton(

@@ -27,7 +27,7 @@ inChromium('Dates on the ad board', () => {
     createAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
   );
 
-  test('the timeline chart on the board has no month axis if none of the ads has a date', async () => {
+  test('the timeline chart on the ad board has no month axis if none of the ads has a date', async () => {
     const shown = await withoutDates.show({ tool: 'search_ads', args: { limit: 10 } });
     await shown.board.getByLabel('Timeline').click();
     await shown.board.locator('.row').first().waitFor();
@@ -35,7 +35,7 @@ inChromium('Dates on the ad board', () => {
     expect(await shown.board.locator('main').textContent()).not.toContain('1970');
   });
 
-  test('the chart of ad launches on the board marks the current month as incomplete', async () => {
+  test('the chart of ad launches on the ad board marks the current month as incomplete', async () => {
     const call = { tool: 'search_ads', args: { limit: 20 } };
     const readLaunches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
     const shown = await withDates.show({

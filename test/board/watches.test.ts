@@ -37,7 +37,7 @@ inChromium('The ad board of check_watches', () => {
   );
 
   test.each(hosts)(
-    'the title of the ad board calls ads new or changed only if check_watches reports them as such (the host %s _meta)',
+    'the title of the ad board mentions new or changed ads only if check_watches reports some (the host %s _meta)',
     async (hostBehavior, host) => {
       const server = await boards.server(withoutCache);
       const name = `Shoes ${hostBehavior}`;

@@ -294,7 +294,7 @@ describe('Columns with counts in chart data', () => {
     expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
   });
 
-  test('if the SQL statement is unknown, only a column named like a count call, such as count(*), is treated as a count', () => {
+  test('if the SQL statement is unknown, a chart treats only a column with a name such as count(*) as a count', () => {
     expect([...findCountColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
   });
 });

@@ -95,7 +95,7 @@ test('the call command prints a tool result and exits with 0, 1 or 2, depending 
 
 describe('The call command', () => {
   test.each(['text', 'structured'])(
-    'the call command with --output %s prints the full text, and with --json it prints the full data',
+    'the call command with --output %s prints the full text, and the option --json prints the full data',
     async (output) => {
       const { call, readData } = await startService(30);
       const search = ['search_ads', '{"limit": 2}', '--output', output];

@@ -141,7 +141,7 @@ describe('The library import command', () => {
     );
   });
 
-  test('the command `library import` reads a table that it does not recognize by itself if the option --format is given', async ({
+  test('with the option --format, `library import` reads a table whose format the command does not recognize by itself', async ({
     database,
   }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';

@@ -114,7 +114,7 @@ test.skipIf(!hasRedis)('a server with a shared store exits with code 1 if its po
   await close();
 });
 
-test.skipIf(!hasRedis)('a server that fails before it listens closes its connection to the shared store', async () => {
+test.skipIf(!hasRedis)('a server that fails during startup closes its connection to the shared store', async () => {
   const redis = await startRedis();
   onTestFinished(redis.close);
   const listConnections = () => redis.cli('CLIENT', 'LIST').trim().split('\n');

@@ -374,7 +374,7 @@ test('a table from a LinkedIn scraper is imported as ads of the LinkedIn ad libr
   ]);
 });
 
-test('records with equal ids of different kinds, such as ids of Meta and TikTok, never become the same ad or page', async ({
+test('imported records with the same id from different platforms, such as Meta and TikTok, never become one ad or page', async ({
   libraryServer,
 }) => {
   const shown = { first_shown_date: 20250102 };

@@ -49,7 +49,7 @@ function openInThisProcess() {
 const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
   (await (await open()).readContents()).ads.map(({ id }) => id);
 
-test('a process that is killed during a write loses no ad whose storage it has confirmed', async () => {
+test('no ad whose storage was confirmed is lost if the process is killed during a later write', async () => {
   const ownProcess = openInThisProcess();
   for (let at = 0; at < 30; at++) await addAds(await ownProcess.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(

@@ -112,7 +112,9 @@ describe('A result page that is cut to fit the token limit', () => {
     }
   });
 
-  test('a page that was cut to fit the token limit says how many of its items it lists', async ({ server }) => {
+  test('a result page that was cut to fit the token limit says how many of its items are listed', async ({
+    server,
+  }) => {
     const { cursor } = (await server.call('search_ads', { limit: 4 })).data;
     expect((await server.call('search_ads', { cursor })).data.items).toHaveLength(4);
     expect((await server.call('search_ads', { cursor, limit: 7 })).data.items).toHaveLength(7);

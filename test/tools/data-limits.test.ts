@@ -471,7 +471,7 @@ describe('Notes on amounts in several currencies', () => {
     ['SELECT sum(productPrice) FROM ads', false],
     ['SELECT count(*) FROM ads', false],
   ])(
-    'a result warns that amounts are in several currencies only if its SQL statement mixes them: %s',
+    'query_ads warns about amounts in several currencies only if the SQL statement combines such amounts: %s',
     async ([sql, hasNote], { upstream, tenant }) => {
       const service = serveAds(upstream, 0);
       service.ads = createAds(12, (index) => ({

@@ -129,7 +129,7 @@ test.each([
   expect(findLandingDomain(ad)).toBe(domain),
 );
 
-test('the landing domain of an ad is the host behind all redirect wrappers that are known', () => {
+test('the landing domain of an ad is the host at the end of all known redirect URLs', () => {
   const wrapperFunctions: ((address: string) => string)[] = [
     wrapInLinkShim,
     (address) => `https://www.google.de/url?sa=t&url=${encode(address)}`,
@@ -148,7 +148,7 @@ test('the landing domain of an ad is the host behind all redirect wrappers that 
   );
 });
 
-test('the utm parameters of an ad are read from its landing page, even behind redirect wrappers', () => {
+test('the utm parameters of an ad are read from the URL of its landing page, even behind redirect URLs', () => {
   const utmOf = (offerLink: string) => parseLandingPage({ offerLink }).campaignParameters;
   expect(utmOf(shopUrl)).toBeNull();
   const link = `${shopUrl}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;

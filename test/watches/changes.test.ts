@@ -124,7 +124,10 @@ test('check_watches reports an ad as changed only if the content of the ad chang
   expect(namesOf(versions.flat()).sort()).toEqual(changedNames.toSorted());
 });
 
-test('check_watches says for how many ads the counters of the API rose or fell', async ({ upstream, start }) => {
+test('check_watches says for how many ads a counter from the API, such as spend, rose or fell', async ({
+  upstream,
+  start,
+}) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
@@ -149,7 +152,7 @@ test('check_watches says for how many ads the counters of the API rose or fell',
   expect(gathered.data.sinceLast).toMatchObject({ counters });
 });
 
-test('check_watches reports a changed ad although the counters of the ad changed many times since', async ({
+test('check_watches still reports a changed ad after the counters of the ad have changed many times', async ({
   upstream,
   start,
 }) => {

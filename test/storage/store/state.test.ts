@@ -268,7 +268,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     ['the store is nearly full', { isNearlyFull: true }, answer.rawBody],
     ['the store is unreachable', { state: 'away' as const }, answer.rawBody],
     ['the answer is nested too deep', {}, tooDeep],
-  ])('a response is cached only by the replica that received it if %s', async (_, problem, raw) => {
+  ])('if %s, a response is cached only by the replica that received the response', async (_, problem, raw) => {
     const [replica, otherReplica] = await startTwoReplicas();
     await replica.store({ id: '1', is: 'before' });
     Object.assign(replica.network, problem);

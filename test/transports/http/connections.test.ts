@@ -118,7 +118,7 @@ describe('The connection limit', () => {
     await exchange(open());
   });
 
-  test('the server reports a connection that it closes before the first request has arrived', async () => {
+  test('the server reports a connection as refused if it closes the connection before the first request has arrived', async () => {
     const { handler } = createGatedHandler();
     const refusedAddresses: unknown[] = [];
     const { open } = await serve(handler, {

@@ -50,7 +50,7 @@ test('using an authorization code or refresh token again ends its connection, ev
   expect((await server.refreshTokens(last.body.refresh_token ?? '', clientId)).status).toBe(400);
 });
 
-test('a server with a different secret or URL rejects the sign-in tokens of another server', async ({
+test('a server rejects sign-in tokens that a server with a different secret or URL has issued', async ({
   upstream,
   timed,
 }) => {
