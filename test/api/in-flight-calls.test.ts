@@ -108,7 +108,7 @@ describe('Concurrent identical calls', () => {
     expect((await call('get_credits')).data.thisServer).toMatchObject({ charged: 3 });
   });
 
-  test('of two identical calls with different maxCredits, only the one whose limit is high enough succeeds', async ({
+  test('if two identical calls have different values of maxCredits, only the call with a high enough limit succeeds', async ({
     upstream,
     start,
   }) => {

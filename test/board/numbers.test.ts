@@ -100,7 +100,7 @@ inChromium('The ad board for an incomplete result', () => {
     },
   );
 
-  test('the ad board warns that charts cover only some of the matching ads only while charts are visible', async () => {
+  test('the ad board warns about charts that leave out some matching ads only while the charts are visible', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 20 } });
     await getChip(shown, 'Learn more').click();
     await waitForAdCount(shown, '5 of 20 ads');

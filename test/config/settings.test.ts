@@ -215,7 +215,7 @@ test.each(
   expect(more).toEqual([]);
 });
 
-test('an error about unknown tools names at most five of them', () => {
+test('an error about a setting with many unknown tools names at most five of the tools', () => {
   expect(findProblems({ AD_LIBRARY_PORT: 'x' }, { timeoutMs: 'w', tools: 'nope,search_ads,x' })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_PORT must/),
     expect.stringMatching(/^--timeout-ms must/),

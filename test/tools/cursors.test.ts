@@ -157,7 +157,7 @@ describe('A result page that is cut to fit the token limit', () => {
   );
 });
 
-test('all pages of a collection with several pages can be read with cursors', async ({ server }) => {
+test('a client can read all result pages of a large collection with cursors', async ({ server }) => {
   const ids = readIds((await server.call('search_ads', { limit: 5 })).data);
   const empty = (await server.call('list_collections')).data.items.find(({ adCount }) => adCount === 0);
   const collection = { collectionId: empty?.id, itemType: 'ads' };

@@ -257,7 +257,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
 });
 
 describe('Notes on the days when ads were last seen', () => {
-  test('an SQL result about dates names an advertiser if most of its ads were last seen on the same day', async ({
+  test('for SQL about dates, query_ads names an advertiser if most ads of the advertiser were last seen on the same day', async ({
     upstream,
     start,
   }) => {

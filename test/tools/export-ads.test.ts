@@ -198,16 +198,19 @@ describe('export_ads with a data folder', () => {
     },
   );
 
-  testWithFolder('an exported file appears under its name only after it is complete', async ({ server, folder }) => {
-    const sizes = new Set<number>();
-    let isOver = false;
-    const sql = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000) SELECT i FROM n';
-    const exported = server.call('export_ads', { name: 'tea', sql }).finally(() => {
-      isOver = true;
-    });
-    for (; !isOver; await delay(1))
-      sizes.add(statSync(join(folder, 'exports', 'tea.csv'), { throwIfNoEntry: false })?.size ?? 0);
-    const { data } = await exported;
-    for (const size of sizes) expect([0, data.bytes]).toContain(size);
-  });
+  testWithFolder(
+    'an exported file appears under its final name only after the file is complete',
+    async ({ server, folder }) => {
+      const sizes = new Set<number>();
+      let isOver = false;
+      const sql = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000) SELECT i FROM n';
+      const exported = server.call('export_ads', { name: 'tea', sql }).finally(() => {
+        isOver = true;
+      });
+      for (; !isOver; await delay(1))
+        sizes.add(statSync(join(folder, 'exports', 'tea.csv'), { throwIfNoEntry: false })?.size ?? 0);
+      const { data } = await exported;
+      for (const size of sizes) expect([0, data.bytes]).toContain(size);
+    },
+  );
 });

@@ -35,7 +35,7 @@ test.each([
   "SELECT pageName FROM ads GROUP BY 1 HAVING pageName = 'A'",
   "SELECT 1 FROM ads WHERE pageName = 'A' UNION SELECT 1 FROM ads",
 ])(
-  'no advertiser is recognized in the SQL statement "%s", because the statement may read the ads of any advertiser',
+  'the SQL statement "%s" is not treated as a filter for advertisers, because it may read the ads of any advertiser',
   (sql) => {
     expect(readStatementLiterals(sql).advertiserCondition).toBeUndefined();
   },

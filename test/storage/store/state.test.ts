@@ -510,7 +510,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   });
 
   describe('Datasets in the shared store', () => {
-    test('an item that is damaged in the shared store is left out of the dataset', async () => {
+    test('the server leaves an item out of the dataset if the item is damaged in the shared store', async () => {
       const [replica, otherReplica] = await startTwoReplicas();
       const damaged = (changes: readonly ItemChange[]) =>
         changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));

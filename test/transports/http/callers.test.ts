@@ -150,7 +150,7 @@ describe('A tool call while it runs over HTTP', () => {
     },
   );
 
-  test('a cancel notification cancels no call of another API key', async ({ serveHolding }) => {
+  test('a cancel notification does not cancel a call with another API key', async ({ serveHolding }) => {
     const { server, asked, arrived } = await serveHolding();
     const connections = ['a', 'a', 'b'].map(() => openConnection(server.origin));
     const send = (key: string, body: object, { send: post } = openConnection(server.origin)) =>

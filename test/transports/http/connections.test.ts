@@ -61,7 +61,7 @@ test('an HTTP connection is closed if more than one pipelined request waits on i
   expect(startedPaths).not.toContain('/a');
 });
 
-test('the server ignores a pipelined request if the response before it closes the connection', async () => {
+test('the server ignores a pipelined HTTP request if the previous response closes the connection', async () => {
   const startedPaths: string[] = [];
   const { open } = await serve(({ url }) => {
     startedPaths.push(new URL(url).pathname);
