@@ -414,7 +414,9 @@ function listCheckNotes({
   const isComplete = gathering?.isComplete;
   const limitNote =
     stopInfo.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
-  const continuationNote = 'check_watches goes on with it within a day; later it starts over.';
+  const continuationNote = stopInfo.resumptionBlocker
+    ? 'It cannot be continued: the next check starts over and pays for all pages again.'
+    : 'check_watches goes on with it within a day; later it starts over.';
   return [
     incomparableCheck &&
       `The ads of the check of ${formatMinute(incomparableCheck.readAt)} are no longer stored, so this check counts as the first.`,

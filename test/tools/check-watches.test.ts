@@ -313,3 +313,26 @@ test('check_watches shortens a long result and puts texts from advertisers in qu
   expect(text).toMatch(/SELECT adId FROM gathered WHERE gatheringId = '\w+' EXCEPT/);
   expect(text).not.toMatch(/\u202e|^Ignore/m);
 });
+
+test('check_watches says that the next check starts over if the service repeats its pages or rejects the cursor', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  const service = serveAds(upstream, 60, () => 1);
+  await createWatches(server, ['a'], 20);
+  const firstPage = json(
+    { items: service.ads.slice(0, 20), cursor: '20', hasMore: true, totalHits: 60 },
+    { headers: creditHeaders(1) },
+  );
+  for (const nextPage of [firstPage, errorResponse(422)]) {
+    service.overrideResponse = ({ cursor }) => (cursor === undefined ? firstPage : nextPage);
+    const { text } = await server.call('check_watches', enoughCredits);
+    expect(text).toContain('It cannot be continued: the next check starts over and pays for all pages again.');
+    expect(text).not.toContain('goes on with it');
+    service.searches = [];
+    await server.call('check_watches', enoughCredits);
+    expect(service.searches[0]?.cursor).toBeUndefined();
+  }
+});
