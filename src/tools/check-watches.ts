@@ -149,8 +149,10 @@ async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain
   const totalAtLeast = sumNumbers([...estimates.values()].map((watchEstimate) => watchEstimate?.atLeast ?? 0));
   const atLeast = Math.min(totalAtLeast, atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
-  const storedAdCounts = watchesToRead.map((watch) =>
-    countStoredAds(pickAdQuery(watch), estimates.get(getAdQueryKey(watch))?.ads, contents),
+  // Watches with the same question read the same ads, so count these ads once, like the ads in the estimate.
+  const queriesByKey = new Map(watchesToRead.map((watch) => [getAdQueryKey(watch), pickAdQuery(watch)]));
+  const storedAdCounts = [...queriesByKey].map(([queryKey, adQuery]) =>
+    countStoredAds(adQuery, estimates.get(queryKey)?.ads, contents),
   );
   const text =
     selectedWatches.length === 0

@@ -48,6 +48,22 @@ test('the cost estimate of check_watches takes the maxCredits of each watch (a s
   expect(second.charged).toBe(8);
 });
 
+test('the cost estimate of check_watches counts the stored ads of two watches with the same question once', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  upstream.respondWith(new AdService(30).respond);
+  for (const name of ['first', 'second'])
+    await server.call('watch_ads', { name, filters: { q: 'a' }, maxCredits: 100 });
+  await estimateAndCheck(server);
+  clock += 7 * 86_400_000;
+  const { text } = await estimateAndCheck(server);
+  expect(text).toContain('Estimate: 30 ads in 1 page, as last counted;');
+  expect(text).toContain('30 of these ads are in the dataset already.');
+});
+
 const watchArbitrary = fc.record({
   question: fc.constantFrom('a', 'b', 'c'),
   isSplit: fc.boolean(),
