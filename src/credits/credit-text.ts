@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ServiceRequest } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
 import { createLazyGetter } from '../lazy-getter.ts';
-import { formatCreditAmount, formatNumber } from '../views/numbers.ts';
+import { formatCreditAmount, formatNumber, roundCredits } from '../views/numbers.ts';
 import { type CreditAccount, isAffordable } from './ledger.ts';
 import {
   computePriceBounds,
@@ -175,6 +175,3 @@ function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remainingC
   }
   return '';
 }
-
-/** Rounds credits to six decimal places, because sums of fractional credits contain floating-point errors. */
-export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { hasSameContent } from '../storage/item-versions.ts';
 import type { DataOf } from '../views/fields.ts';
+import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import { describeGathering, FoundInPartsView } from './coverage.ts';

@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
 import { toCanonicalJson } from '../api/json.ts';
-import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, normalizeAdId } from '../storage/dataset.ts';
 import { findVersionAt, hasSameContent, readVersionCounters, type StoredItem } from '../storage/item-versions.ts';
 import { type CounterName, type CounterValues, counterNames } from '../views/ad-changes.ts';
-import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
+import { formatCount, formatNumber, roundCredits, sumNumbers } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 

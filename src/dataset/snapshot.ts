@@ -3,6 +3,7 @@ import { createLazyGetter } from '../lazy-getter.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { listContentVersions, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pageFields } from '../views/fields.ts';
+import { roundCredits } from '../views/numbers.ts';
 import type { UntypedFields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
 import { getLaunchesKnownUntil, selectCurrentGatherings } from './gatherings.ts';
@@ -143,7 +144,7 @@ function buildGatheringRow(
     collectionId,
     found: matchingCount,
     read: adIds.size,
-    charged: chargedCredits,
+    charged: chargedCredits === null ? null : roundCredits(chargedCredits),
     complete: Number(isComplete),
     gatheredAt: formatIsoTime(gatheredAt),
     newest: Number(isCurrent),

@@ -1,9 +1,8 @@
 import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
-import { roundCredits } from '../credits/credit-text.ts';
 import type { Tool } from '../tools/tool.ts';
 import { dayMs } from '../views/durations.ts';
-import { formatCreditAmount, formatNumber } from '../views/numbers.ts';
+import { formatCreditAmount, formatNumber, roundCredits } from '../views/numbers.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';

@@ -16,6 +16,7 @@ import { demoNotice, Page } from '../ui/page.tsx';
 import { Prose, proseStyles } from '../ui/prose.tsx';
 import { createColumnFormatter, formatCell, Table, TableRows, tableStyles } from '../ui/table.tsx';
 import { formatColumnTitle } from '../views/column-title.ts';
+import { formatCreditAmount } from '../views/numbers.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
 /**
@@ -353,11 +354,11 @@ async function writeTable(
 
 const methodologyHeading = 'How these numbers came about';
 const gatheringColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Credits'];
-const gatheringFormatters = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
+const gatheringFormatters = [undefined, undefined, formatNumber, formatNumber, undefined, formatCreditAmount];
 
 async function writeMethodology(writer: PageWriter, { headings, methodology }: ReportMetadata): Promise<void> {
   const { adCount, gatherings, unlistedGatheringCount, cost, describeCoverage, statements } = methodology;
-  const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
+  const credits = `${cost.isExact ? '' : 'at least '}${formatCreditAmount(cost.credits)} ${cost.credits === 1 ? 'credit' : 'credits'}`;
   const hasSplitGatherings = gatherings.some(({ partGatheringIds }) => partGatheringIds.length > 1);
   const buildGatheringRow = ({
     gatheredAt,

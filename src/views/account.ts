@@ -4,7 +4,7 @@ import { formatDay } from './dates.ts';
 import { type ApiField, buildFieldSchemas, type DataOf } from './fields.ts';
 import { buildFullView, getOtherTypesSchema, moveMismatchesToOtherTypes } from './full-view.ts';
 import { formatFramedList, type ListFrame } from './lists.ts';
-import { formatCount, formatNumber } from './numbers.ts';
+import { formatCount, formatCreditAmount, roundCredits } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, isNumber, isObject, readId, selectViewFields, type UntypedFields } from './view.ts';
 
@@ -125,7 +125,8 @@ export function buildCreditsView(creditStatus: unknown): UntypedFields {
 const toMilliseconds = (unixSeconds: unknown) => (typeof unixSeconds === 'number' ? unixSeconds * 1000 : undefined);
 
 function computeRemaining(usedCredits: unknown, limit: unknown): number | undefined {
-  const remaining = isNumber(usedCredits) && isNumber(limit) ? Math.max(0, limit - usedCredits) : undefined;
+  const remaining =
+    isNumber(usedCredits) && isNumber(limit) ? roundCredits(Math.max(0, limit - usedCredits)) : undefined;
   return isNumber(remaining) ? remaining : undefined;
 }
 
@@ -178,7 +179,7 @@ function formatUsageLimit(limitName: string, usedCredits: unknown, maxCredits: u
   const remainingCredits = computeRemaining(usedCredits, maxCredits);
   return remainingCredits === undefined
     ? ''
-    : `${limitName}: ${formatValue(usedCredits)} of ${formatValue(maxCredits)} used, ${formatNumber(remainingCredits)} left`;
+    : `${limitName}: ${formatValue(usedCredits)} of ${formatValue(maxCredits)} used, ${formatCreditAmount(remainingCredits)} left`;
 }
 
 /** Formats an identity as text: the user, the account and the API key. */
@@ -207,7 +208,7 @@ const formatMembership = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
 
 function formatValue(value: unknown): string {
-  if (typeof value === 'number') return formatNumber(value);
+  if (typeof value === 'number') return formatCreditAmount(value);
   if (typeof value === 'boolean') return String(value);
   return typeof value === 'string' ? quoteUnlessWord(value) : quote(JSON.stringify(value) ?? '');
 }

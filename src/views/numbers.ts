@@ -23,6 +23,9 @@ export function formatRounded(number: number, maxDecimals = 3): string {
  */
 export const formatCreditAmount = (credits: number): string => formatRounded(credits, 6);
 
+/** Rounds credits to six decimal places, because sums of fractional credits contain floating-point errors. */
+export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;
+
 /** Formats a number together with its noun, e.g. `1 ad` or `1,821 ads`. */
 export const formatCount = (number: number, noun: string, pluralNoun = `${noun}s`): string =>
   `${formatNumber(number)} ${number === 1 ? noun : pluralNoun}`;
