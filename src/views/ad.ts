@@ -12,7 +12,7 @@ import {
   hasPlaceholder,
   type MediaLink,
 } from './ad-media.ts';
-import { countDaysBetween, formatDay } from './dates.ts';
+import { countDaysBetween, formatDay, formatDayOfField } from './dates.ts';
 import { computeRunningTime, getRunningTimeSchema } from './days-running.ts';
 import { adFields, buildFieldSchemas, type DataOf, notInListsNote, onlyInFullNote } from './fields.ts';
 import {
@@ -128,7 +128,7 @@ function buildBriefView(ad: UntypedFields, now: number): AdView {
   addFields(view, { creative: describeCreative(ad) });
   copyFields(view, ad, briefFields);
   const { daysRunning, stillRunning } = computeRunningTime(ad, now);
-  addFields(view, { lastSeen: formatDay(ad.lastSeenAt), daysRunning, stillRunning });
+  addFields(view, { lastSeen: formatDayOfField(ad.lastSeenAt), daysRunning, stillRunning });
   addLandingDomains(view, ad);
   return view;
 }

@@ -19,6 +19,13 @@ export function formatDay(date: unknown): string | undefined {
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
+/**
+ * Formats the date in a field from the service as a day in UTC. Returns undefined for a number, because the API document
+ * defines dates of ads as texts. The unit of a number is unknown.
+ */
+export const formatDayOfField = (fieldValue: unknown): string | undefined =>
+  typeof fieldValue === 'string' ? formatDay(fieldValue) : undefined;
+
 /** Formats a time in UTC to the minute, e.g. `2026-07-01 14:02 UTC`. */
 export const formatMinute = (time: string | number) =>
   `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
@@ -36,7 +43,7 @@ export interface LastSeenDays {
 
 /** Summarizes on which days ads were last seen running. Returns undefined if the day is unknown for all ads. */
 export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | undefined {
-  const days = ads.flatMap(({ lastSeenAt }) => formatDay(lastSeenAt) ?? []).sort();
+  const days = ads.flatMap(({ lastSeenAt }) => formatDayOfField(lastSeenAt) ?? []).sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
   if (firstDay === undefined || lastDay === undefined) return undefined;
   return { firstDay, lastDay, adCount: days.length, isKnownForAll: days.length === ads.length };
