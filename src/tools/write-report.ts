@@ -349,8 +349,10 @@ async function buildSection(
       const wideChart = chart && buildChart(chart, chartedRows, { readAtMs, isDemo, notes });
       const narrowChart = chart && buildChart(chart, chartedRows, { readAtMs, isDemo, notes, isNarrow: true });
       if (wideChart && 'problem' in wideChart) problems.push(`There is no chart: ${wideChart.problem}.`);
-      else if (wideChart && narrowChart && 'shapes' in narrowChart)
+      else if (wideChart && narrowChart && 'shapes' in narrowChart) {
         reportSection.charts = { wide: wideChart, narrow: narrowChart };
+        if (chartedRows.isTruncated) problems.push(formatOmittedChartRows(rows.length, rowCount));
+      }
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof AdLibraryError)) throw error;
@@ -375,6 +377,10 @@ async function buildSection(
   reportSection.problem ??= result.problem;
   return { ...result, reportSection };
 }
+
+/** Formats how many of the rows a chart shows, e.g. `The chart shows only the first 1,000 of 1,500 rows.` */
+const formatOmittedChartRows = (chartedCount: number, rowCount: number | null): string =>
+  `The chart shows only the first ${formatNumber(chartedCount)} of ${rowCount === null ? 'more than 100,000' : formatNumber(rowCount)} rows.`;
 
 type ReportAds = ReturnType<typeof pickAdsOfSections>;
 

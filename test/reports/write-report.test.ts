@@ -135,6 +135,21 @@ describe('A report', () => {
     expect(html.match(/class="problem"/g)).toHaveLength(3);
   });
 
+  test('a report states how many rows of a long result its chart leaves out', async ({ server }) => {
+    const listNumbers = (count: number) =>
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i, i * i AS square FROM n`;
+    const { html, data } = await writeTestReport(server, {
+      sections: [
+        { heading: 'Long', sql: listNumbers(1001), chart: 'line' },
+        { heading: 'Short', sql: listNumbers(1000), chart: 'line' },
+      ],
+    });
+    const sentence = 'The chart shows only the first 1,000 of 1,001 rows.';
+    expect((data.sections as object[])[0]).toMatchObject({ rows: 1001, problem: sentence });
+    expect((data.sections as object[])[1]).not.toHaveProperty('problem');
+    expect(html).toContain(`<p class="problem">${sentence}</p>`);
+  });
+
   test('a report with many pictures leaves some out, so that the report file stays under 5 MB', async ({
     server,
     upstream,
