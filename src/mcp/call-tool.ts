@@ -279,11 +279,11 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
       runWithStoredData: (estimateInput) => tool.run(estimateInput, context),
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
-    const affordablePrice = spending ? limitPriceToBudgets(price, spending) : price;
+    const affordablePrice = spending ? limitPriceToBudgets(price, spending, sendsSeveralRequests(tool, input)) : price;
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > maxUnconfirmedCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
-  // If `price` is undefined, even the lowest price exceeds the server's budget. Do not ask the user, because the call
+  // If `price` is undefined, the call is a single request that exceeds a budget. Do not ask the user, because the call
   // will fail without costing anything.
   if (price === undefined || price.atMost <= maxUnconfirmedCredits) return { isFirstPageOnly: false };
   return confirmSpend(
@@ -306,18 +306,27 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
 }
 
 /**
+ * Returns true if the estimated price of a call is the price of several requests. Such a call spends the credits that
+ * remain in a budget, even if they do not cover all of its requests.
+ */
+const sendsSeveralRequests = (tool: Tool, { maxCredits, itemIds }: Record<string, unknown>): boolean =>
+  ('maxCredits' in tool.inputSchema.shape && maxCredits !== 0) || (Array.isArray(itemIds) && itemIds.length > 1);
+
+/**
  * Limits a price to the credits that remain in the budgets of the server and of the sign-in connection. Returns
- * undefined if even the lowest price exceeds these credits.
+ * undefined for a call with a single request if even its lowest price exceeds these credits.
  */
 function limitPriceToBudgets(
   { atLeast, atMost }: PriceBounds,
   { connection, ...server }: Spending,
+  hasSeveralRequests: boolean,
 ): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((spending) =>
     spending?.budget === undefined ? Infinity : spending.budget - spending.charged - (spending.uncertain ?? 0),
   );
   const limit = Math.max(0, Math.min(...remainingCredits));
-  return atLeast > limit ? undefined : { atLeast, atMost: Math.min(atMost, limit) };
+  if (atLeast > limit && !hasSeveralRequests) return undefined;
+  return { atLeast: Math.min(atLeast, limit), atMost: Math.min(atMost, limit) };
 }
 
 /**

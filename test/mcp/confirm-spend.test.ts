@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.ts';
 import { serveStdio } from '../../src/transports/stdio.ts';
+import { serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { ad, creditHeaders, creditStatus, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
@@ -243,6 +244,28 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(error).toMatchObject({ kind: 'credit_budget' });
     expect(text).not.toContain('The person');
   });
+
+  upstreamTest(
+    'gather_ads needs a spending confirmation even if the credit budget covers only some of the ads',
+    async ({ upstream, start }) => {
+      const server = await start({ creditBudget: 60 });
+      const service = serveAds(upstream, 1000);
+      const apiKey = 'svc_live_budget';
+      const spender = await connectWithForms(server, apiKey, choose('spend'));
+      for (const limit of [1, 10, 100]) await spender.call('search_ads', { limit });
+      const person = choose('cancel');
+      const { call } = await connectWithForms(server, apiKey, person);
+      await call('gather_ads', { filters: { q: 'shoe' }, maxCredits: 0 });
+      const chargedBefore = service.chargedCredits;
+      const { error } = await call('gather_ads', { filters: { q: 'shoe' }, maxCredits: 100 });
+      expect(error).toMatchObject({ kind: 'credit_budget' });
+      // All ads cost 100 credits. The server has spent 13 of its 60 credits, so the call could spend the other 47.
+      expect(person.forms.map(({ message }) => message)).toEqual([
+        'Gather all ads that match (gather_ads) costs 47 credits. You have 90 credits.',
+      ]);
+      expect(service.chargedCredits).toBe(chargedBefore);
+    },
+  );
 
   test('the form for a spending confirmation closes after 50 seconds without an answer from the user', async ({
     service,
