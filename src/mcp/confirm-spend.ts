@@ -237,7 +237,8 @@ export async function estimatePrice({
 }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
   const hasCreditLimit = 'maxCredits' in tool.inputSchema.shape;
-  const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;
+  const { defaultMaxCredits = Infinity } = tool;
+  const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : defaultMaxCredits;
   try {
     const { data } = await runWithStoredData(hasCreditLimit ? { ...input, maxCredits: 0 } : input);
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };

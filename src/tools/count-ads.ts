@@ -69,6 +69,9 @@ const CountEstimate = z
   .meta({ title: 'CountEstimate' });
 type CountEstimate = DataOf<typeof CountEstimate>;
 
+/** The most credits that a call may spend if the caller sets no `maxCredits`. */
+const defaultMaxCredits = 50;
+
 export const countAds = defineTool({
   name: 'count_ads',
   title: 'Count ads',
@@ -82,11 +85,16 @@ export const countAds = defineTool({
   }),
   operations: ['searchAds'],
   makesSeveralApiCalls: true,
+  defaultMaxCredits,
   inputSchema: z.strictObject({
     filters: adFiltersSchema,
     split: splitSchema,
     by: z.string().optional().describe('Filter key whose values are counted.'),
-    maxCredits: z.number().min(0).optional().describe('Most credits to spend. Default 50. 0 returns an estimate.'),
+    maxCredits: z
+      .number()
+      .min(0)
+      .optional()
+      .describe(`Most credits to spend. Default ${defaultMaxCredits}. 0 returns an estimate.`),
     fresh: freshSchema.describe('true ignores earlier answers and pays again.'),
   }),
   createOutputSchema: () =>
@@ -104,7 +112,7 @@ export const countAds = defineTool({
       ...errorFieldSchemas,
       next: z.string().optional().describe('How to continue.'),
     }),
-  async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
+  async run({ filters = {}, split = [], by, maxCredits = defaultMaxCredits, fresh = false }, context) {
     checkSelectionArguments({ filters, split }, { split: split[0], by });
     const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.createCallBudget(maxCredits);

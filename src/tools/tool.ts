@@ -40,6 +40,8 @@ export interface ToolDescription {
    * their charges.
    */
   makesSeveralApiCalls?: true;
+  /** The value of the argument `maxCredits` if the caller sets none, in credits. */
+  defaultMaxCredits?: number;
   /**
    * True if the tool stores user data, such as labels. Lost user data cannot be restored, whereas lost ads can be
    * downloaded again.

@@ -246,6 +246,24 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
   });
 
   upstreamTest(
+    'the spending confirmation of count_ads shows at most the default of maxCredits, which is 50 credits',
+    async ({ upstream, start }) => {
+      const server = await start({ confirmCredits: 20 });
+      serveAds(upstream, 1000, () => 2);
+      const person = choose('spend');
+      const { call } = await connectWithForms(server, 'svc_live_counter', person);
+      const split = Array.from({ length: 30 }, (_, part) => ({ part }));
+      await call('count_ads', { filters: { q: 'shoe' } });
+      const { data } = await call('count_ads', { filters: { q: 'shoe' }, split });
+      expect(data.receipt.charged).toBe(50);
+      expect(person.forms.map(({ message }) => message)).toEqual([
+        'Count ads (count_ads) may cost at most 50 credits. You have 90 credits.',
+        'Count ads (count_ads) costs 50 credits. You have 90 credits.',
+      ]);
+    },
+  );
+
+  upstreamTest(
     'gather_ads needs a spending confirmation even if the credit budget covers only some of the ads',
     async ({ upstream, start }) => {
       const server = await start({ creditBudget: 60 });
