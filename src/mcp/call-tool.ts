@@ -276,7 +276,7 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
     const price = await estimatePrice({
       tool,
       input,
-      runWithStoredData: (estimateInput) => tool.run(estimateInput, context),
+      runWithStoredData: () => tool.run(input, context),
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
     const affordablePrice = spending ? limitPriceToBudgets(price, spending, sendsSeveralRequests(tool, input)) : price;

@@ -220,14 +220,14 @@ interface EstimateOptions {
   tool: Tool;
   input: Record<string, unknown>;
   /** Runs the tool with stored and cached data only, so that running it costs nothing. */
-  runWithStoredData(input: Record<string, unknown>): Promise<{ data: object }>;
+  runWithStoredData(): Promise<{ data: object }>;
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
 /**
- * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns an estimate if
- * called with `maxCredits: 0`, and never spends more than `maxCredits`. Any other tool makes at most one paid request, or
- * one for each of its `itemIds`.
+ * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns an estimate, and
+ * never spends more than `maxCredits`. Any other tool makes at most one paid request, or one for each of its `itemIds`.
+ * @throws AdLibraryError if the tool refuses the call, e.g. because it requires `maxCredits`
  */
 export async function estimatePrice({
   tool,
@@ -240,7 +240,7 @@ export async function estimatePrice({
   const { defaultMaxCredits = Infinity } = tool;
   const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : defaultMaxCredits;
   try {
-    const { data } = await runWithStoredData(hasCreditLimit ? { ...input, maxCredits: 0 } : input);
+    const { data } = await runWithStoredData();
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };
     if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePriceBounds;
     return {

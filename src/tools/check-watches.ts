@@ -104,9 +104,9 @@ export const checkWatches = defineTool({
     const { userRecords } = await context.openDataset();
     const allWatches = parseWatches(await userRecords.read('watch'));
     const selectedWatches = names ? findRecordsByName('watch', allWatches, names) : allWatches;
-    if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
     if (maxCredits === undefined)
       for (const watch of selectedWatches) await requireFreeReading(pickAdQuery(watch), context);
+    if (maxCredits === 0 || context.isEstimate) return estimateChecks(selectedWatches, fresh, context);
     const { checkedWatches, callStopReason } = await runWatchChecks(selectedWatches, { maxCredits, fresh }, context);
     const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;

@@ -119,7 +119,8 @@ export const countAds = defineTool({
     // If the dataset (the stored ads) is unavailable, count with a search instead of failing.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
     const countContext = { ...context, callBudget, fresh, contents };
-    if (maxCredits === 0) return { data: await estimateCount(countedFilter, filters, split, countContext) };
+    if (maxCredits === 0 || context.isEstimate)
+      return { data: await estimateCount(countedFilter, filters, split, countContext) };
     const { stopInfo, ...counts } = await (countedFilter === undefined
       ? countSplit(filters, split, countContext)
       : countByValue(countedFilter, filters, countContext));

@@ -74,8 +74,9 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   const contentsBefore = await (await context.openDataset()).readContents();
   return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
     const hasReadAllPages = openedGathering.parts.every(({ state }) => state.hasReadLastPage);
-    if (maxCredits === 0 && !hasReadAllPages) return estimateGathering(request, openedGathering, context);
     if (maxCredits === undefined && !hasReadAllPages) await requireFreeReading(adQuery, context);
+    if ((maxCredits === 0 || context.isEstimate) && !hasReadAllPages)
+      return estimateGathering(request, openedGathering, context);
     const gatherResult = await readPages();
     const { gathering, stopInfo, idsReadByCall, contents } = gatherResult;
     if (gathering === undefined || (stopInfo.error && gatherResult.readCount === 0))

@@ -217,7 +217,10 @@ export interface CallerContext
  */
 export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
   isDemo: boolean;
-  /** True if the call only estimates a price. The call must not send paid requests or change anything. */
+  /**
+   * True if the call only estimates the price of its arguments. The call must not send paid requests or change anything.
+   * A tool with the argument `maxCredits` then returns an estimate, whatever `maxCredits` is.
+   */
   isEstimate: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;

@@ -264,6 +264,22 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
   );
 
   upstreamTest(
+    'calls that are refused because they lack maxCredits show no spending confirmation',
+    async ({ upstream, server }) => {
+      serveAds(upstream, 1000);
+      const person = choose('spend');
+      const { call } = await connectWithForms(server, 'svc_live_forgetful', person);
+      const filters = { q: 'shoe' };
+      await call('watch_ads', { name: 'shoes', filters, maxCredits: 100 });
+      for (const result of [await call('gather_ads', { filters }), await call('check_watches')]) {
+        expect(result.error).toMatchObject({ kind: 'invalid_request' });
+        expect(result.text).toContain('maxCredits is required');
+      }
+      expect(person.forms).toEqual([]);
+    },
+  );
+
+  upstreamTest(
     'gather_ads needs a spending confirmation even if the credit budget covers only some of the ads',
     async ({ upstream, start }) => {
       const server = await start({ creditBudget: 60 });
