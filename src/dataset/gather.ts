@@ -167,8 +167,7 @@ async function openCurrentGathering(
 ) {
   const contents = await (await context.openDataset()).readContents();
   const [newestGathering] = findGatherings(contents, adQuery);
-  const shouldStartOver =
-    fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
+  const shouldStartOver = fresh && findFreshGathering(adQuery, contents, contentsBefore, context.now) === undefined;
   const openedGathering = findOrCreateGathering(adQuery, contents, shouldStartOver, context.getTime());
   /**
    * True if an earlier call with `fresh` stopped early, and started too long ago (more than `maxFreshAgeMs`) to be
@@ -176,6 +175,22 @@ async function openCurrentGathering(
    */
   const isTooOldToContinue = shouldStartOver && newestGathering?.isFresh === true && !newestGathering.hasReadLastPage;
   return { ...openedGathering, contents, isTooOldToContinue };
+}
+
+/**
+ * Returns the gathering (the stored ads of a search) that a call with `fresh` continues. Returns undefined if the call
+ * reads all pages from the beginning.
+ */
+export function findFreshGathering(
+  adQuery: AdQuery,
+  contents: DatasetContents,
+  contentsBefore: DatasetContents,
+  now: number,
+): Gathering | undefined {
+  const [newestGathering] = findGatherings(contents, adQuery);
+  return newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, now)
+    ? newestGathering
+    : undefined;
 }
 
 /**

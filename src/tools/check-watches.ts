@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { getListOperationName } from '../dataset/ad-list-page.ts';
+import { findFreshGathering } from '../dataset/gather.ts';
 import {
   buildCreditRange,
   CounterChangesView,
@@ -24,6 +25,7 @@ import { formatIsoTime } from '../dataset/tables.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type ExportedFile, reportTtlMs } from '../storage/exports.ts';
 import { formatDay, formatMinute } from '../views/dates.ts';
+import { groupBy } from '../views/group-by.ts';
 import { formatServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
@@ -130,37 +132,72 @@ async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain
   const watchesToRead = selectedWatches.filter(
     (watch) => shouldReadAgain || !findRecentStoredOutcome(pickAdQuery(watch), contents, context),
   );
-  const estimates = new Map<string, EstimateView | undefined>();
-  for (const watch of watchesToRead) {
-    const adQuery = pickAdQuery(watch);
-    estimates.set(getAdQueryKey(adQuery), await estimateRemainingAds(adQuery, contents, true, context));
-  }
-  const sumIfAllKnown = (numbers: readonly (number | null | undefined)[]) => {
-    const knownNumbers = numbers.flatMap((number) => number ?? []);
-    return knownNumbers.length < numbers.length ? undefined : sumNumbers(knownNumbers);
-  };
+  // Watches with the same search share its estimate, because they share the ads that are read.
+  const watchesByQuery = groupBy(watchesToRead, (watch) => getAdQueryKey(pickAdQuery(watch)));
+  const estimates = new Map<string, CheckEstimate>();
+  for (const [queryKey, watches] of watchesByQuery)
+    estimates.set(queryKey, await estimateWatchesOfQuery(watches, contents, context));
+  const queryEstimates = [...estimates.values()];
   const [pages, ads] = (['pages', 'ads'] as const).map((name) =>
-    sumIfAllKnown([...estimates.values()].map((watchEstimate) => watchEstimate?.[name])),
+    sumIfAllKnown(queryEstimates.map(({ remaining }) => remaining?.[name])),
   );
   const maxCharges = watchesToRead.map((watch) =>
-    computeMaxCharge(watch, estimates.get(getAdQueryKey(watch))?.ads ?? undefined, context),
+    computeMaxCharge(watch, estimates.get(getAdQueryKey(pickAdQuery(watch)))?.remaining, context),
   );
   const atMost = sumIfAllKnown(await Promise.all(maxCharges));
-  const totalAtLeast = sumNumbers([...estimates.values()].map((watchEstimate) => watchEstimate?.atLeast ?? 0));
-  const atLeast = Math.min(totalAtLeast, atMost ?? Infinity);
-  const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
-  // Watches with the same question read the same ads, so count these ads once, like the ads in the estimate.
-  const queriesByKey = new Map(watchesToRead.map((watch) => [getAdQueryKey(watch), pickAdQuery(watch)]));
-  const storedAdCounts = [...queriesByKey].map(([queryKey, adQuery]) =>
-    countStoredAds(adQuery, estimates.get(queryKey)?.ads, contents),
+  const atLeast = Math.min(
+    sumNumbers(queryEstimates.map((queryEstimate) => queryEstimate.atLeast)),
+    atMost ?? Infinity,
   );
+  const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
+  const storedAdCounts = queryEstimates.map(({ storedAdCount }) => storedAdCount);
+  const readCount = sumNumbers(queryEstimates.map((queryEstimate) => queryEstimate.readCount));
   const text =
     selectedWatches.length === 0
       ? 'There are no watches to check.'
-      : [formatChecksEstimate({ ads, ...estimate }), explainRepeatedReading(storedAdCounts, estimate)]
+      : [formatChecksEstimate({ ads, readCount, ...estimate }), explainRepeatedReading(storedAdCounts, estimate)]
           .filter(Boolean)
           .join(' ');
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
+}
+
+/** Returns the sum of the numbers, or undefined if one of them is unknown. */
+const sumIfAllKnown = (numbers: readonly (number | null | undefined)[]): number | undefined => {
+  const knownNumbers = numbers.flatMap((number) => number ?? []);
+  return knownNumbers.length < numbers.length ? undefined : sumNumbers(knownNumbers);
+};
+
+/** The estimate for all watches that have the same search. */
+interface CheckEstimate {
+  /** The price of the ads that the checks have to read, without the limits of the watches. */
+  remaining: EstimateView | undefined;
+  /** The lowest price of the checks within the limits of the watches, in credits. */
+  atLeast: number;
+  /** The number of stored ads that a check reads again, or undefined if this number is unknown. */
+  storedAdCount: number | undefined;
+  /** The number of ads that an unfinished check has read. The next check continues it and does not pay for them again. */
+  readCount: number;
+}
+
+/** Estimates the checks of watches that have the same search. */
+async function estimateWatchesOfQuery(
+  watches: readonly Watch[],
+  contents: DatasetContents,
+  context: ToolContext,
+): Promise<CheckEstimate> {
+  const adQuery = pickAdQuery(watches[0] ?? {});
+  const unfinishedGathering = findFreshGathering(adQuery, contents, contents, context.now);
+  const startsOver = unfinishedGathering === undefined;
+  const remaining = await estimateRemainingAds(adQuery, contents, startsOver, context);
+  const maxAds = Math.max(...watches.map((watch) => watch.maxAds ?? defaultMaxAdsPerCheck));
+  const remainingUpToMaxAds = await estimateRemainingAds(adQuery, contents, startsOver, context, maxAds);
+  const maxCredits = sumNumbers(watches.map((watch) => watch.maxCredits));
+  return {
+    remaining,
+    atLeast: Math.min(remainingUpToMaxAds?.atLeast ?? 0, maxCredits),
+    storedAdCount: startsOver ? countStoredAds(adQuery, remaining?.ads, contents) : 0,
+    readCount: unfinishedGathering?.adIds.size ?? 0,
+  };
 }
 
 /**
@@ -203,14 +240,15 @@ function explainRepeatedReading(
 
 function formatChecksEstimate({
   ads,
+  readCount,
   pages,
   ...price
-}: Omit<EstimateView, 'ads' | 'pages'> & { ads?: number | undefined; pages: number | null }) {
+}: Omit<EstimateView, 'ads' | 'pages'> & { ads?: number | undefined; readCount: number; pages: number | null }) {
   if (pages === 0) return 'Estimate: 0 credits, because everything was read some minutes ago.';
   const sizeText =
     pages === null || ads === undefined
       ? 'how many ads match is unknown for some watches'
-      : `${formatCount(ads, 'ad')} in ${formatCount(pages, 'page')}, as last counted`;
+      : `${readCount === 0 ? '' : `${formatNumber(Math.max(0, ads - readCount))} of `}${formatCount(ads, 'ad')} in ${formatCount(pages, 'page')}, as last counted`;
   const limitsText =
     price.credits === null && price.atMost !== undefined ? ' The limits of the watches allow no more.' : '';
   return `Estimate: ${sizeText}; ${formatPrice(price)}.${limitsText}`;
@@ -220,13 +258,15 @@ function formatChecksEstimate({
  * Returns the maximum number of credits that one check of a watch can cost. This is `maxCredits` or, if lower, the
  * price of `maxAds` ads and one extra page. With `split`, only `maxCredits` counts. Returns undefined if a price is
  * unknown, because the first page may then cost more than `maxCredits`.
- * @param matchingCount the number of ads that matched at the last count
+ * @param remaining the estimate for the ads that the check has to read, if the number of these ads is known
  */
 async function computeMaxCharge(
   watch: Watch,
-  matchingCount: number | undefined,
+  remaining: EstimateView | undefined,
   { createCallBudget, adFilters }: ToolContext,
 ) {
+  if (remaining?.pages === 0) return 0;
+  const matchingCount = remaining?.ads ?? undefined;
   const adQuery = pickAdQuery(watch);
   const maxAds = watch.maxAds ?? defaultMaxAdsPerCheck;
   const pageSize = Math.min(maxAds, determineMaxPageSize(adQuery, adFilters));

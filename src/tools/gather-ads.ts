@@ -174,9 +174,8 @@ async function estimateGathering(
   }
   const price = await estimateParts(adQuery, parts, context);
   const exceedsMaxAds = (price?.ads ?? 0) > maxAds;
-  const allReadIds = new Set(parts.flatMap(({ readIds }) => [...readIds]));
   const priceUpToMaxAds = exceedsMaxAds
-    ? await estimateParts(adQuery, parts, context, Math.max(0, maxAds - allReadIds.size))
+    ? await estimateParts(adQuery, parts, context, Math.max(0, maxAds - countReadAds(parts)))
     : undefined;
   // For the form that asks the user to confirm this call (`isEstimate`), use the price of at most `maxAds` ads. Other
   // callers plan ahead, so they need the price of all ads.
@@ -274,16 +273,23 @@ function suggestQueryAds(adQuery: AdQuery, contents: DatasetContents): string | 
 /**
  * Estimates the price of the ads that are not in the dataset yet. Uses only totals that are already known. Returns
  * undefined if the total of a part of the search is unknown.
+ * @param maxAds the number of ads, including the ads that are already read, after which the call stops reading
  */
 export async function estimateRemainingAds(
   adQuery: AdQuery,
   contents: DatasetContents,
   shouldReadAgain: boolean,
   context: ToolContext,
+  maxAds = Infinity,
 ) {
   const { parts } = findOrCreateGathering(adQuery, contents, shouldReadAgain, context.now);
-  return estimateParts(adQuery, await readSearchParts({ parts, contents }, context), context);
+  const searchParts = await readSearchParts({ parts, contents }, context);
+  return estimateParts(adQuery, searchParts, context, Math.max(0, maxAds - countReadAds(searchParts)));
 }
+
+/** Returns how many ads were read for a search. An ad that several parts list counts once. */
+const countReadAds = (parts: readonly SearchPart[]): number =>
+  new Set(parts.flatMap(({ readIds }) => [...readIds])).size;
 
 /**
  * Estimates the price of the unread ads in all parts of a split search. Returns undefined if the total of a part is

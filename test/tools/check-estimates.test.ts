@@ -64,6 +64,42 @@ test('the cost estimate of check_watches counts the stored ads of two watches wi
   expect(text).toContain('30 of these ads are in the dataset already.');
 });
 
+test('the lowest price of check_watches takes maxAds of each watch into account', async ({ upstream, start }) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  const service = new AdService(1000);
+  service.selectAds = ({ q, part }) =>
+    q === 'few' ? service.ads.slice(0, 50) : part === 1 ? service.ads.slice(0, 100) : service.ads.slice(100);
+  upstream.respondWith(service.respond);
+  for (const limit of [1, 10, 100]) await server.call('search_ads', { limit });
+  const split = [{ part: 1 }, { part: 2 }];
+  await server.call('watch_ads', { name: 'limited', filters: { q: 'many' }, maxAds: 30, maxCredits: 250 });
+  await server.call('watch_ads', { name: 'split', filters: { q: 'many' }, split, maxAds: 130, maxCredits: 250 });
+  await server.call('watch_ads', { name: 'complete', filters: { q: 'few' }, maxCredits: 250 });
+  await estimateAndCheck(server);
+  clock += 7 * 86_400_000;
+  const { estimate, charged } = await estimateAndCheck(server);
+  expect(charged).toBe(21);
+  expect(estimate.atLeast).toBe(21);
+});
+
+test('the estimate of check_watches leaves out the ads that an unfinished check has read', async ({
+  upstream,
+  start,
+}) => {
+  const server = await start({});
+  const service = new AdService(300);
+  upstream.respondWith(service.respond);
+  for (const limit of [1, 10, 100]) await server.call('search_ads', { limit });
+  await server.call('watch_ads', { name: 'shoes', filters: { q: 'shoe' }, maxCredits: 25 });
+  expect((await server.call('check_watches', { maxCredits: 100 })).data.receipt.charged).toBe(25);
+  const { data, text } = await server.call('check_watches', { maxCredits: 0 });
+  expect(data.estimate).toEqual({ pages: 1, credits: null, atLeast: 5, atMost: 25 });
+  expect(text).toContain('Estimate: 50 of 300 ads in 1 page, as last counted; between 5 and 25 credits.');
+  expect(text).not.toContain('reads them again');
+  expect((await server.call('check_watches', { maxCredits: 100 })).data.receipt.charged).toBe(5);
+});
+
 const watchArbitrary = fc.record({
   question: fc.constantFrom('a', 'b', 'c'),
   isSplit: fc.boolean(),
