@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { ApiResponse } from '../api/client.ts';
 import { readTotalHits } from '../api/counts.ts';
 import { ignoreUnavailableStorage } from '../api/errors.ts';
+import { toCanonicalJson } from '../api/json.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
@@ -118,7 +119,7 @@ export const countAds = defineTool({
     const callBudget = await context.createCallBudget(maxCredits);
     // If the dataset (the stored ads) is unavailable, count with a search instead of failing.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
-    const countContext = { ...context, callBudget, fresh, contents };
+    const countContext = { ...context, callBudget, fresh, contents, pendingCounts: new Map() };
     if (maxCredits === 0 || context.isEstimate)
       return { data: await estimateCount(countedFilter, filters, split, countContext) };
     const { stopInfo, ...counts } = await (countedFilter === undefined
@@ -171,6 +172,8 @@ interface CountContext extends Omit<ToolContext, 'callBudget'> {
   callBudget: CallBudget;
   fresh: boolean;
   contents: DatasetContents | undefined;
+  /** The counts of this call by their filters, so that the call does not pay twice for parts with equal filters. */
+  pendingCounts: Map<string, Promise<AdCount>>;
 }
 
 interface AdCount {
@@ -186,10 +189,18 @@ interface AdCount {
 
 /**
  * Counts the matching ads. If there is a complete and recent gathering (the stored ads of one search) for the same
- * filters, uses its count. Otherwise, sends one search to the service.
+ * filters, uses its count. Otherwise, sends one search to the service. Filters that this call has already counted are not
+ * counted again.
  */
-const countMatchingAds = async (filters: Filters, countContext: CountContext): Promise<AdCount> =>
-  findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext);
+function countMatchingAds(filters: Filters, countContext: CountContext): Promise<AdCount> {
+  const { pendingCounts } = countContext;
+  const key = toCanonicalJson(filters);
+  const count =
+    pendingCounts.get(key) ??
+    Promise.resolve(findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext));
+  pendingCounts.set(key, count);
+  return count;
+}
 
 /**
  * Counts the matching ads with a search for one ad, because the response also contains the total.
@@ -305,9 +316,13 @@ async function estimateCount(
   const { adFilters, isCached, fresh, callBudget } = countContext;
   const valueFilters =
     countedFilter && !countedFilter.counted ? listPartsToSearch(countedFilter, filters, adFilters) : [];
-  const filtersBySearch = [
+  const allFilters: Filters[] = [
     filters,
     ...[...split, ...valueFilters].map((partFilters) => ({ ...filters, ...partFilters })),
+  ];
+  // Parts with equal filters share one search.
+  const filtersBySearch = [
+    ...new Map(allFilters.map((searchFilters) => [toCanonicalJson(searchFilters), searchFilters])).values(),
   ];
   const isFreeBySearch = await Promise.all(
     filtersBySearch.map(async (searchFilters) => {

@@ -66,6 +66,20 @@ describe('count_ads with a faulty or restricted API', () => {
   const test = freshUpstreamTest();
   const split = [{ a: 1 }, { a: 2 }];
 
+  test('count_ads with fresh sends only one search for parts with equal filters', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 30);
+    await server.call('search_ads', { limit: 1 });
+    const repeatedSplit = [...split, { a: 3 }, { a: 4 }, {}, { a: 1 }];
+    const call = { split: repeatedSplit, fresh: true };
+    const { data: estimateData } = await server.call('count_ads', { ...call, maxCredits: 0 });
+    expect(estimateData.estimate).toMatchObject({ calls: 5, credits: 5 });
+    service.searches.length = 0;
+    const { data } = await server.call('count_ads', call);
+    expect(service.searches).toHaveLength(5);
+    expect(data.receipt.charged).toBe(5);
+    expect(data.counts).toEqual(repeatedSplit.map((filters) => expect.objectContaining({ filters, total: 30 })));
+  });
+
   test('count_ads stops after one request if the API does not report totals', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.modifyResponse = ({ totalHits: _, ...answer }) => answer;
