@@ -307,6 +307,18 @@ test('the command `library import` reads all files in a folder and merges record
   ]);
 });
 
+test('the history of an ad contains an earlier headline even if the service sends an empty object as its changes', async ({
+  folder,
+  database,
+}) => {
+  const file = join(folder, 'ad.json');
+  for (const headline of ['Old', 'New']) {
+    await writeFile(file, JSON.stringify({ id: createUuid(1), headline, changes: {} }));
+    await importPaths(database, [file]);
+  }
+  expect(await readAds(database)).toMatchObject([{ headline: 'New', changes: { headline: [{ value: 'Old' }] } }]);
+});
+
 test("importing an older version of a stored ad adds it to the ad's history and keeps the newer version", async ({
   folder,
   database,

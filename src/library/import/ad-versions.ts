@@ -134,8 +134,8 @@ function hasValue(ad: JsonObject, fieldName: string): boolean {
  */
 export function addHistory(ad: JsonObject, replacedAd: JsonObject, nowMs: number): JsonObject {
   // If the imported ad already contains a history, e.g. because this server exported the ad, keep that history
-  // unchanged.
-  if (ad.changes !== undefined && ad.changes !== replacedAd.changes) return ad;
+  // unchanged. An empty object is no history: a service may send `changes: {}` with every ad.
+  if (hasValue(ad, 'changes') && ad.changes !== replacedAd.changes) return ad;
   const changes: Record<string, unknown> = { ...(isObject(replacedAd.changes) ? replacedAd.changes : {}) };
   const [newerContent, replacedContent] = [extractContent(ad), extractContent(replacedAd)];
   for (const field of Object.keys(newerContent) as ContentField[]) {
