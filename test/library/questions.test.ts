@@ -574,3 +574,16 @@ test('the command `library import --question` treats names of saved searches tha
   await server.close();
   await library.close();
 });
+
+test('an import with --complete finds the gone ads of a saved search whose name has its accents as separate characters', async ({
+  folder,
+  database,
+}) => {
+  const firstWeek = await writeDownload(folder, 'week-1.json', { 1: 'Warm', 2: 'Thin' });
+  const secondWeek = await writeDownload(folder, 'week-2.json', { 1: 'Warm' });
+  const importWeek = async (file: string, name: string) =>
+    (await run(['import', file, '--question', name, '--complete', '--database', database])).err;
+  expect(await importWeek(firstWeek, 'cafe\u0301')).toContain('2 ads listed, 0 gone\n');
+  expect(await importWeek(secondWeek, 'caf\u00e9')).toContain('1 ad listed, 1 gone\n');
+  expect(await importWeek(firstWeek, 'cafe\u0301')).toContain('2 ads listed, 0 gone\n');
+});

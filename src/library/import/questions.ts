@@ -4,6 +4,7 @@ import { parseTime } from '../../views/dates.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
 import { collectTexts } from '../search/searchable-records.ts';
+import { normalizeTagValue } from '../search/tags.ts';
 import { addHistory } from './ad-versions.ts';
 import type { JsonObject } from './formats/import-format.ts';
 
@@ -14,9 +15,15 @@ import type { JsonObject } from './formats/import-format.ts';
  */
 
 /**
+ * Normalizes the name of a saved search for comparison, in the same way as the filter `question`. Differences in case
+ * and in the Unicode form of letters do not matter.
+ */
+const normalizeQuestionName = (questionName: string): string => normalizeTagValue({}, questionName);
+
+/**
  * Adds the name of a saved search (its "question") to the ad's list `questions`, after the names from the stored ad.
- * Names that differ only in case count as the same search, and the first spelling is kept. Returns `ad` itself if there
- * are no names.
+ * Names that are equal after normalization count as the same search, and the first spelling is kept. Returns `ad` itself
+ * if there are no names.
  */
 export function addQuestionName(
   ad: JsonObject,
@@ -28,9 +35,8 @@ export function addQuestionName(
     ...collectTexts(ad.questions),
     questionName ?? [],
   ].flat();
-  const questions = questionNames.filter(
-    (name, index) => questionNames.findIndex((otherName) => otherName.toLowerCase() === name.toLowerCase()) === index,
-  );
+  const normalizedNames = questionNames.map(normalizeQuestionName);
+  const questions = questionNames.filter((_, index) => normalizedNames.indexOf(normalizedNames[index] ?? '') === index);
   return questions.length > 0 ? { ...ad, questions } : ad;
 }
 
@@ -65,7 +71,7 @@ export async function completeQuestion(
     `SELECT ads.number, ads.run FROM ads_tags
       JOIN ads_tag_values ON ads_tag_values.number = ads_tags.tag JOIN ads ON ads.number = ads_tags.record
       WHERE ads_tag_values.key = 'question' AND ads_tag_values.value = ?`,
-    [questionName.toLowerCase()],
+    [normalizeQuestionName(questionName)],
   );
   const goneRows = rows.filter((row) => row.run !== runNumber);
   for (let index = 0; index < goneRows.length; await yieldToEventLoop()) {
@@ -99,8 +105,10 @@ function removeQuestionName(
   ad: JsonObject,
   { questionName, lastListedAtMs, nowMs }: { questionName: string; lastListedAtMs: number | undefined; nowMs: number },
 ): JsonObject {
-  const lowerCaseName = questionName.toLowerCase();
-  const questions = collectTexts(ad.questions).filter((otherName) => otherName.toLowerCase() !== lowerCaseName);
+  const normalizedName = normalizeQuestionName(questionName);
+  const questions = collectTexts(ad.questions).filter(
+    (otherName) => normalizeQuestionName(otherName) !== normalizedName,
+  );
   const { questions: _, ...fields } = ad;
   const adWithoutName = questions.length > 0 ? { ...fields, questions } : fields;
   // If another saved search finds the ad, the ad is still running.
