@@ -183,6 +183,25 @@ test('the command `library import` reads the first sheet of an Excel workbook an
   ]);
 });
 
+test('the command `library import` reads a number with three decimals in an Excel workbook as a decimal number', async ({
+  folder,
+  database,
+}) => {
+  const workbook = join(folder, 'ads.xlsx');
+  await writeFile(
+    workbook,
+    await packWorkbook(
+      ['headline', 'spend'],
+      [
+        ['One', 11.305],
+        ['Two', 119],
+      ],
+    ),
+  );
+  expect((await importPaths(database, [workbook])).files).toMatchObject([{ ads: 2, problems: [] }]);
+  expect(await readAds(database)).toMatchObject([{ adSpendMin: 11.305 }, { adSpendMin: 119 }]);
+});
+
 test('if the command `library import` cannot read an Excel workbook, it names the file and gives the reason', async ({
   folder,
   database,

@@ -252,7 +252,7 @@ async function* readWorkbook(
     if (damage !== undefined) throw new UnreadableSourceError(damage);
     const { readSheet } = await import('read-excel-file/universal');
     const workbookBytes = workbook.buffer.slice(workbook.byteOffset, workbook.byteOffset + workbook.byteLength);
-    rows = await readSheet(workbookBytes as ArrayBuffer, { parseNumber: (text) => text });
+    rows = await readSheet(workbookBytes as ArrayBuffer, { parseNumber: formatWorkbookNumber });
   } catch (error) {
     if (error instanceof UnreadableSourceError) throw error;
     throw new UnreadableSourceError(`not a workbook that can be read (${(error as Error).message}); save it as CSV`);
@@ -284,6 +284,13 @@ async function* toIterable<Item>(item: Item): AsyncGenerator<Item> {
 
 const tooLargeWorkbookProblem =
   'a workbook that is too large to be read as a whole; save it as CSV, and import the CSV file';
+
+/**
+ * Formats the number of a workbook cell as text. A workbook always stores a decimal point, but in a table, `11.305` could
+ * also mean 11305. Therefore writes a fourth decimal: `11.3050` has only one meaning.
+ */
+const formatWorkbookNumber = (storedNumber: string): string =>
+  /^-?\d{1,3}\.\d{3}$/.test(storedNumber) ? `${storedNumber}0` : storedNumber;
 
 /** Formats a workbook cell as a CSV cell. */
 function formatCsvCell(cell: unknown): string {
