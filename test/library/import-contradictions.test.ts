@@ -44,6 +44,29 @@ test.for([
   },
 );
 
+test.for([
+  [
+    'LinkedIn',
+    { url: 'https://www.linkedin.com/ad-library/detail/16', headline: 'Tea' },
+    'website',
+    'https://tea.example',
+  ],
+  ['TikTok', { id: '75', first_shown_date: '2026-01-05', business_id: '7' }, 'duplicates', '3'],
+  ['Google', { creative_id: 'CR1', advertiser_id: 'AR1' }, 'countries', 'DE'],
+  ['Meta', { ad_archive_id: '5', page_id: '7' }, 'lastSeenAt', 'yesterday'],
+  ['Ads Manager', { 'Ad ID': '5', 'Amount spent (EUR)': 3 }, 'productPrice', '5 EUR'],
+] as const)(
+  'an ad of %s is stored without an unknown key whose value is not valid for the API field with the same name',
+  async ([_, record, key, value], { libraryServer }) => {
+    const report = await libraryServer.importRecords(JSON.stringify([{ ...record, [key]: value }]));
+    expect(report).toMatchObject({ ads: 1, skipped: 0, problems: [] });
+    expect(report.notes.join('\n')).toMatch(new RegExp(`^1 × ${key}: .+; the value is left out \\(first: `, 'm'));
+    const { items } = await libraryServer.searchAll({});
+    expect(items).toHaveLength(1);
+    expect(items[0][key]).not.toBe(value);
+  },
+);
+
 test('a record with only one bound of a range replaces both bounds of an earlier record of the same ad', async ({
   libraryServer,
 }) => {

@@ -29,7 +29,7 @@ const wrappedAd: ExpectedImport = {
 };
 const facebookRender = 'https://www.facebook.com/ads/archive/render_ad/';
 const adsManagerPeriod = { reportingStarts: toDateTime('2026-01-01'), reportingEnds: toDateTime('2026-01-31') };
-const describeInvalidDate = (date: string) => `startedAt: not an ISO 8601 date-time; got "${date}"`;
+const describeInvalidDate = (field: string, date: string) => `${field}: not an ISO 8601 date-time; got "${date}"`;
 
 /** The expected result of importing each file, by its file name. */
 const expectedImports: Record<string, ExpectedImport> = {
@@ -91,9 +91,11 @@ const expectedImports: Record<string, ExpectedImport> = {
   },
   'api-ads-with-written-dates.jsonl': {
     ads: [],
-    reportLines: ['05/01/2025', '05.01.2025', '13/01/2025'].map(
-      (date, index) => `line ${index + 1}: ${describeInvalidDate(date)}`,
-    ),
+    reportLines: [
+      `line 1: ${describeInvalidDate('startedAt', '05/01/2025')}`,
+      `line 2: ${describeInvalidDate('startedAt', '05.01.2025')}; ${describeInvalidDate('endDate', 'Feb 3, 2025')}`,
+      `line 3: ${describeInvalidDate('startedAt', '13/01/2025')}`,
+    ],
   },
   'is-active-as-text.csv': {
     format: 'meta-ad-library',

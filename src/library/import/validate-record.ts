@@ -5,6 +5,7 @@ import { countDays, isExistingDay, parseTime } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { maxNestingDepth, quoteValue } from '../service/request.ts';
 import { apiFormat } from './formats/api.ts';
+import { datasetExportFormat } from './formats/dataset-export.ts';
 import type { ImportFormat, JsonObject } from './formats/import-format.ts';
 import { ownAdsFormat } from './formats/own-ads.ts';
 import type { SourceRecord } from './formats/source-record.ts';
@@ -36,7 +37,7 @@ export function validateRecord(record: SourceRecord, { format, originalText, par
     return { page: validatePage(page), json: toStoredJson(page, page === recordObject ? originalText : undefined) };
   }
   const convertedAd = removeAccessTokensFromItem(format.toAd(record, parser));
-  const validAd = validateAd(applyStatedCurrency(convertedAd, format === ownAdsFormat, parser));
+  const validAd = validateAd(applyStatedCurrency(convertedAd, format === ownAdsFormat, parser), format, parser);
   // Ads in the format of the API are stored unchanged, even if `lastSeenAt` is in the future.
   const adWithCheckedDates = checkDateOrder(validAd, format, parser);
   const ad = format === apiFormat ? adWithCheckedDates : limitLastSeenAt(adWithCheckedDates, parser);
@@ -63,8 +64,16 @@ function toStoredJson(item: object, json = JSON.stringify(item)): string {
   return json;
 }
 
-function validateAd(value: object): Ad {
-  const ad = validateWithSchema(Ad, value);
+/**
+ * Formats whose records have the fields of the API themselves. In all other formats, a key that no rule reads may have
+ * the name of such a field by accident, e.g. the key `website` with a URL.
+ */
+const formatsWithApiFields = [apiFormat, datasetExportFormat, ownAdsFormat];
+
+function validateAd(convertedAd: JsonObject, format: ImportFormat, parser: ColumnValueParser): Ad {
+  const ad = formatsWithApiFields.includes(format)
+    ? validateWithSchema(Ad, convertedAd)
+    : leaveOutInvalidFields(convertedAd, parser);
   if (!isUuid(ad.id)) throw new Error(`id: an ad's id is a UUID; got "${ad.id.slice(0, 50)}"`);
   if (ad.pageId) validatePageId(ad.pageId);
   return ad;
@@ -166,23 +175,43 @@ function validateWithSchema<Item extends Record<string, unknown>>(
   schema: z.ZodType<Item>,
   convertedItem: object,
 ): Item {
-  const parseResult = schema.safeParse(convertedItem);
-  if (!parseResult.success) {
-    const problems = parseResult.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.')}: ${message}`);
-    throw new Error(problems.join('; '));
-  }
-  const item = convertedItem as Item;
-  for (const field of dateFields) {
-    const date = item[field];
-    if (typeof date === 'string' && !isIsoDate(date)) {
-      throw new Error(`${field}: not an ISO 8601 date-time; got ${quoteValue(date)}`);
-    }
-  }
-  for (const field of nonNegativeFields) {
-    const number = item[field];
-    if (typeof number === 'number' && number < 0) throw new Error(`${field}: ${number} is below 0`);
-  }
-  return item;
+  const problems = findFieldProblems(schema, convertedItem as JsonObject);
+  if (problems.length === 0) return convertedItem as Item;
+  throw new Error(
+    problems
+      .slice(0, 5)
+      .map(({ message }) => message)
+      .join('; '),
+  );
+}
+
+/** Returns the problems of an ad or page. `message` starts with the field that has the problem. */
+function findFieldProblems(schema: z.ZodType, item: JsonObject): { field: string; message: string }[] {
+  const issues = schema.safeParse(item).error?.issues ?? [];
+  return [
+    ...issues.map(({ path, message }) => ({ field: String(path[0]), message: `${path.join('.')}: ${message}` })),
+    ...dateFields.flatMap((field) => {
+      const date = item[field];
+      if (typeof date !== 'string' || isIsoDate(date)) return [];
+      return { field, message: `${field}: not an ISO 8601 date-time; got ${quoteValue(date)}` };
+    }),
+    ...nonNegativeFields.flatMap((field) => {
+      const number = item[field];
+      return typeof number === 'number' && number < 0 ? { field, message: `${field}: ${number} is below 0` } : [];
+    }),
+  ];
+}
+
+/**
+ * Leaves out the fields of an ad that have an invalid value, and reports them. Returns the same object if all fields
+ * are valid. The formats compute the field `id`, so it is always valid.
+ */
+function leaveOutInvalidFields(ad: JsonObject, parser: ColumnValueParser): Ad {
+  const problems = findFieldProblems(Ad, ad);
+  if (problems.length === 0) return ad as Ad;
+  for (const { message } of problems) parser.addValueError(new Error(`${message}; the value is left out`));
+  const invalidFields = new Set(problems.map(({ field }) => field));
+  return Object.fromEntries(Object.entries(ad).filter(([field]) => !invalidFields.has(field))) as Ad;
 }
 
 function isIsoDate(text: string): boolean {
