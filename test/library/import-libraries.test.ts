@@ -309,6 +309,10 @@ test.for([
   ],
   ['a pandas table with orient="columns"', '{"ad_archive_id":{"0":"1"},"ad_creative_bodies":{"0":["Tea"]}}'],
   [
+    'a filtered pandas table, whose first row has the number 3',
+    '{"ad_archive_id":{"3":"1"},"ad_creative_bodies":{"3":["Tea"]}}',
+  ],
+  [
     'a pandas table with orient="split"',
     '{"columns":["ad_archive_id","ad_creative_bodies"],"index":[0],"data":[["1",["Tea"]]]}',
   ],

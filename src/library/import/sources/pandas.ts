@@ -16,7 +16,8 @@ export function readPandasTable(value: unknown): Record<string, unknown>[] | und
   const rowNumbers = Object.keys((entries[0]?.[1] as object | null) ?? {});
   const isColumn = (column: unknown): column is Record<string, unknown> =>
     isObject(column) && !Array.isArray(column) && Object.keys(column).join() === rowNumbers.join();
-  if (rowNumbers.length === 0 || !rowNumbers.every((key, index) => key === String(index))) return undefined;
+  // The row numbers of a filtered table have gaps.
+  if (rowNumbers.length === 0 || !rowNumbers.every((key) => /^\d+$/.test(key))) return undefined;
   if (!entries.every(([, cells]) => isColumn(cells))) return undefined;
   return rowNumbers.map((row) =>
     Object.fromEntries(entries.map(([name, cells]) => [name, (cells as Record<string, unknown>)[row]])),
