@@ -67,6 +67,14 @@ test('the command `library import` stores records in the API format unchanged, w
   );
 });
 
+test('an imported advertiser page with estimated details stays unchanged when ads of the page are imported', async ({
+  libraryServer,
+}) => {
+  const page = { pageId: 'p', pageName: 'Tea', countries: ['DE'], detailsEstimated: true };
+  await libraryServer.importRecords(page, { id: createUuid(1), pageId: 'p', countries: ['FR'] });
+  expect((await libraryServer.get('/v1/pages/p')).body).toEqual(page);
+});
+
 test('an imported advertiser page replaces the page that was created from an ad', async ({ libraryServer }) => {
   const ad = { id: createUuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
   const pageFromAd = { pageId: 'p', pageName: 'From the ad', adsAmount: 3, countries: ['FR'], detailsEstimated: true };

@@ -89,8 +89,11 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
       const page = JSON.parse(readJson('pages', [rowNumber])[0] ?? '{}') as Page;
       const pageCountries = collectTexts(page.countries);
       const allCountries = [...new Set([...pageCountries, ...countries])];
-      if (page.detailsEstimated === true && allCountries.length > pageCountries.length)
-        putPage({ ...page, countries: allCountries }, undefined, findRow('pages', pageId)?.run ?? null);
+      const pageRun = findRow('pages', pageId)?.run ?? null;
+      // An imported page stays unchanged. It may have `detailsEstimated: true`, too.
+      const isCreatedFromAd = pageRun !== null && pageRun < 0;
+      if (isCreatedFromAd && allCountries.length > pageCountries.length)
+        putPage({ ...page, countries: allCountries }, undefined, pageRun);
       countriesByPageId.set(pageId, new Set(allCountries));
     }
   }
