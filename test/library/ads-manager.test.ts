@@ -68,6 +68,14 @@ test('the command `library import` adds up the results of an ad from the Ads Man
   expect(december.ads).toMatchObject([{ adSpendMin: 7, impressionsMin: 370, 'Link clicks': 14 }]);
 });
 
+test('an ad that a later Ads Manager export calls ongoing has no end date any more', async ({ libraryServer }) => {
+  const header = 'Reporting starts,Reporting ends,Ad name,Ad ID,Amount spent (GBP),Ends';
+  await importExport(libraryServer, header, `${january},A,1,1.50,2026-01-31`);
+  const { ads } = await importExport(libraryServer, header, `${february},A,1,2.50,Ongoing`);
+  expect(ads).toMatchObject([{ adSpendMin: 4, endDate: null }]);
+  expect((await libraryServer.search({ active: false })).body.totalHits).toBe(0);
+});
+
 test('the results of a day in a newer Ads Manager export replace the stored results of this day, in any order of rows', async ({
   libraryServer,
 }) => {

@@ -22,9 +22,12 @@ import {
 } from './meta-ads-rows.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Parses the end date of an ad. For an ad without an end date, the column contains the word `Ongoing`. */
+/**
+ * Parses the end date of an ad. For an ad without an end date, the column contains the word `Ongoing`. Returns null for
+ * this word, so that it replaces the end date of an earlier export.
+ */
 const parseEndDate: FieldParser = (sourceValue, keyName, parser) =>
-  /^ongoing$/i.test(String(sourceValue).trim()) ? undefined : parseDate(sourceValue, keyName, parser);
+  /^ongoing$/i.test(String(sourceValue).trim()) ? null : parseDate(sourceValue, keyName, parser);
 
 const fieldRules: readonly FieldRule[] = [
   ['adId', parseId, 'adid'],
