@@ -3,12 +3,13 @@
  * a month, week or name without a row means zero.
  *
  * A column name alone proves nothing: `max(daysRunning) AS ads` is not a count. This function therefore analyzes the
- * SQL statement. It omits a column if `HAVING` or `LIMIT` may have removed rows, or if the statement uses the name for
- * several expressions.
+ * SQL statement. It omits a column if `HAVING`, `LIMIT` or a condition on grouped rows may have removed rows, or if the
+ * statement uses the name for several expressions.
  */
 export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
   const statement = removeCommentsAndLiterals(sql);
   if (/\bhaving\b|\boffset\b|\bover\b/i.test(statement) || mayHaveReachedLimit(statement, rowCount)) return new Set();
+  if (filtersGroupedRows(statement, columns[0] ?? '')) return new Set();
   const aliases = listAliases(statement);
   return new Set(
     columns.filter((column) => {
@@ -93,6 +94,37 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
 
 /**
+ * Returns true if the outer SELECT filters the rows that a subquery has grouped, e.g. `SELECT month, ads FROM (SELECT …
+ * GROUP BY 1) WHERE meanDays > 30`. A month without a row may then have ads. Ignores conditions on the axis column.
+ */
+function filtersGroupedRows(statement: string, axisColumn: string): boolean {
+  const outerStatement = blankParentheses(statement);
+  if (/\bgroup\b|\bcount\b/i.test(outerStatement)) return false;
+  const whereIndex = outerStatement.search(/\bwhere\b/i);
+  if (whereIndex < 0) return false;
+  const conditionStart = whereIndex + 'where'.length;
+  const conditionLength = outerStatement.slice(conditionStart).search(/\b(?:order|limit)\b|$/i);
+  const condition = statement.slice(conditionStart, conditionStart + conditionLength).toLowerCase();
+  return [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*[.(])/g)].some(
+    ([name]) => name !== axisColumn.toLowerCase() && !conditionKeywords.has(name),
+  );
+}
+
+const conditionKeywords = new Set(['and', 'or', 'not', 'is', 'null', 'between', 'in', 'like']);
+
+/** Replaces all texts in parentheses with spaces, so that only the outer SELECT remains and keeps its indexes. */
+function blankParentheses(statement: string): string {
+  let depth = 0;
+  let outerStatement = '';
+  for (const character of statement.split('')) {
+    if (character === ')') depth--;
+    outerStatement += depth > 0 ? ' ' : character;
+    if (character === '(') depth++;
+  }
+  return outerStatement;
+}
+
+/**
  * Returns true if the statement compares the column, e.g. `WHERE ads > 2` around a subquery. Such a condition may have
  * removed rows with small counts, so a missing row does not mean zero.
  */
@@ -105,25 +137,29 @@ function isUsedInComparison(statement: string, columnName: string): boolean {
     matchIndex = lowerCaseStatement.indexOf(lowerCaseColumn, matchIndex + 1)
   ) {
     const end = matchIndex + lowerCaseColumn.length;
-    const isPartOfWord =
-      wordOrDotPattern.test(lowerCaseStatement.charAt(matchIndex - 1)) ||
-      wordPattern.test(lowerCaseStatement.charAt(end));
-    if (isPartOfWord) continue;
+    // A name before a dot is the name of a table, e.g. `ads` in `ads.id`.
+    const isOtherName =
+      wordPattern.test(lowerCaseStatement.charAt(matchIndex - 1)) ||
+      wordOrDotPattern.test(lowerCaseStatement.charAt(end));
+    if (isOtherName) continue;
     comparisonAfterPattern.lastIndex = end;
     if (comparisonAfterPattern.test(statement)) return true;
-    const textBefore = statement.slice(Math.max(0, matchIndex - maxOperatorDistance), matchIndex);
-    if (
-      comparisonBeforePattern.test(
-        (textBefore.endsWith('"') ? textBefore.slice(0, -1) : textBefore).trimEnd().slice(-1),
-      )
-    )
-      return true;
+    const qualifiedNameStart = findQualifiedNameStart(statement, matchIndex);
+    const textBefore = statement.slice(Math.max(0, qualifiedNameStart - maxOperatorDistance), qualifiedNameStart);
+    if (comparisonBeforePattern.test(textBefore.trimEnd().slice(-1))) return true;
   }
   return false;
 }
 
-const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
-const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
+/** Returns the index at which the qualified form of a column name starts, e.g. the index of `n` for `ads` in `n.ads`. */
+function findQualifiedNameStart(statement: string, nameStart: number): number {
+  let start = nameStart;
+  while (nameStart - start < maxOperatorDistance && qualifiedNamePattern.test(statement.charAt(start - 1))) start--;
+  return start;
+}
+
+const [wordPattern, wordOrDotPattern, qualifiedNamePattern] = [/\w/, /[\w.]/, /[\w."`[\]]/];
+const comparisonAfterPattern = /["`\]]?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
 const comparisonBeforePattern = /[<>=]/;
 /**
  * The maximum number of characters between a comparison operator and the column name after the operator. Without this

@@ -287,6 +287,21 @@ describe('Columns with counts in chart data', () => {
     ['WITH m AS (SELECT month, count(*) AS ads FROM ads GROUP BY 1) SELECT month, max(ads) ads FROM m', []],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 HAVING count(*) > 2', []],
     ['SELECT * FROM (SELECT month, count(*) AS ads FROM ads GROUP BY 1) WHERE ads > 2', []],
+    ['SELECT n.month, n.ads FROM (SELECT month, count(*) AS ads FROM ads GROUP BY 1) n WHERE n.ads > 2', []],
+    ['WITH m AS (SELECT month, count(*) AS ads FROM ads GROUP BY 1) SELECT month, ads FROM m WHERE 2 < m.[ads]', []],
+    [
+      'SELECT month, ads FROM (SELECT month, count(*) AS ads, avg(daysRunning) AS days FROM ads GROUP BY 1) WHERE (days > 30)',
+      [],
+    ],
+    [
+      "WITH m AS (SELECT month, count(*) AS ads FROM ads GROUP BY 1) SELECT month, ads FROM m WHERE m.month >= '2026-01' ORDER BY ads",
+      ['ads'],
+    ],
+    [
+      'SELECT month, count(*) AS ads FROM (SELECT month, max(daysRunning) AS days FROM ads) WHERE days > 3 GROUP BY 1',
+      ['ads'],
+    ],
+    ['SELECT month, count(*) AS ads FROM ads JOIN labels l ON l.adId = ads.id GROUP BY 1', ['ads']],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC LIMIT 3', []],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
     ['', []],
