@@ -53,8 +53,11 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     : filledCells.length > 0 && filledCells.every(Number.isFinite)
       ? 'numbers'
       : 'names';
+  const rowNumbers = pivotedRows?.rowNumbers ?? allRows.map((_, index) => index + 1);
   // Leave out rows without a date or number, because they have no position on the axis.
-  const rows = axisKind === 'names' ? allRows : allRows.filter(([cell]) => cell !== null);
+  const isOnAxis = ([cell]: readonly unknown[]) => axisKind === 'names' || cell !== null;
+  const rows = allRows.filter(isOnAxis);
+  const rowNumbersOnAxis = rowNumbers.filter((_, index) => isOnAxis(allRows[index] ?? []));
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numberColumns = columns.flatMap((_, columnIndex) =>
     columnIndex > 0 && hasOnlyNumbers(rows, columnIndex) ? [columnIndex] : [],
@@ -71,7 +74,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   const readPoints = rows.map(
     (row, index): ChartPoint => ({
       name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
-      rowNumber: index + 1,
+      rowNumber: rowNumbersOnAxis[index] ?? 0,
       position: calendar ? calendar.parseStartMs(String(row[0])) : axisKind === 'numbers' ? Number(row[0]) : index,
       values: numberColumns.map((column) => row[column] as number | null),
     }),
@@ -109,7 +112,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   const unfinishedNames = [unfinishedPoints.at(0), unfinishedPoints.at(-1)].flatMap((point) =>
     point && unit ? [unit.formatName(point.position)] : [],
   );
-  const omittedRowCount = allRows.length - rows.length;
+  const omittedRowCount = table.rows.filter((row) => !isOnAxis(row)).length;
   const notes = [
     omittedRowCount > 0 &&
       `without ${formatCount(omittedRowCount, 'row')} that ${omittedRowCount === 1 ? 'has' : 'have'} none`,
@@ -134,6 +137,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
        * panels.
        */
       seriesIndex,
+      /** The text that replaces the title if the font has none of its letters, e.g. `column 2`. */
+      fallbackTitle: pivotedRows ? `row ${pivotedRows.seriesRowNumbers[column - 1]}` : `column ${seriesIndex + 2}`,
       values: filledPoints.map((point) => point.values[seriesIndex] ?? null),
     })),
   };
@@ -142,7 +147,10 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
 /** One position on the axis, e.g. a month, with the values of all series. */
 interface ChartPoint {
   name: string;
-  /** The number of the table row, from 1. It is 0 for a point that was added for a missing date. */
+  /**
+   * The number of the table row, from 1. If several rows belong to the point, it is the number of the first. It is 0 for
+   * a point that was added for a missing date.
+   */
   rowNumber: number;
   /** The position on the axis: a time in milliseconds, a number, or the index of the row. */
   position: number;
@@ -163,13 +171,14 @@ const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
 
 /**
- * Converts rows with the columns position, series name and number to rows with one column per series name.
+ * Converts rows with the columns position, series name and number to rows with one column per series name. `rowNumbers`
+ * contains the number of the first row of each position, and `seriesRowNumbers` that of each series.
  * @returns undefined if the rows do not have this form; a problem if two rows have the same position and series name
  */
 function pivotSeries(
   { columns, rows, isTruncated }: ChartRows,
   countColumns: ReadonlySet<string>,
-): ChartRows | { problem: string } | undefined {
+): (ChartRows & { rowNumbers: number[]; seriesRowNumbers: number[] }) | { problem: string } | undefined {
   const [positionCells, nameCells] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
   if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(positionCells).size === rows.length) return undefined;
   if (!nameCells.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
@@ -197,7 +206,13 @@ function pivotSeries(
     rowsByPosition.set(positionCell, { row, rowNumbers });
   }
   const titles = seriesNames.map((name) => String(name ?? 'none'));
-  return { columns: [columns[0] ?? '', ...titles], rows: [...rowsByPosition.values()].map(({ row }) => row) };
+  const pivotedRows = [...rowsByPosition.values()];
+  return {
+    columns: [columns[0] ?? '', ...titles],
+    rows: pivotedRows.map(({ row }) => row),
+    rowNumbers: pivotedRows.map(({ rowNumbers }) => Math.min(...rowNumbers.values())),
+    seriesRowNumbers: seriesNames.map((name) => (nameCells as readonly unknown[]).indexOf(name) + 1),
+  };
 }
 
 /**

@@ -323,7 +323,7 @@ function drawHeading(shapes: Shape[], title: string, series: readonly Series[], 
   if (series.length === 1) return y;
   const boxSize = fontSize - 3;
   let x = margin;
-  for (const { title, seriesIndex } of series) {
+  for (const { title, seriesIndex, fallbackTitle } of series) {
     const text = shortenMiddle(capitalize(title), width / 2 - 3 * fontSize, fontSize);
     const entryWidth = boxSize + 8 + estimateTextWidth(text, fontSize) + fontSize;
     if (x + entryWidth > width - margin && x > margin) {
@@ -332,7 +332,7 @@ function drawHeading(shapes: Shape[], title: string, series: readonly Series[], 
     }
     shapes.push({ kind: 'rect', x, y: y - 2, width: boxSize, height: boxSize, color: seriesIndex });
     const labelPosition = { x: x + boxSize + 8, y: y + fontSize * 0.65, size: fontSize };
-    shapes.push({ kind: 'text', text, fallbackText: `column ${seriesIndex + 2}`, ...labelPosition, ...textStyle });
+    shapes.push({ kind: 'text', text, fallbackText: fallbackTitle, ...labelPosition, ...textStyle });
     x += entryWidth;
   }
   return y + lineHeight + 8;

@@ -270,6 +270,34 @@ describe('The rows of a chart', () => {
   });
 });
 
+describe('The row numbers of a chart with named series', () => {
+  const columns = ['pageName', 'format', 'ads'];
+
+  test('points and series have the numbers of their first rows in the result', () => {
+    const rows = [
+      ['அம்மா', 'VIDEO', 4],
+      ['அம்மா', 'IMAGE', 3],
+      ['ஆடு', 'VIDEO', 2],
+      ['ஆடு', 'பட', 1],
+    ];
+    const { points, series } = readTable({ columns, rows });
+    expect(points.map(({ rowNumber }) => rowNumber)).toEqual([1, 3]);
+    expect(series.map(({ fallbackTitle }) => fallbackTitle)).toEqual(['row 1', 'row 2', 'row 4']);
+  });
+
+  test('the title counts each row of the result that has no date', () => {
+    const rows = [
+      [null, 'VIDEO', 4],
+      [null, 'IMAGE', 3],
+      ['2026-01', 'VIDEO', 2],
+      ['2026-01', 'IMAGE', 1],
+    ];
+    const { title, points } = readTable({ columns: ['month', 'format', 'ads'], rows });
+    expect(title).toContain('without 2 rows that have none');
+    expect(points.map(({ rowNumber }) => rowNumber)).toEqual([3]);
+  });
+});
+
 describe('Columns with counts in chart data', () => {
   test.each<[string, string[]]>([
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1', ['ads']],
