@@ -44,6 +44,8 @@ export async function runWatchChecks(
   const checkedWatches: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
   let callStopInfo: StopInfo | undefined;
+  /** The first check that stopped because the credits of the call or the budget of the server were used up. */
+  let creditStopInfo: StopInfo | undefined;
   for (const watch of sortByLeastRecentCheck(watches)) {
     const request = {
       adQuery: pickAdQuery(watch),
@@ -55,6 +57,7 @@ export async function runWatchChecks(
     const existingOutcome =
       completeOutcomes.get(queryKey) ??
       (fresh ? undefined : findRecentStoredOutcome(request.adQuery, contentsBefore, context));
+    const isLimitedByCall = watch.maxCredits > remainingCredits;
     const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
     const readPages = async (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> => {
       let callBudget: Awaited<ReturnType<GatherContext['createCallBudget']>> | undefined;
@@ -93,10 +96,10 @@ export async function runWatchChecks(
     });
     if (outcome && check?.gathering.isComplete && !usesStoredAds) completeOutcomes.set(queryKey, outcome);
     callStopInfo ??= findCallStop(stopInfo);
+    if (stopInfo.reason === 'budget' || (stopInfo.reason === 'maxCredits' && isLimitedByCall))
+      creditStopInfo ??= stopInfo;
   }
-  const hasTooFewCredits = ({ stopInfo: { reason }, watch }: CheckedWatch) =>
-    reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remainingCredits);
-  return { checkedWatches, callStopReason: (callStopInfo ?? checkedWatches.find(hasTooFewCredits)?.stopInfo)?.reason };
+  return { checkedWatches, callStopReason: (callStopInfo ?? creditStopInfo)?.reason };
 }
 
 /**

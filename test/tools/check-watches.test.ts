@@ -157,6 +157,21 @@ test('check_watches starts with the watches (saved searches) that the previous c
   expect(complete).toEqual(expect.arrayContaining(['b', 'c']));
 });
 
+test('check_watches does not report a stop of the call if a watch only reached its own maxCredits', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({ cacheSeconds: 0 }, { now: () => clock++ });
+  await learnPrices(server, serveAds(upstream, 40));
+  await createWatches(server, ['a'], 3);
+  await createWatches(server, ['b'], 4);
+  // Both watches fit in the credits of the call. Afterwards, fewer credits remain than the first watch may spend.
+  const { data } = await server.call('check_watches', { maxCredits: 7 });
+  expect(data.watches).toMatchObject([{ stopped: 'maxCredits' }, { stopped: 'end', complete: true }]);
+  expect(data.stopped).toBeUndefined();
+});
+
 test('check_watches stops when the credit budget of the server is used up', async ({ upstream, start }) => {
   const server = await start({ cacheSeconds: 0, creditBudget: 16 });
   const service = await learnPrices(server, serveAds(upstream, 40));
