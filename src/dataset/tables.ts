@@ -237,12 +237,17 @@ export function buildMonthRows(
   return rows;
 }
 
-/** Returns the distinct texts of a list. Of texts that differ only in case, returns the first. Skips blank texts. */
+/**
+ * Returns the distinct texts of a list without spaces around them. Of texts that differ only in case, returns the first.
+ * Skips blank texts.
+ */
 export function readDistinctTexts(textList: unknown): string[] {
   if (!Array.isArray(textList)) return [];
   const texts = new Map<string, string>();
-  for (const text of textList)
-    if (toTextCell(text) !== null && !texts.has(text.toLowerCase())) texts.set(text.toLowerCase(), text);
+  for (const listItem of textList) {
+    const text = toTextCell(listItem)?.trim();
+    if (text !== undefined && !texts.has(text.toLowerCase())) texts.set(text.toLowerCase(), text);
+  }
   return [...texts.values()];
 }
 

@@ -201,6 +201,13 @@ test.each([
   },
 );
 
+test('an ad has one row for each country and platform, even if the service repeats it with spaces or in other case', () => {
+  const spellings = { countries: ['US', ' US', 'us '], publisherPlatform: [' facebook', 'FACEBOOK'] };
+  const { countries, platforms } = buildAdRows({ id: 'a', ...spellings }, { gatheredAt });
+  expect(countries).toEqual([{ id: 'a', country: 'US' }]);
+  expect(platforms).toEqual([{ id: 'a', platform: 'facebook' }]);
+});
+
 test('every cell of the SQL tables contains a non-empty text, a finite number or null', () => {
   const names = fc.constantFrom(...Object.keys(ad), ...getColumnNames('ads'), ...getColumnNames('pages'));
   const fields = fc.dictionary(
