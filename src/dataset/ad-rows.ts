@@ -23,6 +23,7 @@ import {
   type GroupedPicture,
   groupPictures,
   readPerceptualHash,
+  readPictureRecord,
 } from './picture-groups.ts';
 import {
   type AdRow,
@@ -142,6 +143,7 @@ const decoder = new TextDecoder();
 const createSharedCaches = () => ({
   languagesByTextHash: new LRUCache<string, { language: string | null }>(limitEntries(maxCachedLanguages)),
   parsedAdsByJson: new WeakMap<Uint8Array, ParsedAd>(),
+  pictureHashesByJson: new WeakMap<Uint8Array, { record: unknown; perceptualHash: string | undefined }>(),
 });
 type SharedCaches = ReturnType<typeof createSharedCaches>;
 
@@ -228,7 +230,8 @@ export class AdRowReader {
   /**
    * Returns the perceptual hashes of ad pictures, by ad id in lower case. The hash is `failedPicture` if a picture
    * could not be fetched. A picture that was never fetched has no entry, unless it comes from a local library (a server
-   * of imported ads), which includes the hash in the picture URL.
+   * of imported ads), which includes the hash in the picture URL. An ad whose picture has changed since it was fetched
+   * has no entry either.
    */
   readPerceptualHashes({ ads, pictureHashes }: AdContents): Map<string, unknown> {
     const libraryHashes = ads.flatMap((storedAd) => {
@@ -237,7 +240,23 @@ export class AdRowReader {
     });
     // The hashes from a local library come last, so that they replace `failedPicture`. The library may have stored a
     // picture after an attempt to fetch it had failed.
-    return new Map<string, unknown>([...pictureHashes, ...libraryHashes]);
+    const fetchedHashes = ads.flatMap((storedAd) => {
+      const id = normalizeAdId(storedAd.id);
+      const perceptualHash = pictureHashes.has(id)
+        ? this.#readPictureRecord(storedAd, pictureHashes.get(id))
+        : undefined;
+      return perceptualHash === undefined ? [] : [[id, perceptualHash] as const];
+    });
+    return new Map<string, unknown>([...fetchedHashes, ...libraryHashes]);
+  }
+
+  #readPictureRecord({ json }: ItemVersion, record: unknown): string | undefined {
+    const { pictureHashesByJson } = this.#sharedCaches;
+    const cachedHash = pictureHashesByJson.get(json);
+    if (cachedHash && cachedHash.record === record) return cachedHash.perceptualHash;
+    const perceptualHash = readPictureRecord(record, parseItem({ json }));
+    pictureHashesByJson.set(json, { record, perceptualHash });
+    return perceptualHash;
   }
 
   /**

@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto';
 import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import type { StoredItem } from '../storage/item-versions.ts';
 import { maxRecords, type UserRecords } from '../storage/user-records.ts';
-import { type AdPicture, selectPicture } from '../views/ad-media.ts';
+import { type AdPicture, listMediaUrls, selectPicture } from '../views/ad-media.ts';
+import { getMediaPath } from '../views/media-urls.ts';
 import type { UntypedFields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
@@ -117,6 +119,27 @@ function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url:
 export const failedPicture = 'failed';
 
 /**
+ * Builds the stored record of a fetched picture. It contains the perceptual hash, or `failedPicture`, and identifies the
+ * file, because the ad may get another picture later.
+ */
+const buildPictureRecord = (perceptualHash: string, pictureUrl: string): string =>
+  `${perceptualHash} ${hashMediaPath(pictureUrl)}`;
+
+const hashMediaPath = (mediaUrl: string): string =>
+  hash('sha256', getMediaPath(mediaUrl) ?? '', 'base64url').slice(0, 12);
+
+/**
+ * Returns the perceptual hash, or `failedPicture`, in the stored record of a picture. Returns undefined if the ad no
+ * longer contains this picture. A record of an earlier version of this server does not identify its file, and always
+ * counts as current.
+ */
+export function readPictureRecord(record: unknown, ad: UntypedFields): string | undefined {
+  const [perceptualHash, pathHash] = String(record).split(' ');
+  const isCurrent = pathHash === undefined || listMediaUrls(ad).some((url) => hashMediaPath(url) === pathHash);
+  return isCurrent ? perceptualHash : undefined;
+}
+
+/**
  * Returns whether the picture of an ad can be shown:
  *
  * - `none`: the ad has no picture of its own.
@@ -153,13 +176,17 @@ const storedPictureUrlPattern = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a
  */
 export async function storePerceptualHashes(userRecords: UserRecords, fetchedPictures: readonly FetchedPicture[]) {
   const newHashes = new Map<string, string>();
-  for (const { adId, picture, fetchResult } of fetchedPictures)
-    if (fetchResult?.perceptualHash && isPictureOfAd(picture))
-      newHashes.set(normalizeAdId(adId), fetchResult.perceptualHash);
-  const failedIds = fetchedPictures.flatMap(({ adId, picture, fetchResult }) =>
-    fetchResult?.reason !== undefined && !fetchResult.isLate && isPictureOfAd(picture) ? normalizeAdId(adId) : [],
-  );
-  const newRecords = new Map([...failedIds.map((id): [string, string] => [id, failedPicture]), ...newHashes]);
+  const newRecords = new Map<string, string>();
+  for (const { adId, picture, fetchResult } of fetchedPictures) {
+    if (fetchResult === undefined || !isPictureOfAd(picture)) continue;
+    const id = normalizeAdId(adId);
+    const { perceptualHash, reason, isLate } = fetchResult;
+    if (perceptualHash) {
+      newHashes.set(id, perceptualHash);
+      newRecords.set(id, buildPictureRecord(perceptualHash, picture.url));
+    } else if (reason !== undefined && !isLate && !newHashes.has(id))
+      newRecords.set(id, buildPictureRecord(failedPicture, picture.url));
+  }
   if (newRecords.size === 0) return newHashes;
   const recordUpdate = userRecords.update('picture', (storedRecords) => {
     const changedRecords = [...newRecords].filter(([id, record]) => storedRecords.get(id) !== record);

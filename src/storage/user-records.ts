@@ -95,8 +95,8 @@ export interface ContentRecords {
   /** A version that changes whenever a label changes. The version is part of cache keys. */
   labelsVersion: string;
   /**
-   * The perceptual hashes of ad pictures, as computed by `computePerceptualHash`. The map keys are ad ids in lower
-   * case.
+   * The records of fetched ad pictures, which contain perceptual hashes as computed by `computePerceptualHash`. The map
+   * keys are ad ids in lower case.
    */
   pictureHashes: RecordsById;
   /** A version that changes whenever a picture hash changes. The version is part of cache keys. */

@@ -245,6 +245,13 @@ export function listCardMedia(ad: UntypedFields): UntypedFields[][] {
   );
 }
 
+/** Returns the URLs of all media files of an ad and its cards, in all sizes that the service lists. */
+export const listMediaUrls = (ad: UntypedFields): string[] =>
+  [
+    ...readObjects(ad.media).flatMap(({ url, urls }) => [url, ...(isObject(urls) ? Object.values(urls) : [])]),
+    ...readObjects(ad.cards).flatMap((card) => [readCardField(card, 'picture'), readCardField(card, 'still')]),
+  ].filter((url) => typeof url === 'string');
+
 function listCardTexts(card: UntypedFields | undefined): [CardField, string][] {
   const texts: [CardField, string | undefined][] = [
     ['title', readCardField(card, 'title')],

@@ -301,6 +301,28 @@ test('the number of running days on a picture tile belongs to the ad that is nam
   expect(after.data.tiles).toMatchObject([{ id: short, ads: 2, daysRunning: 10, shown: true }]);
 });
 
+test('view_ads compares the new picture of an ad whose picture has changed', async ({ start, upstream }) => {
+  const server = await start();
+  const servePicture = async (seed: number) => createThumbnail(host.serve(await encodeJpeg(drawBoxes(seed), 80)));
+  const service = serveAds(upstream, 0);
+  service.ads = [createAd(0, await servePicture(8)), createAd(1, await servePicture(8))];
+  await server.call('search_ads');
+  const compare = () => server.call('view_ads', { sql: 'SELECT id FROM ads' });
+  expect((await compare()).data.pictures).toEqual({ ads: 2, fetched: 2, groups: 1 });
+  service.ads = [createAd(0, await servePicture(9)), ...service.ads.slice(1)];
+  await server.call('search_ads', { fresh: true });
+  const readPictures = () => server.queryRows('SELECT picture IS NULL, pictureState FROM ads ORDER BY rowid');
+  expect(await readPictures()).toEqual([
+    [1, null],
+    [0, 'available'],
+  ]);
+  expect((await compare()).data.pictures).toEqual({ ads: 2, fetched: 2, groups: 2 });
+  expect(await readPictures()).toEqual([
+    [0, 'available'],
+    [0, 'available'],
+  ]);
+});
+
 test('view_ads stores in the data folder which pictures look the same', async ({ start, upstream }) => {
   serveAds(upstream, 0).ads = [createAd(0, createThumbnail(host.serve(await encodeJpeg(drawBoxes(7), 80))))];
   const server = await start({ files });
