@@ -4,7 +4,7 @@ import { quoteValue } from '../../service/request.ts';
 import { apiFormat } from './api.ts';
 import { datasetExportFormat } from './dataset-export.ts';
 import { googleAdsTransparencyFormat } from './google-ads-transparency.ts';
-import type { ImportFormat } from './import-format.ts';
+import type { AdLibraryName, ImportFormat } from './import-format.ts';
 import { linkedInAdLibraryFormat } from './linkedin-ad-library.ts';
 import { metaAdLibraryFormat } from './meta-ad-library.ts';
 import { metaAdsManagerFormat } from './meta-ads-results.ts';
@@ -27,6 +27,17 @@ export const importFormats: readonly ImportFormat[] = [
   apiFormat,
   ownAdsFormat,
 ];
+
+const adLibraryNames: readonly unknown[] = ['meta', 'google', 'tiktok', 'linkedin', 'own'] satisfies AdLibraryName[];
+
+/**
+ * Returns true for an ad that a local library returned. Such an ad is in the format of the API, but it also has keys of
+ * the ad library from which it was imported, such as `adArchiveId`.
+ */
+const isLibraryRecord = (record: SourceRecord): boolean =>
+  isUuid(String(record.get('id'))) &&
+  record.getSourceName('adlibrary') === 'adLibrary' &&
+  adLibraryNames.includes(record.get('adlibrary'));
 
 /** Detects the format of imported records and tables, unless the user has named a format. */
 export class FormatDetector {
@@ -55,7 +66,10 @@ export class FormatDetector {
   }
 
   #findMatchingFormat(record: SourceRecord): ImportFormat | undefined {
-    return this.#formats.find((format) => format.layouts.includes('json') && format.matches(record));
+    const matchingFormat = this.#formats.find((format) => format.layouts.includes('json') && format.matches(record));
+    const isApiRecord =
+      matchingFormat !== datasetExportFormat && this.#formats.includes(apiFormat) && isLibraryRecord(record);
+    return isApiRecord ? apiFormat : matchingFormat;
   }
 
   /**
