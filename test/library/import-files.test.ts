@@ -494,3 +494,10 @@ test('the command `library import` ignores the computed columns of a CSV file th
   for (const computedColumn of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])
     expect(items[0]).not.toHaveProperty([computedColumn]);
 });
+
+test('importing an exported table keeps the currency of the spend', async ({ libraryServer }) => {
+  const id = '00000000-0000-4000-8000-000000000001';
+  await libraryServer.importRecords(`ID,Ad spend min,Currency,Gathered at\n${id},5,EUR,2026-03-01\n`);
+  const { items } = await libraryServer.searchAll({ currency: 'EUR' });
+  expect(items).toEqual([{ id, adSpendMin: 5, currency: 'EUR' }]);
+});

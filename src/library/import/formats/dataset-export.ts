@@ -6,7 +6,7 @@ import { normalizeKey, type SourceRecord } from './source-record.ts';
 
 const textFields = [
   ...['pageId', 'headline', 'body', 'linkDescription', 'offerLink', 'displayUrl', 'ctaType', 'displayFormat'],
-  'adLibrary',
+  ...['adLibrary', 'currency'],
   ...['productTitle', 'sourcePageExternalId', 'appUrl', 'payer', 'beneficiary', 'publicUrl'],
 ];
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt'];
