@@ -76,8 +76,9 @@ export function learnPrice(
   if (chargedCredits === 0 && (itemCount === 0 || added === false)) return prices;
   const knownTable = prices.get(operation.name);
   const isContinuationWithoutLimit = hasCursor(request) && !hasLimit(request) && !request.hasDefaultSize;
-  const defaultPageSize =
-    hasMore === true && !hasLimit(request) && !isContinuationWithoutLimit ? itemCount : knownTable?.defaultPageSize;
+  // An empty page does not reveal the default page size, even if there are further pages.
+  const isFullDefaultPage = hasMore === true && itemCount > 0 && !hasLimit(request) && !isContinuationWithoutLimit;
+  const defaultPageSize = isFullDefaultPage ? itemCount : knownTable?.defaultPageSize;
   const table: PriceTable = {
     bySize: new Map(),
     ...knownTable,

@@ -53,8 +53,10 @@ export async function readFittingPage<View, Heading = object>(
   // request the default size of the service.
   const hasDefaultSize = limit === undefined && isCursorOfThisServer(request.cursor);
   const response = await request.fetchPage(pageParams, { hasDefaultSize });
-  // The next page will probably have as many items as this page. Therefore, use this number to estimate the price.
-  const nextPagePrice = await context.getPagePrice(request.operation, limit ?? getReceivedItems(response).length);
+  // The next page will probably have as many items as this page. Therefore, use this number to estimate the price. The
+  // size of the next page is unknown if this page is empty.
+  const pageSize = limit ?? (getReceivedItems(response).length || undefined);
+  const nextPagePrice = await context.getPagePrice(request.operation, pageSize);
   const page = fitPage({ response, listing, views, nextPagePrice }, context);
   const { cursor } = page.data;
   if (cursor !== null && page.nextListing) await saveCursor(cursor, page.nextListing, cursors);

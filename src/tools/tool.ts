@@ -203,10 +203,11 @@ export interface CallerContext
   serverVersion: string;
   readSpending(): Promise<Spending>;
   /**
-   * Returns the price of a list page with this number of items. Only charges reveal the price, so the method returns
-   * undefined until the service has charged for a page of this list.
+   * Returns the price of a list page with this number of items. If the number is undefined, returns a price for any page
+   * size. Only charges reveal the price, so the method returns undefined until the service has charged for a page of this
+   * list.
    */
-  getPagePrice(listOperation: OperationName, itemCount: number): Promise<PriceBounds | undefined>;
+  getPagePrice(listOperation: OperationName, itemCount: number | undefined): Promise<PriceBounds | undefined>;
   loadPictures(): Promise<TenantPictures>;
   cursors: Cursors;
 }

@@ -54,6 +54,24 @@ upstreamTest(
   },
 );
 
+upstreamTest('an empty page does not reveal the price of the next page', async ({ upstream, start }) => {
+  const { call } = await start({ creditBudget: 6 });
+  const service = serveAds(upstream, 100);
+  await call('search_ads', { limit: 10 });
+  for (const charge of [0, 1]) {
+    service.overrideResponse = () =>
+      json({ items: [], cursor: `after ${charge}`, hasMore: true }, { headers: creditHeaders(charge) });
+    const { data } = await call('search_ads', { filters: { charge } });
+    // Pages of any size cost at most as much as ten pages of 10 ads.
+    expect(data.nextPage).toEqual({ credits: null, atLeast: 1, atMost: 10 });
+  }
+  service.overrideResponse = () => undefined;
+  // 4 credits remain, which cover two pages of 20 ads. If the empty page determined the price of a page without a limit,
+  // three such pages would be sent.
+  await Promise.all([1, 2, 3].map((part) => call('search_ads', { filters: { part } })));
+  expect(service.chargedCredits).toBe(5);
+});
+
 upstreamTest(
   'a result shows no price for the next page if the price is unknown or if there is no next page',
   async ({ upstream, server }) => {
