@@ -293,7 +293,8 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
       owner: { apiKey, tenantId },
       price,
       balance,
-      canReadSeveralPages: 'maxAds' in tool.inputSchema.shape,
+      // With `maxCredits: 0`, the call reads no pages, and its searches only count the matching ads.
+      canReadSeveralPages: 'maxAds' in tool.inputSchema.shape && input.maxCredits !== 0,
     },
     {
       formPresenter,

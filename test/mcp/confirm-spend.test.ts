@@ -207,6 +207,8 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     const { error } = await call('gather_ads', { split: createSplit(['US', 'GB', 'AT']), maxCredits: 0 });
     expect(error?.kind).toBe('credit_budget');
     expect(person.forms.map(({ message }) => message)).toEqual([expect.stringContaining('3 credits')]);
+    // An estimate reads no page, so the user cannot choose to read only the first page.
+    expect(person.forms[0]?.requestedSchema.properties.choice.enum).toEqual(['spend', 'cancel']);
     expect(service.countPaidRequests()).toBe(0);
   });
 
