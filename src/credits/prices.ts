@@ -139,7 +139,8 @@ export const computeRequestPriceBounds = (prices: Prices, request: PricedRequest
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const priceTable = prices.get(operation.name);
-  const minPrice = operation.requiresCredits ? 1 : 0;
+  // A service that charges fractions of a credit may charge less than 1 credit for a smaller page.
+  const minPrice = operation.requiresCredits && !hasFractionalCharge(priceTable) ? 1 : 0;
   if (priceTable === undefined) return { atLeast: minPrice, atMost: Infinity };
   if (size === undefined)
     return {
@@ -160,6 +161,10 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   return { atLeast: isNearlyEqual(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
 }
 
+/** Returns true if the service has charged a number of credits that is not whole, e.g. 0.5. */
+const hasFractionalCharge = ({ bySize, unsized }: PriceTable = { bySize: new Map() }): boolean =>
+  [...bySize.values(), ...(unsized ? [unsized] : [])].some(({ maxCharge }) => !Number.isInteger(maxCharge));
+
 /**
  * Computes an upper bound for the cost of a page, in credits. A page costs at most as much as several smaller pages
  * that together contain the same items, and at most as much as a larger page. If all earlier pages were free, the cost
@@ -169,7 +174,9 @@ function computeMaxPageCost({ bySize, unsized }: PriceTable, pageSize: number): 
   const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ itemCount }) => itemCount > 0);
   const paidPrices = pricesWithItems.filter(({ maxCharge }) => maxCharge > 0);
   if (paidPrices.length === 0) return pricesWithItems.some(({ itemCount }) => itemCount >= pageSize) ? 0 : Infinity;
-  return Math.min(...paidPrices.map(({ maxCharge, itemCount }) => maxCharge * Math.ceil(pageSize / itemCount)));
+  return roundPrice(
+    Math.min(...paidPrices.map(({ maxCharge, itemCount }) => maxCharge * Math.ceil(pageSize / itemCount))),
+  );
 }
 
 /**
@@ -230,7 +237,10 @@ function findMatchingRules(charges: readonly FullPageCharge[]): PriceRule[] {
 
 /** Computes the price of a page with `itemCount` items under a pricing rule, in credits, rounded to six decimals. */
 const computeRulePrice = ({ creditsPerGroup, groupSize }: PriceRule, itemCount: number): number =>
-  Math.round((groupSize === undefined ? 1 : Math.ceil(itemCount / groupSize)) * creditsPerGroup * 1e6) / 1e6;
+  roundPrice((groupSize === undefined ? 1 : Math.ceil(itemCount / groupSize)) * creditsPerGroup);
+
+/** Rounds a price to six decimals, because products of fractional credits contain floating-point errors. */
+const roundPrice = (credits: number): number => (Number.isFinite(credits) ? Math.round(credits * 1e6) / 1e6 : credits);
 
 const isNearlyEqual = (credits: number, otherCredits: number) => Math.abs(credits - otherCredits) < 1e-6;
 

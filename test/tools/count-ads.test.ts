@@ -66,6 +66,18 @@ describe('count_ads with a faulty or restricted API', () => {
   const test = freshUpstreamTest();
   const split = [{ a: 1 }, { a: 2 }];
 
+  test('the estimate of count_ads assumes no whole credit for a search if the API charges fractions of credits', async ({
+    upstream,
+    server,
+  }) => {
+    serveAds(upstream, 30, (limit) => limit / 10);
+    await server.call('search_ads', { limit: 3 });
+    const { data, text } = await server.call('count_ads', { filters: { q: 'shoe' }, split, maxCredits: 0 });
+    expect(data.estimate).toEqual({ calls: 3, credits: null, atLeast: 0, atMost: 0.9 });
+    expect(text).toContain('Estimate: 3 searches of one ad each, at most 0.9 credits.');
+    expect((await server.call('count_ads', { filters: { q: 'shoe' }, split })).data.receipt.charged).toBe(0.3);
+  });
+
   test('count_ads with fresh sends only one search for parts with equal filters', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     await server.call('search_ads', { limit: 1 });

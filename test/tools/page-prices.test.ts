@@ -72,6 +72,14 @@ upstreamTest('an empty page does not reveal the price of the next page', async (
   expect(service.chargedCredits).toBe(5);
 });
 
+upstreamTest('the highest price of the next page is rounded to six decimals', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 100, () => 0.1);
+  service.modifyResponse = (body) => ({ ...body, items: body.items.slice(0, 1) });
+  const { data } = await server.call('search_ads', { limit: 3 });
+  expect(3 * 0.1).not.toBe(0.3);
+  expect(data.nextPage).toMatchObject({ credits: null, atMost: 0.3 });
+});
+
 upstreamTest(
   'a result shows no price for the next page if the price is unknown or if there is no next page',
   async ({ upstream, server }) => {
