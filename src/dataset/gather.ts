@@ -15,7 +15,7 @@ import {
 } from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
 import { maxNotes, readServiceNotes } from '../views/lists.ts';
-import { formatCount, formatNumber } from '../views/numbers.ts';
+import { formatCount, formatNumber, roundCredits } from '../views/numbers.ts';
 import {
   type AdListResponse,
   buildPageRequest,
@@ -673,4 +673,4 @@ export async function findKnownTotal(adQuery: AdQuery, contents: DatasetContents
 }
 
 const addCharge = (previousCharge: number | null, addedCharge: number | null): number | null =>
-  previousCharge === null || addedCharge === null ? null : previousCharge + addedCharge;
+  previousCharge === null || addedCharge === null ? null : roundCredits(previousCharge + addedCharge);

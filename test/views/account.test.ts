@@ -34,6 +34,12 @@ describe('The text view of the credit status', () => {
     const derived = { periodStartsOn: '2026-11-01', periodEndsOn: '2026-12-01', hourlyLeft: 80, dailyLeft: 540 };
     expect(buildCreditsView(status)).toEqual({ ...status, ...derived });
   });
+
+  test('the credits left in a usage limit have no floating-point error', () => {
+    const creditsView = buildCreditsView({ ...status, usageLimit: { ...status.usageLimit, hourlyCredits: 320.3 } });
+    expect(creditsView.hourlyLeft).toBe(79.7);
+    expect(formatCredits(creditsView)).toContain('hourly: 320.3 of 400 used, 79.7 left');
+  });
 });
 
 test('the result text about an account leaves out null fields and mentions team membership', () => {

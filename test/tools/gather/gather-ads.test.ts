@@ -170,6 +170,12 @@ describe('gather_ads with the local library', () => {
   });
 });
 
+upstreamTest('the charge of a gathering has no floating-point error', async ({ upstream, server }) => {
+  serveAds(upstream, 3, () => 0.1);
+  for (const maxAds of [1, 2, 3]) await server.call('gather_ads', { maxAds, maxCredits: 100 });
+  expect(await server.queryRows('SELECT charged FROM gatherings')).toEqual([[0.3]]);
+});
+
 describe('The cost estimate of gather_ads', () => {
   const estimate = { maxCredits: 0 };
 
