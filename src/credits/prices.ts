@@ -1,5 +1,6 @@
 import type { Receipt, ServiceRequest, ServiceResponse } from '../api/call.ts';
 import { maxDocumentedPageSize, type Operation } from '../api/operations.ts';
+import { roundCredits } from '../views/numbers.ts';
 
 /** The highest charge for one page size, and the charge for the fullest page of this size so far. */
 interface PageSizePrice {
@@ -174,7 +175,7 @@ function computeMaxPageCost({ bySize, unsized }: PriceTable, pageSize: number): 
   const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ itemCount }) => itemCount > 0);
   const paidPrices = pricesWithItems.filter(({ maxCharge }) => maxCharge > 0);
   if (paidPrices.length === 0) return pricesWithItems.some(({ itemCount }) => itemCount >= pageSize) ? 0 : Infinity;
-  return roundPrice(
+  return roundCredits(
     Math.min(...paidPrices.map(({ maxCharge, itemCount }) => maxCharge * Math.ceil(pageSize / itemCount))),
   );
 }
@@ -237,10 +238,7 @@ function findMatchingRules(charges: readonly FullPageCharge[]): PriceRule[] {
 
 /** Computes the price of a page with `itemCount` items under a pricing rule, in credits, rounded to six decimals. */
 const computeRulePrice = ({ creditsPerGroup, groupSize }: PriceRule, itemCount: number): number =>
-  roundPrice((groupSize === undefined ? 1 : Math.ceil(itemCount / groupSize)) * creditsPerGroup);
-
-/** Rounds a price to six decimals, because products of fractional credits contain floating-point errors. */
-const roundPrice = (credits: number): number => (Number.isFinite(credits) ? Math.round(credits * 1e6) / 1e6 : credits);
+  roundCredits((groupSize === undefined ? 1 : Math.ceil(itemCount / groupSize)) * creditsPerGroup);
 
 const isNearlyEqual = (credits: number, otherCredits: number) => Math.abs(credits - otherCredits) < 1e-6;
 
