@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import { copyFile, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { expect, onTestFinished } from 'vitest';
 import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../../src/library/commands/commands.ts';
 import { waitUntil } from '../support/deadline.ts';
@@ -142,4 +144,26 @@ test('the library server continues to write to its database file after the file 
   expect(await listKeyNames(database)).toEqual([]);
   expect(await listKeyNames(`${database}.old`)).toEqual(['Saved']);
   expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.old']);
+});
+
+test('an import into a served library waits for the response longer than the timeout of `fetch`', async ({
+  folder,
+  database,
+}) => {
+  // The timers of undici are inexact, so the timeout of 0.1 seconds ends after about one second.
+  const responseDelayMs = 2000;
+  const slowListen: typeof serveOnLoopback = (handleRequest) =>
+    serveOnLoopback(async (request) => {
+      if (request.url.includes('/-/import')) await delay(responseDelayMs);
+      return handleRequest(request);
+    });
+  const served = await serveLibrary({ ...createTarget(database), listen: slowListen });
+  const previousDispatcher = getGlobalDispatcher();
+  setGlobalDispatcher(new Agent({ headersTimeout: 100 }));
+  onTestFinished(() => setGlobalDispatcher(previousDispatcher));
+  const table = join(folder, 'ads.csv');
+  await writeFile(table, 'headline\nTea\n');
+  const { files } = await importFiles(createTarget(database), [table], { stdin: Readable.from([]) });
+  expect(files).toMatchObject([{ ads: 1, problems: [] }]);
+  await served.close();
 });

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { type IncomingMessage, request as sendHttpRequest } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { LockHeldError, type LockHolderEndpoint } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import { importFormats } from '../import/formats/formats.ts';
@@ -359,19 +362,34 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
     ),
   ).toString();
 
-/** Creates a request that runs a command in the process that has the database open. */
-const createCommandRequest = ({ url, token }: LockHolderEndpoint, commandName: string, requestOptions: RequestInit) =>
-  new Request(`${url}/-/${commandName}`, {
+const isReachable = ({ url, token }: LockHolderEndpoint): Promise<boolean> =>
+  fetch(`${url}/-/owner`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${token}` },
-    ...requestOptions,
-  });
-
-const isReachable = (lockHolder: LockHolderEndpoint): Promise<boolean> =>
-  fetch(createCommandRequest(lockHolder, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
+    signal: AbortSignal.timeout(2_000),
+  }).then(
     ({ ok }) => ok,
     () => false,
   );
+
+/**
+ * Sends a command to the process that serves a database. Uses `node:http`, because `fetch` fails if the response takes
+ * longer than five minutes, as it does for a long import.
+ */
+async function sendCommandRequest(
+  { url, token }: LockHolderEndpoint,
+  commandName: string,
+  body: Iterable<string> | AsyncIterable<Uint8Array>,
+): Promise<{ status: number | undefined; text: string }> {
+  const headers = { Authorization: `Bearer ${token}` };
+  // Use a new connection for each command, because the server may just be closing an idle one.
+  const request = sendHttpRequest(`${url}/-/${commandName}`, { method: 'POST', headers, agent: false });
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request.on('response', resolve).on('error', reject);
+    pipeline(body, request).catch(reject);
+  });
+  return { status: response.statusCode, text: await readText(response) };
+}
 
 /**
  * Creates the operations of the `library` commands for a library that another process serves. Each operation sends an
@@ -380,25 +398,22 @@ const isReachable = (lockHolder: LockHolderEndpoint): Promise<boolean> =>
 function createRemoteCommands(lockHolder: LockHolderEndpoint): LibraryCommands {
   async function sendCommand<CommandResult>(
     commandName: string,
-    body: string | ReadableStream,
+    body: Iterable<string> | AsyncIterable<Uint8Array>,
   ): Promise<CommandResult> {
-    const response = await fetch(createCommandRequest(lockHolder, commandName, { body, duplex: 'half' })).catch(
-      (error) => {
-        throw new Error(
-          `The connection to the process that serves the database at ${lockHolder.url} failed: ${error.cause ?? error}.`,
-        );
-      },
-    );
-    const result = (await response.json()) as CommandResult & { message?: string };
-    if (!response.ok) throw new Error(result.message ?? `HTTP ${response.status}`);
+    const { status, text } = await sendCommandRequest(lockHolder, commandName, body).catch((error) => {
+      throw new Error(`The connection to the process that serves the database at ${lockHolder.url} failed: ${error}.`);
+    });
+    const result = JSON.parse(text) as CommandResult & { message?: string };
+    if (status !== 200) throw new Error(result.message ?? `HTTP ${status}`);
     return result;
   }
+
   const createCommand =
     <Name extends Exclude<keyof LibraryCommands, 'import'>>(commandName: Name) =>
     (...args: Parameters<LibraryCommands[Name]>) =>
-      sendCommand<Awaited<ReturnType<LibraryCommands[Name]>>>(commandName, JSON.stringify(args));
+      sendCommand<Awaited<ReturnType<LibraryCommands[Name]>>>(commandName, [JSON.stringify(args)]);
   return {
-    import: (source, options) => sendCommand(`import?${formatImportQuery(options)}`, ReadableStream.from(source)),
+    import: (source, options) => sendCommand(`import?${formatImportQuery(options)}`, source),
     startImportRun: createCommand('startImportRun'),
     completeQuestion: createCommand('completeQuestion'),
     create: createCommand('create'),
