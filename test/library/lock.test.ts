@@ -146,6 +146,22 @@ test('the library server continues to write to its database file after the file 
   expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.old']);
 });
 
+test('an import into a served library reports an unreadable file and continues with the next file', async ({
+  folder,
+  database,
+}) => {
+  const served = await serve(database);
+  const [oldWorkbook, table] = [join(folder, 'old.xls'), join(folder, 'ads.csv')];
+  await writeFile(oldWorkbook, Buffer.from('d0cf11e0a1b11ae1', 'hex'));
+  await writeFile(table, 'headline\nTea\n');
+  const { files } = await importFiles(createTarget(database), [oldWorkbook, table], { stdin: Readable.from([]) });
+  expect(files).toMatchObject([
+    { ads: 0, skipped: 1, problems: [{ problem: expect.stringMatching(/^a workbook in the old format \.xls;/) }] },
+    { ads: 1, skipped: 0, problems: [] },
+  ]);
+  await served.close();
+});
+
 test('an import into a served library waits for the response longer than the timeout of `fetch`', async ({
   folder,
   database,

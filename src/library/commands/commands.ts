@@ -6,7 +6,9 @@ import { LockHeldError, type LockHolderEndpoint } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import { importFormats } from '../import/formats/formats.ts';
 import type { ImportCounts, ImportOptions, ImportReport } from '../import/import.ts';
+import { noRecordsProblem } from '../import/report.ts';
 import { listFiles, openFile, readFileLazily } from '../import/sources/open-files.ts';
+import { UnreadableSourceError } from '../import/sources/source-entry.ts';
 import {
   type FetchPicturesOptions,
   fetchMissingPictures,
@@ -408,12 +410,39 @@ function createRemoteCommands(lockHolder: LockHolderEndpoint): LibraryCommands {
     return result;
   }
 
+  /**
+   * Imports a source in the other process. If the rest of the source cannot be read, sends the part before it, and adds
+   * the error to the report.
+   */
+  async function importSource(source: AsyncIterable<Uint8Array>, options: ImportOptions): Promise<ImportReport> {
+    let readError: unknown;
+    async function* readUntilError(): AsyncGenerator<Uint8Array> {
+      try {
+        yield* source;
+      } catch (error) {
+        readError = error;
+        if (!(error instanceof UnreadableSourceError)) throw error;
+      }
+    }
+    const importCommand = `import?${formatImportQuery(options)}`;
+    const report = await sendCommand<ImportReport>(importCommand, readUntilError()).catch((error) => {
+      throw readError ?? error;
+    });
+    if (!(readError instanceof UnreadableSourceError)) return report;
+    const problems = report.problems.filter(({ problem }) => problem !== noRecordsProblem);
+    return {
+      ...report,
+      skipped: report.skipped + 1,
+      problems: [...problems, { line: 0, path: '', problem: readError.message }],
+    };
+  }
+
   const createCommand =
     <Name extends Exclude<keyof LibraryCommands, 'import'>>(commandName: Name) =>
     (...args: Parameters<LibraryCommands[Name]>) =>
       sendCommand<Awaited<ReturnType<LibraryCommands[Name]>>>(commandName, [JSON.stringify(args)]);
   return {
-    import: (source, options) => sendCommand(`import?${formatImportQuery(options)}`, source),
+    import: importSource,
     startImportRun: createCommand('startImportRun'),
     completeQuestion: createCommand('completeQuestion'),
     create: createCommand('create'),
