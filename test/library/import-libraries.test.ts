@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
-import { startLibraryServer } from './support/library-server.ts';
 
 /** For each format, keys that get random values in the test, and fields with fixed values that identify the format. */
 const records: Record<string, { keys: string[]; fixed: object }> = {
@@ -637,22 +636,4 @@ test('an advertiser page that is created from ads gets the countries of all its 
   await libraryServer.importRecords(importedPage);
   await libraryServer.importRecords(buildAd(4, ['GB']));
   expect(await readPage()).toEqual([importedPage]);
-});
-
-test('ads that a local library returned are imported into another library without changes', async ({
-  libraryServer,
-}) => {
-  await libraryServer.importRecords(
-    { ad_archive_id: '1', snapshot: { title: 'Tea', images: [{ original_image_url: 'https://m.example/1.jpg' }] } },
-    { creative_id: 'CR1', advertiser_id: 'AR1', region_stats: [{ region_code: 'DE', last_shown: '2026-01-31' }] },
-    { ad: { id: 1, first_shown_date: 20260105, image_urls: ['https://m.example/2.jpg'] }, advertiser: {} },
-    { adUrl: 'https://www.linkedin.com/ad-library/detail/1', details: { advertiser: { adPayer: 'Tea Ltd' } } },
-    { 'Ad ID': '1', 'Ad name': 'Tea', 'Amount spent (EUR)': 3, Ends: 'Ongoing' },
-  );
-  const { body } = await libraryServer.search({});
-  const otherServer = await startLibraryServer();
-  onTestFinished(() => otherServer.close());
-  const report = await otherServer.importRecords(JSON.stringify(body));
-  expect(report).toMatchObject({ ads: 5, skipped: 0, formats: { api: { ads: 5 } } });
-  expect(new Set((await otherServer.search({})).body.items)).toEqual(new Set(body.items));
 });

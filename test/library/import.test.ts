@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { formatImportReport } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
-import { createUuid } from './support/library-server.ts';
+import { createUuid, startLibraryServer } from './support/library-server.ts';
 
 async function* toStream(chunks: Iterable<string | Uint8Array>) {
   yield* chunks;
@@ -301,3 +301,21 @@ test.for([
     });
   },
 );
+
+test('ads that a local library returned are imported into another library without changes', async ({
+  libraryServer,
+}) => {
+  await libraryServer.importRecords(
+    { ad_archive_id: '1', snapshot: { title: 'Tea', images: [{ original_image_url: 'https://m.example/1.jpg' }] } },
+    { creative_id: 'CR1', advertiser_id: 'AR1', region_stats: [{ region_code: 'DE', last_shown: '2026-01-31' }] },
+    { ad: { id: 1, first_shown_date: 20260105, image_urls: ['https://m.example/2.jpg'] }, advertiser: {} },
+    { adUrl: 'https://www.linkedin.com/ad-library/detail/1', details: { advertiser: { adPayer: 'Tea Ltd' } } },
+    { 'Ad ID': '1', 'Ad name': 'Tea', 'Amount spent (EUR)': 3, Ends: 'Ongoing' },
+  );
+  const { body } = await libraryServer.search({});
+  const otherServer = await startLibraryServer();
+  onTestFinished(() => otherServer.close());
+  const report = await otherServer.importRecords(JSON.stringify(body));
+  expect(report).toMatchObject({ ads: 5, skipped: 0, formats: { api: { ads: 5 } } });
+  expect(new Set((await otherServer.search({})).body.items)).toEqual(new Set(body.items));
+});
