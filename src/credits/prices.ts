@@ -140,8 +140,7 @@ export const computeRequestPriceBounds = (prices: Prices, request: PricedRequest
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const priceTable = prices.get(operation.name);
-  // A service that charges fractions of a credit may charge less than 1 credit for a smaller page.
-  const minPrice = operation.requiresCredits && !hasFractionalCharge(priceTable) ? 1 : 0;
+  const minPrice = operation.requiresCredits ? computeMinPrice(priceTable, size) : 0;
   if (priceTable === undefined) return { atLeast: minPrice, atMost: Infinity };
   if (size === undefined)
     return {
@@ -162,9 +161,18 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   return { atLeast: isNearlyEqual(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
 }
 
-/** Returns true if the service has charged a number of credits that is not whole, e.g. 0.5. */
-const hasFractionalCharge = ({ bySize, unsized }: PriceTable = { bySize: new Map() }): boolean =>
-  [...bySize.values(), ...(unsized ? [unsized] : [])].some(({ maxCharge }) => !Number.isInteger(maxCharge));
+/**
+ * Computes a lower bound for the cost of a page that is smaller than all earlier pages, in credits. The bound is 1
+ * credit, unless the service has charged fractions of a credit. A page then costs at least its share of a larger page,
+ * because a larger page costs at most as much as several smaller pages that together contain the same items.
+ */
+function computeMinPrice({ bySize, unsized }: PriceTable = { bySize: new Map() }, pageSize = 1): number {
+  const prices = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ itemCount }) => itemCount > 0);
+  if (prices.every(({ maxCharge }) => Number.isInteger(maxCharge))) return 1;
+  return roundCredits(
+    Math.max(...prices.map(({ chargedCredits, itemCount }) => chargedCredits / Math.ceil(itemCount / pageSize))),
+  );
+}
 
 /**
  * Computes an upper bound for the cost of a page, in credits. A page costs at most as much as several smaller pages

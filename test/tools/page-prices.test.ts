@@ -72,6 +72,14 @@ upstreamTest('an empty page does not reveal the price of the next page', async (
   expect(service.chargedCredits).toBe(5);
 });
 
+upstreamTest('no call is sent after fractional charges have used up the credit budget', async ({ upstream, start }) => {
+  const { call } = await start({ creditBudget: 1.2 });
+  const service = serveAds(upstream, 100, (limit) => limit / 10);
+  await call('search_ads', { limit: 12 });
+  expect((await call('search_ads', { limit: 1 })).error).toMatchObject({ kind: 'credit_budget' });
+  expect(service.chargedCredits).toBe(1.2);
+});
+
 upstreamTest('the highest price of the next page is rounded to six decimals', async ({ upstream, server }) => {
   const service = serveAds(upstream, 100, () => 0.1);
   service.modifyResponse = (body) => ({ ...body, items: body.items.slice(0, 1) });
