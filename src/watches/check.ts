@@ -42,7 +42,8 @@ export async function runWatchChecks(
   const contentsBefore = await (await context.openDataset()).readContents();
   const completeOutcomes = new Map<string, GatherOutcome>();
   const checkedWatches: CheckedWatch[] = [];
-  let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
+  let remainingCredits = maxCredits ?? Infinity;
+  let lastProgress = 0;
   let callStopInfo: StopInfo | undefined;
   /** The first check that stopped because the credits of the call or the budget of the server were used up. */
   let creditStopInfo: StopInfo | undefined;
@@ -58,14 +59,20 @@ export async function runWatchChecks(
       completeOutcomes.get(queryKey) ??
       (fresh ? undefined : findRecentStoredOutcome(request.adQuery, contentsBefore, context));
     const isLimitedByCall = watch.maxCredits > remainingCredits;
-    const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
+    const watchProgress = addWatchToProgress(context, {
+      messagePrefix: `watch ${checkedWatches.length + 1} of ${watches.length}: `,
+      startProgress: lastProgress,
+      onReport: (progress) => {
+        lastProgress = progress;
+      },
+    });
     const readPages = async (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> => {
       let callBudget: Awaited<ReturnType<GatherContext['createCallBudget']>> | undefined;
       const createCallBudget = async (creditLimit?: number) => {
         callBudget = await context.createCallBudget(creditLimit);
         return callBudget;
       };
-      const watchContext = { ...context, createCallBudget, ...addWatchToProgress(context, progressPrefix, adsRead) };
+      const watchContext = { ...context, createCallBudget, ...watchProgress };
       try {
         const outcome = await withOpenedGathering(request, contentsBefore, watchContext, (_, readMissingPages) =>
           readMissingPages(),
@@ -84,7 +91,6 @@ export async function runWatchChecks(
         ? { stopInfo: callStopInfo }
         : await readPages();
     const check = outcome && createWatchCheck(watch, outcome, context.getTime());
-    adsRead += outcome?.idsReadByCall.size ?? 0;
     const usesStoredAds = existingOutcome !== undefined && !completeOutcomes.has(queryKey);
     checkedWatches.push({
       watch,
@@ -144,13 +150,22 @@ function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
 }
 
 /**
- * Adds the number of the watch to each progress message, e.g. `watch 2 of 5: 120 ads read`. The progress value includes
- * the ads of earlier watches, because the value must never decrease.
+ * Adds the number of the watch to each progress message, e.g. `watch 2 of 5: 120 ads read`. The progress value of a watch
+ * begins at the last value of the watch before, because the value must never decrease.
  */
-const addWatchToProgress = ({ onProgress }: CheckContext, messagePrefix: string, previouslyReadAds: number) =>
+const addWatchToProgress = (
+  { onProgress }: CheckContext,
+  {
+    messagePrefix,
+    startProgress,
+    onReport,
+  }: { messagePrefix: string; startProgress: number; onReport: (progress: number) => void },
+) =>
   onProgress && {
-    onProgress: ({ progress, message }: Progress) =>
-      onProgress({ progress: previouslyReadAds + progress, message: messagePrefix + message }),
+    onProgress: ({ progress, message }: Progress) => {
+      onReport(startProgress + progress);
+      onProgress({ progress: startProgress + progress, message: messagePrefix + message });
+    },
   };
 
 /**

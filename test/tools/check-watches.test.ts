@@ -157,6 +157,21 @@ test('check_watches starts with the watches (saved searches) that the previous c
   expect(complete).toEqual(expect.arrayContaining(['b', 'c']));
 });
 
+test('check_watches reports progress for each watch (saved search), even after it has continued an unfinished check', async ({
+  upstream,
+  server,
+}) => {
+  await learnPrices(server, serveAds(upstream, 300));
+  await createWatches(server, ['a'], 25);
+  await createWatches(server, ['b'], 1);
+  await server.call('check_watches', enoughCredits);
+  const messages: (string | undefined)[] = [];
+  await server.client.callTool({ name: 'check_watches', arguments: enoughCredits }, undefined, {
+    onprogress: ({ message }) => messages.push(message),
+  });
+  expect(messages.at(-1)).toBe('watch 2 of 2: 20 ads read of 300');
+});
+
 test('check_watches does not report a stop of the call if a watch only reached its own maxCredits', async ({
   upstream,
   start,
