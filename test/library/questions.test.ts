@@ -587,3 +587,22 @@ test('an import with --complete finds the gone ads of a saved search whose name 
   expect(await importWeek(secondWeek, 'caf\u00e9')).toContain('1 ad listed, 1 gone\n');
   expect(await importWeek(firstWeek, 'cafe\u0301')).toContain('2 ads listed, 0 gone\n');
 });
+
+test('an ad that is gone counts as ended even if the service states the end of the day as the time it was last seen', async ({
+  folder,
+  database,
+}) => {
+  const file = join(folder, 'ads.json');
+  for (const number of [1, 2]) {
+    const id = `00000000-0000-4000-8000-00000000000${number}`;
+    await writeFile(file, JSON.stringify([{ id, lastSeenAt: '2026-03-15T23:59:59.000Z' }]));
+    await run(['import', file, ...question, '--database', database]);
+  }
+  const library = await serveDatabase(database);
+  const apiKey = (await run(['key', 'create', '--unmetered', '--database', database])).out.trim();
+  const server = await startServer({ config: { apiKey, baseUrl: library.origin } });
+  const { data } = await server.call('search_ads', { filters: { active: false }, detail: 'full' });
+  expect(data.items).toMatchObject([{ endDate: '2026-03-15T00:00:00.000Z', goneAt: '2026-03-15T00:00:00.000Z' }]);
+  await server.close();
+  await library.close();
+});

@@ -116,6 +116,8 @@ function removeQuestionName(
   const goneAd: JsonObject = { ...adWithoutName, goneAt: new Date(nowMs).toISOString(), isActive: false };
   const endDateMs = parseTime(ad.endDate);
   if (endDateMs !== undefined && endDateMs <= nowMs) return goneAd;
-  const lastSeenAtMs = parseTime(ad.lastSeenAt) ?? lastListedAtMs ?? nowMs;
+  // A service may state the end of the current day as `lastSeenAt`. With an end date in the future, the ad would count as
+  // running.
+  const lastSeenAtMs = Math.min(parseTime(ad.lastSeenAt) ?? lastListedAtMs ?? nowMs, nowMs);
   return addHistory({ ...goneAd, endDate: new Date(lastSeenAtMs).toISOString() }, ad, nowMs);
 }
