@@ -164,14 +164,14 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
 /**
  * Computes a lower bound for the cost of a page that is smaller than all earlier pages, in credits. The bound is 1
  * credit, unless the service has charged fractions of a credit. A page then costs at least its share of a larger page,
- * because a larger page costs at most as much as several smaller pages that together contain the same items.
+ * because a larger page costs at most as much as several smaller pages together. The share depends on the requested page
+ * sizes, because a service may charge for items that it did not find.
  */
 function computeMinPrice({ bySize, unsized }: PriceTable = { bySize: new Map() }, pageSize = 1): number {
-  const prices = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ itemCount }) => itemCount > 0);
-  if (prices.every(({ maxCharge }) => Number.isInteger(maxCharge))) return 1;
-  return roundCredits(
-    Math.max(...prices.map(({ chargedCredits, itemCount }) => chargedCredits / Math.ceil(itemCount / pageSize))),
-  );
+  const charges = [...bySize.values(), ...(unsized ? [unsized] : [])].map(({ maxCharge }) => maxCharge);
+  if (charges.every(Number.isInteger)) return 1;
+  const shares = [...bySize].map(([size, { maxCharge }]) => maxCharge / Math.ceil(size / pageSize));
+  return roundCredits(Math.max(0, ...shares));
 }
 
 /**

@@ -80,6 +80,32 @@ upstreamTest('no call is sent after fractional charges have used up the credit b
   expect(service.chargedCredits).toBe(1.2);
 });
 
+upstreamTest(
+  'a page with fewer ads than requested does not raise the lowest price of smaller pages',
+  async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 3 });
+    const service = serveAds(upstream, 1, (_, { limit }) => limit / 10);
+    await call('search_ads', { limit: 25 });
+    // The service charged 2.5 credits for one ad of the 25 requested ads, so one ad costs at least 0.1.
+    expect((await call('count_ads', { filters: { q: 'a' }, maxCredits: 0 })).data.estimate).toMatchObject({
+      atLeast: 0.1,
+    });
+    expect((await call('search_ads', { limit: 1, filters: { q: 'a' } })).error).toBeUndefined();
+    expect(service.chargedCredits).toBe(2.6);
+  },
+);
+
+upstreamTest(
+  'an empty page that costs a fraction of a credit does not raise the lowest price to a whole credit',
+  async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 1 });
+    const service = serveAds(upstream, 0, (_, { limit }) => limit / 100);
+    await call('search_ads', { limit: 10 });
+    expect((await call('search_ads', { limit: 5, filters: { q: 'a' } })).error).toBeUndefined();
+    expect(service.chargedCredits).toBeCloseTo(0.15);
+  },
+);
+
 upstreamTest('the highest price of the next page is rounded to six decimals', async ({ upstream, server }) => {
   const service = serveAds(upstream, 100, () => 0.1);
   service.modifyResponse = (body) => ({ ...body, items: body.items.slice(0, 1) });
