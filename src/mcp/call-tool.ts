@@ -6,16 +6,25 @@ import { canCostCredits } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { boardMetaKey } from '../board/payload.ts';
 import type { Spending } from '../credits/credit-text.ts';
+import { isAffordable } from '../credits/ledger.ts';
 import { freePriceBounds, type PriceBounds } from '../credits/prices.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
 import { createKeyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
+import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { clampText, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
 import type { CallResources } from './caller-context.ts';
-import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type FormPresenter } from './confirm-spend.ts';
+import {
+  type Confirmation,
+  confirmSpend,
+  type EstimatedPrice,
+  estimatePrice,
+  FormNeeded,
+  type FormPresenter,
+} from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputFormat, OutputSetting, ResultFormat } from './hosts.ts';
@@ -273,18 +282,18 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
     const spending = await context.readSpending().catch(() => undefined);
     const hasChargedBefore = tool.operations.some((name) => spending?.prices[name] !== undefined);
     if (!canCostCredits(tool) && !hasChargedBefore) return { price: freePriceBounds, balance: undefined };
-    const price = await estimatePrice({
+    const estimatedPrice = await estimatePrice({
       tool,
       input,
       runWithStoredData: () => tool.run(input, context),
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
-    const affordablePrice = spending ? limitPriceToBudgets(price, spending, sendsSeveralRequests(tool, input)) : price;
+    const affordablePrice = spending ? limitPriceToBudgets(estimatedPrice, spending) : estimatedPrice;
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > maxUnconfirmedCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
-  // If `price` is undefined, the call is a single request that exceeds a budget. Do not ask the user, because the call
-  // will fail without costing anything.
+  // If `price` is undefined, the call exceeds a budget. Do not ask the user, because the call will fail without costing
+  // anything.
   if (price === undefined || price.atMost <= maxUnconfirmedCredits) return { isFirstPageOnly: false };
   return confirmSpend(
     {
@@ -307,26 +316,18 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
 }
 
 /**
- * Returns true if the estimated price of a call is the price of several requests. Such a call spends the credits that
- * remain in a budget, even if they do not cover all of its requests.
- */
-const sendsSeveralRequests = (tool: Tool, { maxCredits, itemIds }: Record<string, unknown>): boolean =>
-  ('maxCredits' in tool.inputSchema.shape && maxCredits !== 0) || (Array.isArray(itemIds) && itemIds.length > 1);
-
-/**
  * Limits a price to the credits that remain in the budgets of the server and of the sign-in connection. Returns
- * undefined for a call with a single request if even its lowest price exceeds these credits.
+ * undefined if the call will fail without spending anything, because even its lowest price exceeds these credits.
  */
 function limitPriceToBudgets(
-  { atLeast, atMost }: PriceBounds,
+  { atLeast, atMost, failsBelowLowestPrice }: EstimatedPrice,
   { connection, ...server }: Spending,
-  hasSeveralRequests: boolean,
 ): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((spending) =>
     spending?.budget === undefined ? Infinity : spending.budget - spending.charged - (spending.uncertain ?? 0),
   );
-  const limit = Math.max(0, Math.min(...remainingCredits));
-  if (atLeast > limit && !hasSeveralRequests) return undefined;
+  const limit = roundCredits(Math.max(0, Math.min(...remainingCredits)));
+  if (failsBelowLowestPrice && !isAffordable(atLeast, limit)) return undefined;
   return { atLeast: Math.min(atLeast, limit), atMost: Math.min(atMost, limit) };
 }
 

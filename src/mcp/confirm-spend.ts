@@ -224,6 +224,17 @@ interface EstimateOptions {
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
+const freePrice: EstimatedPrice = { ...freePriceBounds, failsBelowLowestPrice: false };
+
+/** The estimated price of a call. */
+export interface EstimatedPrice extends PriceBounds {
+  /**
+   * True if the call fails without spending anything when the remaining credits do not cover `atLeast`, e.g. because it
+   * sends a single request. Other calls spend the remaining credits.
+   */
+  failsBelowLowestPrice: boolean;
+}
+
 /**
  * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns an estimate, and
  * never spends more than `maxCredits`. Any other tool makes at most one paid request, or one for each of its `itemIds`.
@@ -234,18 +245,21 @@ export async function estimatePrice({
   input,
   runWithStoredData,
   getRequestPrice,
-}: EstimateOptions): Promise<PriceBounds> {
+}: EstimateOptions): Promise<EstimatedPrice> {
   const { maxCredits } = input;
   const hasCreditLimit = 'maxCredits' in tool.inputSchema.shape;
-  const { defaultMaxCredits = Infinity } = tool;
+  // A tool without a default requires `maxCredits`, unless reading is free. A call without `maxCredits` then spends
+  // nothing.
+  const { defaultMaxCredits = 0 } = tool;
   const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : defaultMaxCredits;
   try {
     const { data } = await runWithStoredData();
-    const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };
-    if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePriceBounds;
+    const { estimate } = data as { estimate?: { atLeast: number; atMost?: number; calls?: number } };
+    if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePrice;
     return {
       atLeast: Math.min(estimate.atLeast, creditLimit),
       atMost: Math.min(estimate.atMost ?? Infinity, creditLimit),
+      failsBelowLowestPrice: estimate.calls === 1,
     };
   } catch (error) {
     if (!(error instanceof PaymentNeededError)) throw error;
@@ -255,7 +269,11 @@ export async function estimatePrice({
     const price = await getRequestPrice(error.request);
     if (!hasCreditLimit) {
       const requestCount = Array.isArray(input.itemIds) ? input.itemIds.length : 1;
-      return { atLeast: requestCount * price.atLeast, atMost: requestCount * price.atMost };
+      return {
+        atLeast: requestCount * price.atLeast,
+        atMost: requestCount * price.atMost,
+        failsBelowLowestPrice: requestCount === 1,
+      };
     }
     // With `maxCredits: 0`, the caller wants an estimate, which can require paid searches. If the price of these
     // searches is unknown, do not ask the user, who could not decide without a price.
@@ -264,8 +282,10 @@ export async function estimatePrice({
       // search is sent for a part whose number of ads is already known.
       const partCount = Array.isArray(input.split) ? input.split.length : 1;
       const highestPrice = partCount * price.atMost;
-      return Number.isFinite(highestPrice) ? { atLeast: price.atLeast, atMost: highestPrice } : freePriceBounds;
+      return Number.isFinite(highestPrice)
+        ? { atLeast: price.atLeast, atMost: highestPrice, failsBelowLowestPrice: true }
+        : freePrice;
     }
-    return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit };
+    return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit, failsBelowLowestPrice: false };
   }
 }

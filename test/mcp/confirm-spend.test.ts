@@ -282,6 +282,53 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
   );
 
   upstreamTest(
+    'a call that spends exactly the last credits of a budget needs a spending confirmation (fractions of credits)',
+    async ({ upstream, start }) => {
+      const server = await start({ creditBudget: 200 });
+      const service = serveAds(upstream, 1000, (limit) => (limit === 30 ? 64.4 : 35.6));
+      const apiKey = 'svc_live_fractions';
+      const spender = await connectWithForms(server, apiKey, choose('spend'));
+      for (const [index, limit] of [20, 30, 30].entries())
+        await spender.call('search_ads', { limit, filters: { index } });
+      // In floating-point numbers, 200 - 164.4 is 35.599999999999994.
+      const person = choose('cancel');
+      const { call } = await connectWithForms(server, apiKey, person);
+      await call('search_ads', { limit: 20, filters: { q: 'shoe' } });
+      expect(person.forms).toHaveLength(1);
+      expect(service.chargedCredits).toBeCloseTo(164.4);
+    },
+  );
+
+  upstreamTest(
+    'no spending confirmation is needed for a count_ads call whose only search exceeds the credit budget',
+    async ({ upstream, start }) => {
+      const server = await start({ creditBudget: 55 });
+      serveAds(upstream, 1000, () => 30);
+      const apiKey = 'svc_live_count';
+      const spender = await connectWithForms(server, apiKey, choose('spend'));
+      await spender.call('search_ads', { limit: 1 });
+      const person = choose('spend');
+      const { call } = await connectWithForms(server, apiKey, person);
+      const { error } = await call('count_ads', { filters: { q: 'shoe' } });
+      expect(error).toMatchObject({ kind: 'credit_budget' });
+      expect(person.forms).toEqual([]);
+    },
+  );
+
+  upstreamTest(
+    'no spending confirmation is needed for gather_ads without maxCredits if all searches so far were free',
+    async ({ upstream, server }) => {
+      serveAds(upstream, 30, () => 0);
+      const person = choose('spend');
+      const { call } = await connectWithForms(server, 'svc_live_free', person);
+      await call('search_ads', { limit: 1 });
+      person.forms.length = 0;
+      expect((await call('gather_ads', { filters: { q: 'shoe' } })).data).toMatchObject({ read: 30, complete: true });
+      expect(person.forms).toEqual([]);
+    },
+  );
+
+  upstreamTest(
     'gather_ads needs a spending confirmation even if the credit budget covers only some of the ads',
     async ({ upstream, start }) => {
       const server = await start({ creditBudget: 60 });
