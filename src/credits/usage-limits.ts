@@ -8,7 +8,7 @@ import { operations } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
 import { limitEntries } from '../limit-entries.ts';
 import type { ReadPrices } from './budget.ts';
-import type { ReachedUsageLimit, ReachedUsageLimits } from './ledger.ts';
+import { isAffordable, type ReachedUsageLimit, type ReachedUsageLimits } from './ledger.ts';
 import { computeRequestPriceBounds } from './prices.ts';
 
 /**
@@ -122,12 +122,10 @@ export function trackUsageLimits(
   /**
    * Returns true if the reached limit leaves no credits, or fewer credits than the lowest expected cost of the call.
    */
-  const exceedsLimit = async (reachedLimit: ReachedUsageLimit, call: ApiCall): Promise<boolean> => {
-    return (
-      reachedLimit.remainingCredits <= 0 ||
-      computeRequestPriceBounds(await readPrices(call.owner.tenantId), call.request).atLeast >
-        reachedLimit.remainingCredits
-    );
+  const exceedsLimit = async ({ remainingCredits }: ReachedUsageLimit, call: ApiCall): Promise<boolean> => {
+    if (remainingCredits <= 0) return true;
+    const { atLeast } = computeRequestPriceBounds(await readPrices(call.owner.tenantId), call.request);
+    return !isAffordable(atLeast, remainingCredits);
   };
 
   return {
