@@ -84,9 +84,16 @@ export const listCollectionItems = defineTool({
         limit,
         cursor,
         views: getItemViews(itemType, detail, context),
-        // Always send the page size, so that a call without `limit` and a call with its default share a cached response.
-        fetchPage: async ({ limit = defaultCollectionPageSize, cursor }, sizeOptions) => {
-          const query = { itemType, limit, ...(cursor !== undefined && { cursor }) };
+        fetchPage: async ({ limit, cursor }, sizeOptions) => {
+          // Send the default page size, so that a call without `limit` and a call with its default share a cached
+          // response. Do not send it with a cursor of the service, because such a cursor may belong to another size.
+          const usesDefaultSize = cursor === undefined || sizeOptions.hasDefaultSize;
+          const pageSize = limit ?? (usesDefaultSize ? defaultCollectionPageSize : undefined);
+          const query = {
+            itemType,
+            ...(pageSize !== undefined && { limit: pageSize }),
+            ...(cursor !== undefined && { cursor }),
+          };
           const response = await context.api.listCollectionItems({
             path: { collectionId },
             query,
