@@ -95,22 +95,23 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
 
 /**
  * Returns true if the outer SELECT filters the rows that a subquery has grouped, e.g. `SELECT month, ads FROM (SELECT …
- * GROUP BY 1) WHERE meanDays > 30`. A month without a row may then have ads. Ignores conditions on the axis column.
+ * GROUP BY 1) WHERE meanDays > 30`. A month without a row may then have ads. Ignores conditions on the axis column and
+ * on the column that an alias renames, e.g. on `n.month` in `SELECT n.month AS m`.
  */
 function filtersGroupedRows(statement: string, axisColumn: string): boolean {
   const outerStatement = blankParentheses(statement);
-  if (/\bgroup\b|\bcount\b/i.test(outerStatement)) return false;
+  if (/\bgroup\s+by\b|\bcount\s*\(/i.test(outerStatement)) return false;
   const whereIndex = outerStatement.search(/\bwhere\b/i);
   if (whereIndex < 0) return false;
   const conditionStart = whereIndex + 'where'.length;
   const conditionLength = outerStatement.slice(conditionStart).search(/\b(?:order|limit)\b|$/i);
   const condition = statement.slice(conditionStart, conditionStart + conditionLength).toLowerCase();
-  return [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*[.(])/g)].some(
-    ([name]) => name !== axisColumn.toLowerCase() && !conditionKeywords.has(name),
-  );
+  const sourceColumn = /\bselect\s+(?:\w+\.)?(\w+)/i.exec(outerStatement)?.[1] ?? '';
+  const ignoredNames = new Set([axisColumn.toLowerCase(), sourceColumn.toLowerCase(), ...conditionKeywords]);
+  return [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*[.(])/g)].some(([name]) => !ignoredNames.has(name));
 }
 
-const conditionKeywords = new Set(['and', 'or', 'not', 'is', 'null', 'between', 'in', 'like']);
+const conditionKeywords = ['and', 'or', 'not', 'is', 'null', 'between', 'in', 'like'];
 
 /** Replaces all texts in parentheses with spaces, so that only the outer SELECT remains and keeps its indexes. */
 function blankParentheses(statement: string): string {

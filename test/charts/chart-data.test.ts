@@ -322,6 +322,10 @@ describe('Columns with counts in chart data', () => {
       [],
     ],
     [
+      'SELECT month, count FROM (SELECT month, count(*) AS count, avg(daysRunning) AS days FROM ads GROUP BY 1) WHERE days > 30',
+      [],
+    ],
+    [
       "WITH m AS (SELECT month, count(*) AS ads FROM ads GROUP BY 1) SELECT month, ads FROM m WHERE m.month >= '2026-01' ORDER BY ads",
       ['ads'],
     ],
@@ -334,7 +338,13 @@ describe('Columns with counts in chart data', () => {
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
     ['', []],
   ])('the columns of the SQL statement "%s" that contain counts are recognized as %j', (sql, expected) => {
-    expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
+    expect([...findCountColumns({ columns: ['month', 'ads', 'n', 'count'], sql, rowCount: 3 })]).toEqual(expected);
+  });
+
+  test('a condition on months does not hide counts if the SQL statement renames the column of months', () => {
+    const sql =
+      "SELECT n.month AS m, n.ads FROM (SELECT month, count(*) AS ads FROM ads GROUP BY 1) n WHERE n.month >= '2026-01'";
+    expect([...findCountColumns({ columns: ['m', 'ads'], sql, rowCount: 3 })]).toEqual(['ads']);
   });
 
   test('if the SQL statement is unknown, a chart treats only a column with a name such as count(*) as a count', () => {
