@@ -130,12 +130,11 @@ const hashMediaPath = (mediaUrl: string): string =>
 
 /**
  * Returns the perceptual hash, or `failedPicture`, in the stored record of a picture. Returns undefined if the ad no
- * longer contains this picture. A record of an earlier version of this server does not identify its file, and always
- * counts as current.
+ * longer contains this picture.
  */
 export function readPictureRecord(record: unknown, ad: UntypedFields): string | undefined {
   const [perceptualHash, pathHash] = String(record).split(' ');
-  const isCurrent = pathHash === undefined || listMediaUrls(ad).some((url) => hashMediaPath(url) === pathHash);
+  const isCurrent = listMediaUrls(ad).some((url) => hashMediaPath(url) === pathHash);
   return isCurrent ? perceptualHash : undefined;
 }
 
