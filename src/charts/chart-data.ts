@@ -53,11 +53,12 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     : filledCells.length > 0 && filledCells.every(Number.isFinite)
       ? 'numbers'
       : 'names';
-  const rowNumbers = pivotedRows?.rowNumbers ?? allRows.map((_, index) => index + 1);
   // Leave out rows without a date or number, because they have no position on the axis.
   const isOnAxis = ([cell]: readonly unknown[]) => axisKind === 'names' || cell !== null;
-  const rows = allRows.filter(isOnAxis);
-  const rowNumbersOnAxis = rowNumbers.filter((_, index) => isOnAxis(allRows[index] ?? []));
+  const rowsOnAxis = allRows.flatMap((row, index) =>
+    isOnAxis(row) ? [{ row, rowNumber: pivotedRows?.rowNumbers[index] ?? index + 1 }] : [],
+  );
+  const rows = rowsOnAxis.map(({ row }) => row);
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numberColumns = columns.flatMap((_, columnIndex) =>
     columnIndex > 0 && hasOnlyNumbers(rows, columnIndex) ? [columnIndex] : [],
@@ -71,10 +72,10 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     return {
       problem: `${rows.length} rows are too many for bars; take at most ${maxPointCount} with LIMIT, or a line`,
     };
-  const readPoints = rows.map(
-    (row, index): ChartPoint => ({
+  const readPoints = rowsOnAxis.map(
+    ({ row, rowNumber }, index): ChartPoint => ({
       name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
-      rowNumber: rowNumbersOnAxis[index] ?? 0,
+      rowNumber,
       position: calendar ? calendar.parseStartMs(String(row[0])) : axisKind === 'numbers' ? Number(row[0]) : index,
       values: numberColumns.map((column) => row[column] as number | null),
     }),
