@@ -122,7 +122,7 @@ interface GatheringFacts {
   lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
-type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictureHashes' | 'pictureHashesVersion'>;
+type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictureRecords' | 'pictureRecordsVersion'>;
 
 /**
  * The maximum number of tenants (API keys) whose facts stay in memory. It is also the number of tenants whose SQL
@@ -143,7 +143,7 @@ const decoder = new TextDecoder();
 const createSharedCaches = () => ({
   languagesByTextHash: new LRUCache<string, { language: string | null }>(limitEntries(maxCachedLanguages)),
   parsedAdsByJson: new WeakMap<Uint8Array, ParsedAd>(),
-  pictureHashesByJson: new WeakMap<Uint8Array, { record: unknown; perceptualHash: string | undefined }>(),
+  currentHashesByJson: new WeakMap<Uint8Array, { record: unknown; perceptualHash: string | undefined }>(),
 });
 type SharedCaches = ReturnType<typeof createSharedCaches>;
 
@@ -220,7 +220,7 @@ export class AdRowReader {
   }
 
   async #groupPictures(contents: AdContents) {
-    const version = `${contents.version} ${contents.pictureHashesVersion}`;
+    const version = `${contents.version} ${contents.pictureRecordsVersion}`;
     if (this.#groupedPictures?.version === version) return this.#groupedPictures.groups;
     const groups = await groupPictures(contents.ads, this.readPerceptualHashes(contents));
     this.#groupedPictures = { version, groups };
@@ -233,29 +233,29 @@ export class AdRowReader {
    * of imported ads), which includes the hash in the picture URL. An ad whose picture has changed since it was fetched
    * has no entry either.
    */
-  readPerceptualHashes({ ads, pictureHashes }: AdContents): Map<string, unknown> {
+  readPerceptualHashes({ ads, pictureRecords }: AdContents): Map<string, unknown> {
     const libraryHashes = ads.flatMap((storedAd) => {
       const { perceptualHash } = this.#parseAd(storedAd);
       return perceptualHash === undefined ? [] : [[normalizeAdId(storedAd.id), perceptualHash] as const];
     });
-    // The hashes from a local library come last, so that they replace `failedPicture`. The library may have stored a
-    // picture after an attempt to fetch it had failed.
     const fetchedHashes = ads.flatMap((storedAd) => {
       const id = normalizeAdId(storedAd.id);
-      const perceptualHash = pictureHashes.has(id)
-        ? this.#readPictureRecord(storedAd, pictureHashes.get(id))
+      const perceptualHash = pictureRecords.has(id)
+        ? this.#readCurrentHash(storedAd, pictureRecords.get(id))
         : undefined;
       return perceptualHash === undefined ? [] : [[id, perceptualHash] as const];
     });
+    // The hashes from a local library come last, so that they replace `failedPicture`. The library may have stored a
+    // picture after an attempt to fetch it had failed.
     return new Map<string, unknown>([...fetchedHashes, ...libraryHashes]);
   }
 
-  #readPictureRecord({ json }: ItemVersion, record: unknown): string | undefined {
-    const { pictureHashesByJson } = this.#sharedCaches;
-    const cachedHash = pictureHashesByJson.get(json);
+  #readCurrentHash({ json }: ItemVersion, record: unknown): string | undefined {
+    const { currentHashesByJson } = this.#sharedCaches;
+    const cachedHash = currentHashesByJson.get(json);
     if (cachedHash && cachedHash.record === record) return cachedHash.perceptualHash;
     const perceptualHash = readPictureRecord(record, parseItem({ json }));
-    pictureHashesByJson.set(json, { record, perceptualHash });
+    currentHashesByJson.set(json, { record, perceptualHash });
     return perceptualHash;
   }
 

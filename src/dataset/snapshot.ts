@@ -56,7 +56,7 @@ export type DatasetSql = ReturnType<ReturnType<typeof createDatasetSql>['forTena
  */
 export function createSnapshot(adRowReader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
   return {
-    version: `${contents.version} ${contents.labelsVersion} ${contents.pictureHashesVersion} ${adRowReader.getTimeVersion()}`,
+    version: `${contents.version} ${contents.labelsVersion} ${contents.pictureRecordsVersion} ${adRowReader.getTimeVersion()}`,
     async *readTables({ includeJson }): AsyncGenerator<TableRows> {
       let earliestStart: string | undefined;
       for await (const batch of adRowReader.readRows(contents, { includeJson })) {

@@ -82,7 +82,7 @@ interface ItemBatch extends ItemSource {
 export interface DatasetContents extends ContentRecords {
   /**
    * A version that changes whenever the ads, the advertiser pages or the gatherings (stored ad lists) change. Readers
-   * use this version as a cache key. Labels and picture hashes have versions of their own.
+   * use this version as a cache key. Labels and picture records have versions of their own.
    */
   version: string;
   /** All ads, sorted by the sequence number of the latest API response that contained each ad. */

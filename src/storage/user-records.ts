@@ -16,7 +16,7 @@ export type RecordKind = keyof typeof maxRecords;
 /** The stored JSON values by id, in the order in which the ids were first stored. */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
-/** The labels, watches (repeated searches), reports and picture hashes of one API key. */
+/** The labels, watches (repeated searches), reports and picture records of one API key. */
 export interface UserRecords {
   /** False if the records exist only in memory and are therefore lost when this process ends. */
   isPersistent: boolean;
@@ -72,22 +72,22 @@ async function readRecords({ documents, buildKey }: StoreAccess, tenantId: strin
   return { records: new Map(doc?.records), version };
 }
 
-/** Reads the labels and picture hashes of a tenant (API key). They are part of each snapshot of the stored ads. */
+/** Reads the labels and picture records of a tenant (API key). They are part of each snapshot of the stored ads. */
 export async function readContentRecords(access: StoreAccess, tenantId: string): Promise<ContentRecords> {
-  const [labels, pictureHashes] = await Promise.all([
+  const [labels, pictureRecords] = await Promise.all([
     readRecords(access, tenantId, 'label'),
     readRecords(access, tenantId, 'picture'),
   ]);
   return {
     labels: labels.records,
     labelsVersion: labels.version,
-    pictureHashes: pictureHashes.records,
-    pictureHashesVersion: pictureHashes.version,
+    pictureRecords: pictureRecords.records,
+    pictureRecordsVersion: pictureRecords.version,
   };
 }
 
 /**
- * The labels and picture hashes of one API key. They are part of each snapshot of the stored ads, because SQL
+ * The labels and picture records of one API key. They are part of each snapshot of the stored ads, because SQL
  * statements can read them.
  */
 export interface ContentRecords {
@@ -98,20 +98,20 @@ export interface ContentRecords {
    * The records of fetched ad pictures, which contain perceptual hashes as computed by `computePerceptualHash`. The map
    * keys are ad ids in lower case.
    */
-  pictureHashes: RecordsById;
-  /** A version that changes whenever a picture hash changes. The version is part of cache keys. */
-  pictureHashesVersion: string;
+  pictureRecords: RecordsById;
+  /** A version that changes whenever a picture record changes. The version is part of cache keys. */
+  pictureRecordsVersion: string;
 }
 
-/** The content records of an API key that has no labels and no picture hashes. */
+/** The content records of an API key that has no labels and no picture records. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
-  pictureHashes: new Map(),
-  pictureHashesVersion: '',
+  pictureRecords: new Map(),
+  pictureRecordsVersion: '',
 };
 
-/** Opens the labels, watches (repeated searches), reports and picture hashes of a tenant (API key) in a store. */
+/** Opens the labels, watches (repeated searches), reports and picture records of a tenant (API key) in a store. */
 export const openUserRecords = (access: StoreAccess, tenantId: string, { isPersistent = true } = {}): UserRecords => ({
   isPersistent,
   read: async (kind) => (await readRecords(access, tenantId, kind)).records,
