@@ -59,20 +59,21 @@ export async function runWatchChecks(
       completeOutcomes.get(queryKey) ??
       (fresh ? undefined : findRecentStoredOutcome(request.adQuery, contentsBefore, context));
     const isLimitedByCall = watch.maxCredits > remainingCredits;
-    const watchProgress = addWatchToProgress(context, {
-      messagePrefix: `watch ${checkedWatches.length + 1} of ${watches.length}: `,
-      startProgress: lastProgress,
-      onReport: (progress) => {
-        lastProgress = progress;
-      },
-    });
+    const messagePrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
+    // Progress must never decrease. It starts at the last reported value, not at the number of newly read ads, because a
+    // continued check also reports the ads that an earlier call has read.
+    const startProgress = lastProgress;
+    const onProgress = ({ progress, message }: Progress) => {
+      lastProgress = startProgress + progress;
+      context.onProgress?.({ progress: lastProgress, message: messagePrefix + message });
+    };
     const readPages = async (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> => {
       let callBudget: Awaited<ReturnType<GatherContext['createCallBudget']>> | undefined;
       const createCallBudget = async (creditLimit?: number) => {
         callBudget = await context.createCallBudget(creditLimit);
         return callBudget;
       };
-      const watchContext = { ...context, createCallBudget, ...watchProgress };
+      const watchContext = { ...context, createCallBudget, onProgress };
       try {
         const outcome = await withOpenedGathering(request, contentsBefore, watchContext, (_, readMissingPages) =>
           readMissingPages(),
@@ -148,25 +149,6 @@ function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stopInfo.reason);
   return endsCall || stopInfo.error?.failure.kind === 'payment_required' ? stopInfo : undefined;
 }
-
-/**
- * Adds the number of the watch to each progress message, e.g. `watch 2 of 5: 120 ads read`. The progress value of a watch
- * begins at the last value of the watch before, because the value must never decrease.
- */
-const addWatchToProgress = (
-  { onProgress }: CheckContext,
-  {
-    messagePrefix,
-    startProgress,
-    onReport,
-  }: { messagePrefix: string; startProgress: number; onReport: (progress: number) => void },
-) =>
-  onProgress && {
-    onProgress: ({ progress, message }: Progress) => {
-      onReport(startProgress + progress);
-      onProgress({ progress: startProgress + progress, message: messagePrefix + message });
-    },
-  };
 
 /**
  * Compares the ads that a check read with the last complete check of the same watch. Returns undefined if the check
