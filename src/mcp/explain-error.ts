@@ -45,7 +45,7 @@ export function explainError(
     serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxQuoteTokens)}`,
     formatDetails(failure, maxQuoteTokens),
     usageLimit && formatUsageWindows(usageLimit, failure),
-    retryAfterSeconds && `The service asks to wait ${formatCount(retryAfterSeconds, 'second')} before the next call.`,
+    retryAfterSeconds && `The response asks to wait ${formatCount(retryAfterSeconds, 'second')} before the next call.`,
     formatCharge(failure, wasSent),
     [retryTexts[retry], nextStep, formatWorkingTools(failure, offeredTools)].filter(Boolean).join(' '),
     requestId && `Request id: ${quoteId(requestId)}`,

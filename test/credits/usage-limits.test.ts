@@ -98,7 +98,10 @@ describe('A usage limit error', () => {
       const { text, error } = await server.call('search_ads');
       expect(error?.retryAfterSeconds).toBe(seconds);
       if (seconds === undefined) expect(text).not.toContain('asks to wait');
-      else expect(text).toContain(`asks to wait ${seconds.toLocaleString('en-US')} seconds before the next call.`);
+      else
+        expect(text).toContain(
+          `The response asks to wait ${seconds.toLocaleString('en-US')} seconds before the next call.`,
+        );
     },
   );
 
