@@ -180,6 +180,7 @@ async function openCurrentGathering(
 /**
  * Returns the gathering (the stored ads of a search) that a call with `fresh` continues. Returns undefined if the call
  * reads all pages from the beginning.
+ * @param contentsBefore the contents of the dataset when the call arrived
  */
 export function findFreshGathering(
   adQuery: AdQuery,

@@ -186,6 +186,7 @@ async function estimateWatchesOfQuery(
   context: ToolContext,
 ): Promise<CheckEstimate> {
   const adQuery = pickAdQuery(watches[0] ?? {});
+  // No call is running, so the dataset before the call is the current one.
   const unfinishedGathering = findFreshGathering(adQuery, contents, contents, context.now);
   const startsOver = unfinishedGathering === undefined;
   const remaining = await estimateRemainingAds(adQuery, contents, startsOver, context);
@@ -219,7 +220,7 @@ function countStoredAds(
 /**
  * Explains why a check costs credits although some of its ads are already in the dataset. Returns undefined if the
  * check is free or the dataset contains none of its ads.
- * @param storedAdCounts the number of stored ads for each watch, or undefined if ads are stored but their number is
+ * @param storedAdCounts the number of stored ads for each search, or undefined if ads are stored but their number is
  * unknown
  */
 function explainRepeatedReading(
@@ -244,7 +245,7 @@ function formatChecksEstimate({
   pages,
   ...price
 }: Omit<EstimateView, 'ads' | 'pages'> & { ads?: number | undefined; readCount: number; pages: number | null }) {
-  if (pages === 0) return 'Estimate: 0 credits, because everything was read some minutes ago.';
+  if (pages === 0) return 'Estimate: 0 credits, because all ads were read already.';
   const sizeText =
     pages === null || ads === undefined
       ? 'how many ads match is unknown for some watches'

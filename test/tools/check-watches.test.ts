@@ -88,6 +88,8 @@ test('check_watches reuses the ads that a recent gather_ads call stored for the 
   expect(readChecks(first)[0]).toMatchObject({ new: null, since: null, read: 30, complete: true });
   expect(first.text).toContain('Read at 09:00 UTC; nothing was asked. To read the ads again now, set fresh: true.');
   expect(service.chargedCredits).toBe(paidFor);
+  const { text } = await server.call('check_watches', { maxCredits: 0 });
+  expect(text).toContain('Estimate: 0 credits, because all ads were read already.');
 
   clock += day;
   service.ads = [createAd(1000), ...service.ads];
