@@ -3,9 +3,11 @@ import { copyFile, readdir, readFile, rename, rm, stat, symlink, writeFile } fro
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { strToU8, zipSync } from 'fflate';
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { expect, onTestFinished } from 'vitest';
 import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../../src/library/commands/commands.ts';
+import { openLibrary } from '../../src/library/open.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startCommand } from '../support/process.ts';
 import { databaseTest as test } from './support/fixtures.ts';
@@ -160,6 +162,41 @@ test('an import into a served library reports an unreadable file and continues w
     { ads: 1, skipped: 0, problems: [] },
   ]);
   await served.close();
+});
+
+test('an import into a served library stores nothing of an entry that is cut off, and continues with the next file', async ({
+  folder,
+  database,
+}) => {
+  const served = await serve(database);
+  const rows = Array.from({ length: 10_000 }, (_, index) => `Tea,Headline ${index},5\n`).join('');
+  const tableText = `advertiser,headline,spend\n${rows}Tea,Last,1234\n`;
+  for (const [entryName, text, cutText] of [
+    ['ads.csv', tableText, '34\n'],
+    ['ads.txt', tableText, '34\n'],
+    ['ads.json', JSON.stringify(Array.from({ length: 10_000 }, (_, index) => ({ id: createUuid(index) }))), '}]'],
+  ] as const) {
+    const [archive, table] = [join(folder, 'ads.zip'), join(folder, 'next.csv')];
+    const archiveBytes = Buffer.from(zipSync({ [entryName]: strToU8(text) }, { level: 0 }));
+    await writeFile(archive, archiveBytes.subarray(0, archiveBytes.lastIndexOf(`${cutText}PK`)));
+    await writeFile(table, `advertiser,headline\nTea,After ${entryName}\n`);
+    const { files } = await importFiles(createTarget(database), [archive, table], { stdin: Readable.from([]) });
+    expect(files).toMatchObject([
+      {
+        name: `${archive}/${entryName}`,
+        ...{ ads: 0, skipped: 1 },
+        problems: [
+          { problem: expect.stringMatching(/^the entry of the ZIP archive is damaged, encrypted or cut off/) },
+        ],
+      },
+      { name: archive, problems: [{ problem: expect.stringContaining('the ZIP archive is cut off') }] },
+      { name: table, ads: 1, skipped: 0, problems: [] },
+    ]);
+  }
+  await served.close();
+  const library = await openLibrary(createTarget(database));
+  onTestFinished(library.close);
+  expect(library.countRecords()).toMatchObject({ ads: 3 });
 });
 
 test('an import into a served library waits for the response longer than the timeout of `fetch`', async ({

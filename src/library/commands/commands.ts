@@ -6,7 +6,7 @@ import { LockHeldError, type LockHolderEndpoint } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import { importFormats } from '../import/formats/formats.ts';
 import type { ImportCounts, ImportOptions, ImportReport } from '../import/import.ts';
-import { noRecordsProblem } from '../import/report.ts';
+import { ImportReporter } from '../import/report.ts';
 import { listFiles, openFile, readFileLazily } from '../import/sources/open-files.ts';
 import { UnreadableSourceError } from '../import/sources/source-entry.ts';
 import {
@@ -168,7 +168,15 @@ export async function importFiles(
           continue;
         }
         const updateCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
-        const report = await library.import(file.bytes, { ...options, runNumber, onProgress: updateCounts });
+        const importOptions = { ...options, runNumber, onProgress: updateCounts };
+        let report: ImportReport;
+        try {
+          report = await library.import(file.bytes, importOptions);
+        } catch (error) {
+          if (!(error instanceof UnreadableSourceError)) throw error;
+          files.push({ name: file.name, ...createUnreadableSourceReport(error) });
+          continue;
+        }
         if (file.contentKind === 'text' && hasNoRecords(report)) otherFileNames.push(file.name);
         else files.push(addSheetCountNote({ name: file.name, ...report }, file.countSheets?.() ?? 1));
       }
@@ -181,6 +189,13 @@ export async function importFiles(
     const questionResult = await library.completeQuestion({ runNumber, questionName });
     return { ...importedFiles, questionResult };
   });
+}
+
+/** Creates the report about a source of which a served library stored nothing, because the source cannot be read. */
+function createUnreadableSourceReport(error: UnreadableSourceError): ImportReport {
+  const reporter = new ImportReporter();
+  reporter.countSkipped({ line: 0, path: '' }, error);
+  return reporter.report;
 }
 
 /**
@@ -411,30 +426,24 @@ function createRemoteCommands(lockHolder: LockHolderEndpoint): LibraryCommands {
   }
 
   /**
-   * Imports a source in the other process. If the rest of the source cannot be read, sends the part before it, and adds
-   * the error to the report.
+   * Imports a source in the other process. If the source cannot be read to its end, aborts the request, so that the
+   * other process stores nothing. The end of the request would otherwise look like the end of the source, and the
+   * record before it may be cut off.
+   * @throws the error of the source
    */
   async function importSource(source: AsyncIterable<Uint8Array>, options: ImportOptions): Promise<ImportReport> {
     let readError: unknown;
-    async function* readUntilError(): AsyncGenerator<Uint8Array> {
+    async function* readSource(): AsyncGenerator<Uint8Array> {
       try {
         yield* source;
       } catch (error) {
         readError = error;
-        if (!(error instanceof UnreadableSourceError)) throw error;
+        throw error;
       }
     }
-    const importCommand = `import?${formatImportQuery(options)}`;
-    const report = await sendCommand<ImportReport>(importCommand, readUntilError()).catch((error) => {
+    return sendCommand<ImportReport>(`import?${formatImportQuery(options)}`, readSource()).catch((error) => {
       throw readError ?? error;
     });
-    if (!(readError instanceof UnreadableSourceError)) return report;
-    const problems = report.problems.filter(({ problem }) => problem !== noRecordsProblem);
-    return {
-      ...report,
-      skipped: report.skipped + 1,
-      problems: [...problems, { line: 0, path: '', problem: readError.message }],
-    };
   }
 
   const createCommand =

@@ -6,7 +6,7 @@ import { isNestedTooDeep } from '../service/request.ts';
 import { FormatDetector, parseColumnPath } from './formats/formats.ts';
 import { SourceRecord } from './formats/source-record.ts';
 import { createRowConverter } from './formats/table-rows.ts';
-import { type ImportReport, ImportReporter, noRecordsProblem, shortenKeyList } from './report.ts';
+import { type ImportReport, ImportReporter, shortenKeyList } from './report.ts';
 import type { GuessedEncoding } from './sources/decode-text.ts';
 import { readSource } from './sources/read-source.ts';
 import type { ResultPage } from './sources/result-pages.ts';
@@ -253,7 +253,7 @@ class SourceImporter {
       const { resultPages } = report;
       const isEmptyResponse = resultPages.length > 0 && resultPages.every((page) => page.isEmptyResponse);
       if (isEmptyResponse) report.notes.push('the search has no results: its response lists no ad');
-      else this.#reporter.addProblem(noRecordsProblem);
+      else this.#reporter.addProblem('the source contains no ad and no page');
     }
     return this.#finishReport();
   }

@@ -57,9 +57,6 @@ interface RecordLocation {
   path: string;
 }
 
-/** The problem of a source without any record. */
-export const noRecordsProblem = 'the source contains no ad and no page';
-
 const maxProblems = 50;
 const maxProblemLength = 500;
 /**
