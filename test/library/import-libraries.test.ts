@@ -336,6 +336,19 @@ test.for([
   },
 );
 
+test.for([
+  ['123', '456'],
+  ['0', '1'],
+])(
+  'ads in an object whose keys are the numbers %s and %s are not read as a column of a pandas table',
+  async ([firstKey, secondKey], { libraryServer }) => {
+    const ads = { [firstKey as string]: { ad_archive_id: '1' }, [secondKey as string]: { ad_archive_id: 'abc' } };
+    const { ads: adCount, problems } = await libraryServer.importRecords(JSON.stringify({ ads }));
+    expect(adCount).toBe(1);
+    expect(problems).toMatchObject([{ path: `ads.${secondKey}` }]);
+  },
+);
+
 test('the error about a table from pandas without column names says how to export the table correctly', async ({
   libraryServer,
 }) => {
