@@ -60,12 +60,20 @@ test.for([
   async ([_, record, key, value], { libraryServer }) => {
     const report = await libraryServer.importRecords(JSON.stringify([{ ...record, [key]: value }]));
     expect(report).toMatchObject({ ads: 1, skipped: 0, problems: [] });
-    expect(report.notes.join('\n')).toMatch(new RegExp(`^1 × ${key}: .+; the value is left out \\(first: `, 'm'));
+    expect(report.notes.join('\n')).toMatch(
+      new RegExp(`^1 × ${key}: .+; the field ${key} is left out \\(first: `, 'm'),
+    );
     const { items } = await libraryServer.searchAll({});
     expect(items).toHaveLength(1);
     expect(items[0][key]).not.toBe(value);
   },
 );
+
+test('the report names the field that is left out because of an invalid value inside it', async ({ libraryServer }) => {
+  const countries = ['DE', 5];
+  const { notes } = await libraryServer.importRecords({ creative_id: 'CR1', advertiser_id: 'AR1', countries });
+  expect(notes.join('\n')).toMatch(/^1 × countries\.1: .+; the field countries is left out \(first: /m);
+});
 
 test('a record with only one bound of a range replaces both bounds of an earlier record of the same ad', async ({
   libraryServer,

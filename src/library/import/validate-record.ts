@@ -209,7 +209,8 @@ function findFieldProblems(schema: z.ZodType, item: JsonObject): { field: string
 function leaveOutInvalidFields(ad: JsonObject, parser: ColumnValueParser): Ad {
   const problems = findFieldProblems(Ad, ad);
   if (problems.length === 0) return ad as Ad;
-  for (const { message } of problems) parser.addValueError(new Error(`${message}; the value is left out`));
+  for (const { field, message } of problems)
+    parser.addValueError(new Error(`${message}; the field ${field} is left out`));
   const invalidFields = new Set(problems.map(({ field }) => field));
   return Object.fromEntries(Object.entries(ad).filter(([field]) => !invalidFields.has(field))) as Ad;
 }
