@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, json } from '../support/faulty-upstream.ts';
+import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { serviceTest, upstreamTest } from '../support/fixtures.ts';
 import { type ResultData, startServer, type TestServer } from '../support/server.ts';
 
@@ -323,3 +323,23 @@ describe('A cursor that comes from the API', () => {
     },
   );
 });
+
+testWithUpstream(
+  'list_collection_items requests no page size with a cursor that the API returned to another client',
+  async ({ upstream, server }) => {
+    const queries: (string | null)[][] = [];
+    upstream.respondWith((request, response, body) => {
+      const { searchParams } = new URL(request.url ?? '', 'http://api.example');
+      queries.push([searchParams.get('limit'), searchParams.get('cursor')]);
+      documentedResponse(request, response, body);
+    });
+    const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
+    for (const args of [{}, { cursor: 'of the API' }, { cursor: 'of the API', limit: 10 }])
+      expect((await server.call('list_collection_items', { ...listing, ...args })).isError).toBe(false);
+    expect(queries).toEqual([
+      ['50', null],
+      [null, 'of the API'],
+      ['10', 'of the API'],
+    ]);
+  },
+);
