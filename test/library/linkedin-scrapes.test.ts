@@ -57,3 +57,59 @@ test.for(['url', 'adLibraryUrl', 'adDetailUrl'])(
     ]);
   },
 );
+
+test('a table from a LinkedIn scraper is imported as ads of the LinkedIn ad library', async ({ libraryServer }) => {
+  const url = 'https://www.linkedin.com/ad-library/detail/1521996440';
+  await libraryServer.importRecords(
+    `adId,adDetailUrl,advertiserName,headline,bodyText,imageUrls\n1521996440,${url},Tea,T,B,"https://m.example/1.png,https://m.example/2.png"\n`,
+  );
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([
+    {
+      ...{ adArchiveId: '1521996440', adLibrary: 'linkedin', headline: 'T', body: 'B', adSnapshotUrl: url },
+      media: [{ url: 'https://m.example/1.png' }, { url: 'https://m.example/2.png' }],
+    },
+  ]);
+});
+
+test('the import reads the shares of a LinkedIn ad by country and stores a share such as "<1%" as an upper bound', async ({
+  libraryServer,
+}) => {
+  const shares = { 'urn:li:country:DE': '<1%', 'urn:li:country:FR': 50, 'urn:li:country:IT': 'some', AT: '> 40%' };
+  const { notes } = await libraryServer.importRecords({
+    adUrl: 'https://www.linkedin.com/ad-library/detail/1',
+    details: {
+      adStatistics: {
+        impressionsDistributionByCountry: Object.entries(shares).map(([country, impressionPercentage]) => ({
+          ...{ country, impressionPercentage },
+        })),
+      },
+    },
+  });
+  expect(notes.join('\n')).toContain('impressionsDistributionByCountry: "some" is not a number');
+  expect((await libraryServer.searchAll({})).items).toMatchObject([
+    {
+      countries: ['DE', 'FR', 'IT', 'AT'],
+      regions: [
+        { region: 'DE', percentageMax: 0.01 },
+        { region: 'FR', percentage: 0.5 },
+        { region: 'IT' },
+        { region: 'AT', percentageMin: 0.4 },
+      ],
+    },
+  ]);
+});
+
+test('the command `library import` stores the company that promotes a LinkedIn ad as the payer of the ad', async ({
+  libraryServer,
+}) => {
+  await libraryServer.importRecords(
+    {
+      link: 'https://www.linkedin.com/ad-library/detail/1',
+      advertiser: { name: 'Tea', promoted_by: 'Tea Ltd' },
+      isRestricted: false,
+    },
+    { url: 'https://www.linkedin.com/ad-library/detail/2', promotedBy: 'Tea Ltd' },
+  );
+  expect((await libraryServer.searchAll({ payer: ['Tea Ltd'] })).items).toHaveLength(2);
+});
