@@ -287,7 +287,8 @@ const tooLargeWorkbookProblem =
 
 /**
  * Formats the number of a workbook cell as text. A workbook always stores a decimal point, but in a table, `11.305` could
- * also mean 11305. Therefore writes a fourth decimal: `11.3050` has only one meaning.
+ * also mean 11305. Therefore writes a fourth decimal: `11.3050` has only one meaning. A number in a column of texts gets
+ * the fourth decimal, too.
  */
 const formatWorkbookNumber = (storedNumber: string): string =>
   /^-?\d{1,3}\.\d{3}$/.test(storedNumber) ? `${storedNumber}0` : storedNumber;
