@@ -81,17 +81,15 @@ export const listCollectionItems = defineTool({
       {
         operation: 'listCollectionItems',
         searchParams: { collectionId, itemType },
-        limit,
+        // Send the default page size, so that a call without `limit` and a call with its default share a cached response.
+        // Do not send it with a cursor, because the cursor may belong to another page size.
+        limit: limit ?? (cursor === undefined ? defaultCollectionPageSize : undefined),
         cursor,
         views: getItemViews(itemType, detail, context),
         fetchPage: async ({ limit, cursor }, sizeOptions) => {
-          // Send the default page size, so that a call without `limit` and a call with its default share a cached
-          // response. Do not send it with a cursor of the service, because such a cursor may belong to another size.
-          const usesDefaultSize = cursor === undefined || sizeOptions.hasDefaultSize;
-          const pageSize = limit ?? (usesDefaultSize ? defaultCollectionPageSize : undefined);
           const query = {
             itemType,
-            ...(pageSize !== undefined && { limit: pageSize }),
+            ...(limit !== undefined && { limit }),
             ...(cursor !== undefined && { cursor }),
           };
           const response = await context.api.listCollectionItems({

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
+import { ad, creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { serviceTest, upstreamTest } from '../support/fixtures.ts';
 import { type ResultData, startServer, type TestServer } from '../support/server.ts';
 
@@ -340,6 +340,37 @@ testWithUpstream(
       ['50', null],
       [null, 'of the API'],
       ['10', 'of the API'],
+    ]);
+  },
+);
+
+testWithUpstream(
+  'the rest of a collection page that a cursor of the API selected is free, and the next page has no page size',
+  async ({ upstream, start }) => {
+    const queries: (string | null)[][] = [];
+    const longAds = Array.from({ length: 30 }, (_, index) => ({
+      ...ad,
+      id: deriveUuid(`${index}`),
+      body: 'x '.repeat(3000),
+    }));
+    const collection = { id: deriveUuid('c'), name: 'c', adCount: 60, pageCount: 0, type: 'ads', isDefault: false };
+    upstream.respondWith((request, response, body) => {
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://api.example');
+      if (!pathname.endsWith('/items')) return documentedResponse(request, response, body);
+      queries.push([searchParams.get('limit'), searchParams.get('cursor')]);
+      json(
+        { collection, itemType: 'ads', items: longAds, cursor: 'next of the API', hasMore: true },
+        { headers: creditHeaders(1) },
+      )(request, response, body);
+    });
+    const { call } = await start({ cacheSeconds: 900 });
+    const listing = { collectionId: deriveUuid('c'), itemType: 'ads', detail: 'full' };
+    let cursor: string | null = 'of the API';
+    for (let calls = 0; queries.length < 2 && calls < 40 && cursor !== null; calls++)
+      ({ cursor } = (await call('list_collection_items', { ...listing, cursor })).data);
+    expect(queries).toEqual([
+      [null, 'of the API'],
+      [null, 'next of the API'],
     ]);
   },
 );
