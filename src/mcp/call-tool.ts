@@ -292,8 +292,7 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > maxUnconfirmedCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
-  // If `price` is undefined, the call exceeds a budget. Do not ask the user, because the call will fail without costing
-  // anything.
+  // If `price` is undefined, the call exceeds a budget. Do not ask the user, because the call will spend nothing.
   if (price === undefined || price.atMost <= maxUnconfirmedCredits) return { isFirstPageOnly: false };
   return confirmSpend(
     {
@@ -317,17 +316,17 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
 
 /**
  * Limits a price to the credits that remain in the budgets of the server and of the sign-in connection. Returns
- * undefined if the call will fail without spending anything, because even its lowest price exceeds these credits.
+ * undefined if the call will spend nothing, because even its first request exceeds these credits.
  */
 function limitPriceToBudgets(
-  { atLeast, atMost, failsBelowLowestPrice }: EstimatedPrice,
+  { atLeast, atMost, firstRequestAtLeast }: EstimatedPrice,
   { connection, ...server }: Spending,
 ): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((spending) =>
     spending?.budget === undefined ? Infinity : spending.budget - spending.charged - (spending.uncertain ?? 0),
   );
   const limit = roundCredits(Math.max(0, Math.min(...remainingCredits)));
-  if (failsBelowLowestPrice && !isAffordable(atLeast, limit)) return undefined;
+  if (firstRequestAtLeast !== undefined && !isAffordable(firstRequestAtLeast, limit)) return undefined;
   return { atLeast: Math.min(atLeast, limit), atMost: Math.min(atMost, limit) };
 }
 

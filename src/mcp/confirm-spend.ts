@@ -5,6 +5,7 @@ import { type CallOwner, PaymentNeededError, type ServiceRequest } from '../api/
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson, toCanonicalJson } from '../api/json.ts';
 import { formatPrice } from '../credits/credit-text.ts';
+import { isAffordable } from '../credits/ledger.ts';
 import { freePriceBounds, isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -224,15 +225,13 @@ interface EstimateOptions {
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
-const freePrice: EstimatedPrice = { ...freePriceBounds, failsBelowLowestPrice: false };
-
 /** The estimated price of a call. */
 export interface EstimatedPrice extends PriceBounds {
   /**
-   * True if the call fails without spending anything when the remaining credits do not cover `atLeast`, e.g. because it
-   * sends a single request. Other calls spend the remaining credits.
+   * The lowest price of the first request of the call, in credits. If the remaining credits do not cover it, the call
+   * spends nothing. Undefined if the call would request smaller pages instead.
    */
-  failsBelowLowestPrice: boolean;
+  firstRequestAtLeast?: number;
 }
 
 /**
@@ -248,18 +247,19 @@ export async function estimatePrice({
 }: EstimateOptions): Promise<EstimatedPrice> {
   const { maxCredits } = input;
   const hasCreditLimit = 'maxCredits' in tool.inputSchema.shape;
-  // A tool without a default requires `maxCredits`, unless reading is free. A call without `maxCredits` then spends
-  // nothing.
-  const { defaultMaxCredits = 0 } = tool;
+  const { defaultMaxCredits = Infinity } = tool;
   const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : defaultMaxCredits;
   try {
     const { data } = await runWithStoredData();
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number; calls?: number } };
-    if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePrice;
+    if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePriceBounds;
+    // All searches that count ads have the same price.
+    const firstRequestAtLeast = estimate.calls ? estimate.atLeast / estimate.calls : undefined;
+    if (firstRequestAtLeast !== undefined && !isAffordable(firstRequestAtLeast, creditLimit)) return freePriceBounds;
     return {
       atLeast: Math.min(estimate.atLeast, creditLimit),
       atMost: Math.min(estimate.atMost ?? Infinity, creditLimit),
-      failsBelowLowestPrice: estimate.calls === 1,
+      ...(firstRequestAtLeast !== undefined && { firstRequestAtLeast }),
     };
   } catch (error) {
     if (!(error instanceof PaymentNeededError)) throw error;
@@ -272,7 +272,7 @@ export async function estimatePrice({
       return {
         atLeast: requestCount * price.atLeast,
         atMost: requestCount * price.atMost,
-        failsBelowLowestPrice: requestCount === 1,
+        firstRequestAtLeast: price.atLeast,
       };
     }
     // With `maxCredits: 0`, the caller wants an estimate, which can require paid searches. If the price of these
@@ -283,9 +283,9 @@ export async function estimatePrice({
       const partCount = Array.isArray(input.split) ? input.split.length : 1;
       const highestPrice = partCount * price.atMost;
       return Number.isFinite(highestPrice)
-        ? { atLeast: price.atLeast, atMost: highestPrice, failsBelowLowestPrice: true }
-        : freePrice;
+        ? { atLeast: price.atLeast, atMost: highestPrice, firstRequestAtLeast: price.atLeast }
+        : freePriceBounds;
     }
-    return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit, failsBelowLowestPrice: false };
+    return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit };
   }
 }

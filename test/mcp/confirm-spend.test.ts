@@ -316,15 +316,36 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
   );
 
   upstreamTest(
-    'no spending confirmation is needed for gather_ads without maxCredits if all searches so far were free',
-    async ({ upstream, server }) => {
-      serveAds(upstream, 30, () => 0);
+    'no spending confirmation is needed for calls whose first request exceeds maxCredits or the credit budget',
+    async ({ upstream, start }) => {
+      const server = await start({ creditBudget: 85 });
+      const service = serveAds(upstream, 1000, () => 30);
+      const apiKey = 'svc_live_first';
+      const spender = await connectWithForms(server, apiKey, choose('spend'));
+      await spender.call('search_ads', { limit: 1 });
       const person = choose('spend');
-      const { call } = await connectWithForms(server, 'svc_live_free', person);
-      await call('search_ads', { limit: 1 });
-      person.forms.length = 0;
-      expect((await call('gather_ads', { filters: { q: 'shoe' } })).data).toMatchObject({ read: 30, complete: true });
+      const { call } = await connectWithForms(server, apiKey, person);
+      const split = ['a', 'b', 'c'].map((q) => ({ q }));
+      await call('count_ads', { split, maxCredits: 25 });
+      await spender.call('search_ads', { limit: 1, filters: { q: 'other' } });
+      // 25 credits remain in the budget.
+      await call('count_ads', { split, maxCredits: 200 });
       expect(person.forms).toEqual([]);
+      expect(service.chargedCredits).toBe(60);
+    },
+  );
+
+  upstreamTest(
+    'gather_ads without maxCredits needs a spending confirmation if only small pages have been free',
+    async ({ upstream, server }) => {
+      const service = serveAds(upstream, 200, (ads) => Math.floor(ads / 10));
+      const apiKey = 'svc_live_free';
+      await (await connectWithForms(server, apiKey, choose('spend'))).call('search_ads', { limit: 1 });
+      const person = choose('cancel');
+      const { call } = await connectWithForms(server, apiKey, person);
+      await call('gather_ads', { filters: { q: 'shoe' } });
+      expect(person.forms).toHaveLength(1);
+      expect(service.chargedCredits).toBe(0);
     },
   );
 
