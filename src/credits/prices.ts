@@ -86,8 +86,8 @@ export function learnPrice(
     ...(defaultPageSize !== undefined && { defaultPageSize }),
   };
   const { defaultPageSize: assumedPageSize = operation.defaultLimit ?? 0 } = table;
-  const size =
-    isContinuationWithoutLimit && itemCount <= assumedPageSize ? assumedPageSize : getPageSize(request, table);
+  const hasAssumedSize = isContinuationWithoutLimit && assumedPageSize > 0 && itemCount <= assumedPageSize;
+  const size = hasAssumedSize ? assumedPageSize : getPageSize(request, table);
   const previousPrice = size === undefined ? table.unsized : table.bySize.get(size);
   const mergedPrice = mergeCharge(previousPrice, {
     itemCount: Math.min(itemCount, size ?? itemCount),

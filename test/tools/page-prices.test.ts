@@ -106,6 +106,17 @@ upstreamTest(
   },
 );
 
+upstreamTest(
+  'a page without a known size never makes the lowest price of other pages infinite',
+  async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 10 });
+    const service = serveAds(upstream, 0, () => 0.5);
+    await call('search_ads', { cursor: 'of the API' });
+    expect((await call('search_ads')).error).toBeUndefined();
+    expect(service.chargedCredits).toBe(1);
+  },
+);
+
 upstreamTest('the highest price of the next page is rounded to six decimals', async ({ upstream, server }) => {
   const service = serveAds(upstream, 100, () => 0.1);
   service.modifyResponse = (body) => ({ ...body, items: body.items.slice(0, 1) });
