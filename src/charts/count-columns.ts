@@ -31,29 +31,35 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
  */
 export function canOmitDates(sql: string, axisColumn: string): boolean {
   const lowerCaseStatement = removeCommentsAndLiterals(sql).toLowerCase();
+  const axisNames = [axisColumn.toLowerCase(), findSourceColumn(lowerCaseStatement)];
   if (/\b(?:union|intersect|except|values)\b/.test(lowerCaseStatement)) return true;
   const conditionsText = lowerCaseStatement
     // A condition in `FILTER (WHERE …)` decides which ads are counted, and removes no rows.
     .replace(/\bfilter\s*\(\s*where\b/g, ' ')
     .replace(/\bbetween\b/g, '>=')
     // Leave out groups without a date, e.g. `(language = 'de' OR language = 'fr')` and `strftime('%Y', 'now')`.
-    .replace(/(?:\bstrftime\s*)?\([^()]*\)/g, (group) =>
-      isConditionOnDate(group, axisColumn.toLowerCase()) ? group : '()',
-    );
+    .replace(/(?:\bstrftime\s*)?\([^()]*\)/g, (group) => (isConditionOnDate(group, axisNames) ? group : '()'));
   return [...conditionsText.matchAll(conditionClausePattern)].some(([clause]) => {
     const dateConditions = clause
       .split(/\b(?:and|or)\b/)
-      .filter((condition) => isConditionOnDate(condition, axisColumn.toLowerCase()));
+      .filter((condition) => isConditionOnDate(condition, axisNames));
     // With `OR`, two bounds can leave out the dates between them.
     if (dateConditions.length > 0 && /\bor\b/.test(clause)) return true;
     return dateConditions.some((condition) => !boundPattern.test(condition) || otherComparisonPattern.test(condition));
   });
 }
 
+/**
+ * Returns the name that the first column of the outer SELECT has in the subquery or table, e.g. `bucket` in `SELECT
+ * n.bucket AS month`. Returns an empty string if the column is an expression.
+ */
+const findSourceColumn = (statement: string): string =>
+  /\bselect\s+(?:\w+\.)?(\w+)\b(?!\s*\()/i.exec(blankParentheses(statement))?.[1]?.toLowerCase() ?? '';
+
 /** Returns true if a condition contains the column of the axis or another column with dates. */
-const isConditionOnDate = (condition: string, axisColumn: string): boolean =>
+const isConditionOnDate = (condition: string, axisNames: readonly string[]): boolean =>
   [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*\()/g)].some(
-    ([name]) => name === axisColumn || (name !== 'current_date' && dateNamePattern.test(name)),
+    ([name]) => axisNames.includes(name) || (name !== 'current_date' && dateNamePattern.test(name)),
   );
 
 /**
@@ -95,8 +101,8 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
 
 /**
  * Returns true if the outer SELECT filters the rows that a subquery has grouped, e.g. `SELECT month, ads FROM (SELECT …
- * GROUP BY 1) WHERE meanDays > 30`. A month without a row may then have ads. Ignores conditions on the axis column and
- * on the column that an alias renames, e.g. on `n.month` in `SELECT n.month AS m`.
+ * GROUP BY 1) WHERE meanDays > 30`. A month without a row may then have ads. Ignores conditions on the axis column,
+ * also under its name in the subquery, e.g. `n.month` in `SELECT n.month AS m`.
  */
 function filtersGroupedRows(statement: string, axisColumn: string): boolean {
   const outerStatement = blankParentheses(statement);
@@ -106,8 +112,7 @@ function filtersGroupedRows(statement: string, axisColumn: string): boolean {
   const conditionStart = whereIndex + 'where'.length;
   const conditionLength = outerStatement.slice(conditionStart).search(/\b(?:order|limit)\b|$/i);
   const condition = statement.slice(conditionStart, conditionStart + conditionLength).toLowerCase();
-  const sourceColumn = /\bselect\s+(?:\w+\.)?(\w+)/i.exec(outerStatement)?.[1] ?? '';
-  const ignoredNames = new Set([axisColumn.toLowerCase(), sourceColumn.toLowerCase(), ...conditionKeywords]);
+  const ignoredNames = new Set([axisColumn.toLowerCase(), findSourceColumn(statement), ...conditionKeywords]);
   return [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*[.(])/g)].some(([name]) => !ignoredNames.has(name));
 }
 

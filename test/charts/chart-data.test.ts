@@ -341,6 +341,21 @@ describe('Columns with counts in chart data', () => {
     expect([...findCountColumns({ columns: ['month', 'ads', 'n', 'count'], sql, rowCount: 3 })]).toEqual(expected);
   });
 
+  test('a chart draws no zeros for months that a condition leaves out under another name of their column', () => {
+    const sql =
+      "SELECT n.bucket AS month, n.ads FROM (SELECT substr(startedAt, 1, 7) AS bucket, count(*) AS ads FROM ads GROUP BY 1) n WHERE n.bucket IN ('2026-01', '2026-04')";
+    const rows = [
+      ['2026-01', 3],
+      ['2026-04', 5],
+    ];
+    expect(listPlaces({ columns: ['month', 'ads'], rows, sql })).toEqual([
+      ['2026-01', 3],
+      ['2026-02', null],
+      ['2026-03', null],
+      ['2026-04', 5],
+    ]);
+  });
+
   test('a condition on months does not hide counts if the SQL statement renames the column of months', () => {
     const sql =
       "SELECT n.month AS m, n.ads FROM (SELECT month, count(*) AS ads FROM ads GROUP BY 1) n WHERE n.month >= '2026-01'";
