@@ -346,6 +346,9 @@ test.for([
     const { ads: adCount, problems } = await libraryServer.importRecords(JSON.stringify({ ads }));
     expect(adCount).toBe(1);
     expect(problems).toMatchObject([{ path: `ads.${secondKey}` }]);
+    const page = { [firstKey as string]: { page_id: '7', page_name: 'Tea' }, [secondKey as string]: null };
+    const report = await libraryServer.importRecords(JSON.stringify({ ads, page }));
+    expect(report.problems[0]?.path).toBe(`ads.${secondKey}`);
   },
 );
 

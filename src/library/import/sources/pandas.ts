@@ -19,8 +19,9 @@ export function readPandasTable(value: unknown): Record<string, unknown>[] | und
   // The row numbers of a filtered table have gaps.
   if (rowNumbers.length === 0 || !rowNumbers.every((key) => /^\d+$/.test(key))) return undefined;
   if (!entries.every(([, cells]) => isColumn(cells))) return undefined;
-  // A single column of objects is not a table: its keys are the ids of records.
-  if (entries.length === 1 && Object.values(entries[0]?.[1] as object).every(isObject)) return undefined;
+  // Cells that are all objects are records, and the numbers are their ids.
+  const cells = entries.flatMap(([, column]) => Object.values(column as object));
+  if (cells.some(isObject) && cells.every((cell) => cell === null || isObject(cell))) return undefined;
   return rowNumbers.map((row) =>
     Object.fromEntries(entries.map(([name, cells]) => [name, (cells as Record<string, unknown>)[row]])),
   );
