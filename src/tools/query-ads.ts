@@ -154,15 +154,15 @@ function formatRowCount(shownCount: number, rowCount: number | null, limit: numb
   if (rowCount === shownCount) return `${formatCount(shownCount, 'row')}:`;
   const total = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
   if (shownCount < limit)
-    return `The first ${formatNumber(shownCount)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, ${formatOffsetHint(shownCount)}):`;
+    return `The first ${formatNumber(shownCount)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more; ${formatOffsetHint(shownCount)}):`;
   const moreRowsHint = limit < maxLimit ? 'limit gives more' : formatOffsetHint(limit);
-  const next = rowCount === null ? '' : ` (${moreRowsHint}, GROUP BY and WHERE fewer)`;
+  const next = rowCount === null ? '' : ` (GROUP BY and WHERE give fewer; ${moreRowsHint})`;
   return `The first ${formatNumber(shownCount)} of ${total} rows${next}:`;
 }
 
 /** Formats how to change an SQL statement so that it returns the next rows. SQLite accepts `OFFSET` only after `LIMIT`. */
 const formatOffsetHint = (shownCount: number): string =>
-  `an OFFSET that is ${shownCount} higher gives the next, e.g. LIMIT -1 OFFSET ${shownCount}`;
+  `for the next rows, raise OFFSET by ${shownCount}, e.g. LIMIT -1 OFFSET ${shownCount}`;
 
 const formatCell = (cell: Cell, isQuoted: boolean): string =>
   isQuoted && typeof cell === 'string' ? quote(cell) : String(cell);

@@ -55,16 +55,17 @@ test('query_ads shortens a result that exceeds the token limit and says so', asy
   expect(data).toMatchObject({ rowCount: 3000, truncated: true });
   expect(rows.length).toBeLessThan(1000);
   expect(text).toContain(`The first ${rows.length} of 3,000 rows, cut to fit the result`);
-  const [, nextRowsClause = ''] = /gives the next, e\.g\. (LIMIT -1 OFFSET \d+)\)/.exec(text) ?? [];
+  const [, nextRowsClause = ''] =
+    /for the next rows, raise OFFSET by \d+, e\.g\. (LIMIT -1 OFFSET \d+)\)/.exec(text) ?? [];
   const nextResult = await server.call('query_ads', { sql: `${sql} ${nextRowsClause}`, limit: 1 });
   expect((nextResult.data.rows as unknown[][])[0]?.[0]).toBe(rows.length + 1);
   expect(text.length).toBeLessThan(40_000);
   const limitedResult = await server.call('query_ads', { sql, limit: 3 });
-  expect(limitedResult.text).toContain('The first 3 of 3,000 rows (limit gives more');
+  expect(limitedResult.text).toContain('The first 3 of 3,000 rows (GROUP BY and WHERE give fewer; limit gives more)');
   const numbersSql = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001) SELECT i FROM n';
   const highestLimit = await server.call('query_ads', { sql: numbersSql, limit: 1000 });
   expect(highestLimit.text).toContain(
-    'The first 1,000 of 1,001 rows (an OFFSET that is 1000 higher gives the next, e.g. LIMIT -1 OFFSET 1000, GROUP BY',
+    'The first 1,000 of 1,001 rows (GROUP BY and WHERE give fewer; for the next rows, raise OFFSET by 1000, e.g. LIMIT -1 OFFSET 1000):',
   );
   const longResult = await server.call('query_ads', { sql: `${sql} LIMIT 900`, limit: 1000 });
   expect(longResult.text).toMatch(/The first \d+ of 900 rows, cut to fit the result/);
