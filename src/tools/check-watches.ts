@@ -186,7 +186,7 @@ async function estimateWatchesOfQuery(
   context: ToolContext,
 ): Promise<CheckEstimate> {
   const adQuery = pickAdQuery(watches[0] ?? {});
-  // No call is running, so the dataset before the call is the current one.
+  // An estimate reads no pages, so the current contents are also the contents when the call arrived.
   const unfinishedGathering = findFreshGathering(adQuery, contents, contents, context.now);
   const startsOver = unfinishedGathering === undefined;
   const remaining = await estimateRemainingAds(adQuery, contents, startsOver, context);
