@@ -87,7 +87,10 @@ export function learnPrice(
   };
   const { defaultPageSize: assumedPageSize = operation.defaultLimit ?? 0 } = table;
   const hasAssumedSize = isContinuationWithoutLimit && assumedPageSize > 0 && itemCount <= assumedPageSize;
-  const size = hasAssumedSize ? assumedPageSize : getPageSize(request, table);
+  const expectedSize = hasAssumedSize ? assumedPageSize : getPageSize(request, table);
+  // A page without a requested size that has more items than expected belongs to an unknown size.
+  const isLargerThanExpected = isListRequest(request) && !hasLimit(request) && itemCount > (expectedSize ?? Infinity);
+  const size = isLargerThanExpected ? undefined : expectedSize;
   const previousPrice = size === undefined ? table.unsized : table.bySize.get(size);
   const mergedPrice = mergeCharge(previousPrice, {
     itemCount: Math.min(itemCount, size ?? itemCount),

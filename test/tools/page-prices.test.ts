@@ -117,6 +117,21 @@ upstreamTest(
   },
 );
 
+upstreamTest(
+  'a page without a known size does not raise the price of a page with one ad',
+  async ({ upstream, server: { call } }) => {
+    const service = serveAds(upstream, 100);
+    await call('count_ads', { filters: { q: 'a' } });
+    service.overrideResponse = ({ cursor }) =>
+      cursor === 'of the API'
+        ? json({ items: service.ads.slice(0, 20), cursor: null, hasMore: false }, { headers: creditHeaders(2) })
+        : undefined;
+    await call('search_ads', { cursor: 'of the API' });
+    const { data } = await call('count_ads', { filters: { q: 'b' }, maxCredits: 0 });
+    expect(data.estimate).toMatchObject({ credits: 1 });
+  },
+);
+
 upstreamTest('the highest price of the next page is rounded to six decimals', async ({ upstream, server }) => {
   const service = serveAds(upstream, 100, () => 0.1);
   service.modifyResponse = (body) => ({ ...body, items: body.items.slice(0, 1) });
