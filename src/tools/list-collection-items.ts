@@ -86,7 +86,7 @@ export const listCollectionItems = defineTool({
         limit: limit ?? (cursor === undefined ? defaultCollectionPageSize : undefined),
         cursor,
         views: getItemViews(itemType, detail, context),
-        fetchPage: async ({ limit, cursor }, sizeOptions) => {
+        fetchPage: async ({ limit, cursor }) => {
           const query = {
             itemType,
             ...(limit !== undefined && { limit }),
@@ -96,7 +96,6 @@ export const listCollectionItems = defineTool({
             path: { collectionId },
             query,
             ignoresCache,
-            ...sizeOptions,
           });
           // Import the API client on first use, so that the process starts faster.
           const { parseAds, parsePages } = await import('../api/client.ts');
