@@ -257,7 +257,7 @@ function formatChecksEstimate({
 
 /**
  * Returns the maximum number of credits that one check of a watch can cost. This is `maxCredits` or, if lower, the
- * price of `maxAds` ads and one extra page. With `split`, only `maxCredits` counts. Returns undefined if a price is
+ * price of `maxAds` ads and one extra page. With `split`, only `maxCredits` counts, unless pages are free. Returns undefined if a price is
  * unknown, because the first page may then cost more than `maxCredits`.
  * @param remaining the estimate for the ads that the check has to read, if the number of these ads is known
  */
@@ -288,9 +288,11 @@ async function computeMaxCharge(
       ? 0
       : await getMaxPrice(Math.min(pageSize, Math.max(1, matchingCount)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
+  const pagesPrice = fullPrice + extraPagePrice;
   // `maxAds` counts each ad once, but several parts of a split search may list the same ad. The number of pages then
-  // has no upper bound, so only `maxCredits` limits the price.
-  return Math.min(watch.maxCredits, adQuery.split === undefined ? fullPrice + extraPagePrice : Infinity);
+  // has no upper bound, so only `maxCredits` limits the price, unless pages are free.
+  const hasUnknownPageCount = adQuery.split !== undefined && pagesPrice > 0;
+  return Math.min(watch.maxCredits, hasUnknownPageCount ? Infinity : pagesPrice);
 }
 
 /**

@@ -336,6 +336,21 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
   );
 
   upstreamTest(
+    'no spending confirmation is needed to check a watch (saved search) in parts if all pages have been free',
+    async ({ upstream, server }) => {
+      serveAds(upstream, 200, () => 0);
+      const apiKey = 'svc_live_free_watch';
+      await (await connectWithForms(server, apiKey, choose('spend'))).call('search_ads', { limit: 100 });
+      const person = choose('cancel');
+      const { call } = await connectWithForms(server, apiKey, person);
+      const split = [{ part: 1 }, { part: 2 }];
+      await call('watch_ads', { name: 'shoes', filters: { q: 'shoe' }, split, maxCredits: 100 });
+      await call('check_watches', {});
+      expect(person.forms).toEqual([]);
+    },
+  );
+
+  upstreamTest(
     'gather_ads without maxCredits needs a spending confirmation if only small pages have been free',
     async ({ upstream, server }) => {
       const service = serveAds(upstream, 200, (ads) => Math.floor(ads / 10));
