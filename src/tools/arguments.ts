@@ -18,7 +18,6 @@ export const detailSchema = z
   .optional()
   .describe('full returns every field that the service sent.');
 export const cursorSchema = z.string().optional().describe('The cursor of the previous result, unchanged.');
-export const filtersSchema = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged.');
 export const adFiltersSchema = z.looseObject({}).optional().describe('The same keys as in search_ads.');
 export const splitSchema = z
   .array(z.looseObject({}))
@@ -34,17 +33,23 @@ export const fileNameSchema = z
   )
   .optional()
   .describe('Name of the file, without its ending.');
-/**
- * The page size (`limit`) of a search. The API document defines no upper bound for searches. `readFittingPage` refuses
- * pages that this server cannot read, also if `filters` contain the page size.
- */
-export const searchLimitSchema = z.int().min(1).optional().describe('Items per page.');
 export const itemsLimitSchema = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
 export const seenSchema = z
   .boolean()
   .optional()
   .describe('true returns the version that a list showed. It is free and may be incomplete.');
 export const freshSchema = z.boolean().optional().describe('true ignores the cached answer and pays again.');
+
+/** The arguments of the tools that search for ads or advertiser pages. */
+export const searchInputSchema = z.strictObject({
+  filters: z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged.'),
+  // The API document defines no upper bound for the page size of a search. `readFittingPage` refuses pages that this
+  // server cannot read, also if `filters` contain the page size.
+  limit: z.int().min(1).optional().describe('Items per page.'),
+  cursor: cursorSchema,
+  detail: detailSchema,
+  fresh: freshSchema,
+});
 
 const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { getListedAdSchema } from '../views/ad.ts';
-import { cursorSchema, detailSchema, filtersSchema, freshSchema, searchLimitSchema } from './arguments.ts';
+import { searchInputSchema } from './arguments.ts';
 import {
   buildListBoardData,
   createAdViews,
@@ -23,13 +23,7 @@ export const searchAds = defineTool({
   operations: ['searchAds'],
   showsBoard: true,
   buildBoardData: buildListBoardData,
-  inputSchema: z.strictObject({
-    filters: filtersSchema,
-    limit: searchLimitSchema,
-    cursor: cursorSchema,
-    detail: detailSchema,
-    fresh: freshSchema,
-  }),
+  inputSchema: searchInputSchema,
   createOutputSchema: () =>
     z.looseObject({
       items: z.array(getListedAdSchema()).describe('The matching ads.'),

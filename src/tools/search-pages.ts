@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { getPageViewSchema } from '../views/page.ts';
-import { cursorSchema, detailSchema, filtersSchema, freshSchema, searchLimitSchema } from './arguments.ts';
+import { searchInputSchema } from './arguments.ts';
 import { createPageViews, createPagingFields, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
@@ -12,13 +12,7 @@ export const searchPages = defineTool({
   annotations: readOnlyAnnotations,
   buildExampleArguments: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],
-  inputSchema: z.strictObject({
-    filters: filtersSchema,
-    limit: searchLimitSchema,
-    cursor: cursorSchema,
-    detail: detailSchema,
-    fresh: freshSchema,
-  }),
+  inputSchema: searchInputSchema,
   createOutputSchema: () =>
     z.looseObject({
       items: z.array(getPageViewSchema()).describe('The matching advertiser pages.'),
