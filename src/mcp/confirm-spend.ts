@@ -231,7 +231,7 @@ export interface EstimatedPrice extends PriceBounds {
    * The lowest price of the first request of the call, in credits. If the remaining credits do not cover it, the call
    * spends nothing. Undefined if the call would request smaller pages instead.
    */
-  firstRequestAtLeast?: number;
+  firstRequestAtLeast?: number | undefined;
 }
 
 /**
@@ -259,7 +259,7 @@ export async function estimatePrice({
     return {
       atLeast: Math.min(estimate.atLeast, creditLimit),
       atMost: Math.min(estimate.atMost ?? Infinity, creditLimit),
-      ...(firstRequestAtLeast !== undefined && { firstRequestAtLeast }),
+      firstRequestAtLeast,
     };
   } catch (error) {
     if (!(error instanceof PaymentNeededError)) throw error;
