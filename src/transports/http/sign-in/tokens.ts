@@ -62,31 +62,29 @@ const maxConnectionsPerKey = 64;
 /** The maximum number of API keys whose sign-in connections are stored in memory. */
 const maxStoredApiKeys = 10_000;
 
-/**
- * The encrypted content of a token. The property names are short, because clients send the token with every request.
- */
+/** The content of a token, which the server encrypts before it sends the token to the client. */
 interface TokenContent {
   /** The API key of the user. Only servers that have the secret can decrypt the token and read the key. */
-  k: string;
+  apiKey: string;
   /** The maximum number of credits that the sign-in connection may spend. */
-  b?: number | undefined;
-  /** The id of the sign-in connection to which the token belongs. */
-  f: string;
+  creditBudget?: number | undefined;
+  /** The sign-in connection to which the token belongs. */
+  connectionId: string;
   /**
-   * How often the sign-in connection had been renewed when this token was issued. If this number is lower than the
+   * How many times the sign-in connection had been renewed when this token was issued. If this number is lower than the
    * current number of renewals, a code or refresh token was already used.
    */
-  n: number;
+  renewalCount: number;
   /** A hash of the id of the OAuth client to which the token was issued. */
-  c: string;
-  /** The URL of the resource (the MCP endpoint) for which the token is valid. */
-  a: string;
+  clientIdHash: string;
+  /** The URL of the MCP endpoint for which the token is valid. */
+  resource: string;
   /** The time at which the token expires, in milliseconds since the epoch. */
-  e: number;
+  expiresAt: number;
   /** The redirect URI of the client. Only an authorization code contains this property. */
-  r?: string;
+  redirectUri?: string;
   /** The PKCE challenge (RFC 7636). Only an authorization code contains this property. */
-  h?: string;
+  codeChallenge?: string;
 }
 
 const hashText = (text: string) => createHash('sha256').update(text).digest('base64url');
@@ -95,20 +93,20 @@ const hashText = (text: string) => createHash('sha256').update(text).digest('bas
 export function createTokenIssuer(options: TokensOptions) {
   const { secret, resource, connectionStore = createMemoryConnectionStore(), now, getTenantId } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
-  const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, issuedAt: number) => {
-    const fullContent: TokenContent = { ...content, a: resource, e: issuedAt + tokenLifetimesMs[kind] };
+  const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'resource' | 'expiresAt'>, issuedAt: number) => {
+    const fullContent: TokenContent = { ...content, resource, expiresAt: issuedAt + tokenLifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
   /** Decrypts a token. Returns undefined if the token is of another kind or was not issued by this server. */
   const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
     const decryptedText = encryption.decrypt(kind, decodeToken(token));
     const content = decryptedText && (parseJson(String(decryptedText)) as TokenContent);
-    return content?.a === resource ? content : undefined;
+    return content?.resource === resource ? content : undefined;
   };
-  const extractCredentials = ({ k, b, f }: TokenContent) => ({
-    apiKey: k,
-    tenantId: getTenantId(k),
-    connection: { id: f, creditBudget: b },
+  const extractCredentials = ({ apiKey, creditBudget, connectionId }: TokenContent) => ({
+    apiKey,
+    tenantId: getTenantId(apiKey),
+    connection: { id: connectionId, creditBudget },
   });
 
   const removeConnection = (tenantId: string, id: string) =>
@@ -124,21 +122,21 @@ export function createTokenIssuer(options: TokensOptions) {
    */
   const renewConnection = async (tokenContent: TokenContent) => {
     const renewedAt = now();
+    const { apiKey, creditBudget, connectionId, renewalCount, clientIdHash } = tokenContent;
     const { tenantId, connection } = extractCredentials(tokenContent);
     await options.beforeRenewal?.(connection);
     const isRenewed = await connectionStore.update(tenantId, (storedConnections = {}) => {
-      const { [tokenContent.f]: storedConnection, ...otherConnections } = storedConnections;
+      const { [connectionId]: storedConnection, ...otherConnections } = storedConnections;
       if (storedConnection === undefined) return { result: false };
-      if (storedConnection.renewalCount !== tokenContent.n) return { next: otherConnections, result: false };
-      if (tokenContent.e <= renewedAt) return { result: false };
+      if (storedConnection.renewalCount !== renewalCount) return { next: otherConnections, result: false };
+      if (tokenContent.expiresAt <= renewedAt) return { result: false };
       return {
-        next: { ...otherConnections, [tokenContent.f]: { renewalCount: tokenContent.n + 1, renewedAt } },
+        next: { ...otherConnections, [connectionId]: { renewalCount: renewalCount + 1, renewedAt } },
         result: true,
       };
     });
     if (!isRenewed) return undefined;
-    const { k, b, f, c } = tokenContent;
-    const nextContent = { k, b, f, n: tokenContent.n + 1, c };
+    const nextContent = { apiKey, creditBudget, connectionId, renewalCount: renewalCount + 1, clientIdHash };
     return {
       access_token: encryptToken('access', nextContent, renewedAt),
       token_type: 'Bearer',
@@ -168,8 +166,12 @@ export function createTokenIssuer(options: TokensOptions) {
           result: undefined,
         };
       });
-      const clientFields = { c: hashText(clientId), r: redirectUri, h: codeChallenge };
-      return encryptToken('code', { k: apiKey, b: budget, f: connectionId, n: 0, ...clientFields }, openedAt);
+      const clientFields = { clientIdHash: hashText(clientId), redirectUri, codeChallenge };
+      return encryptToken(
+        'code',
+        { apiKey, creditBudget: budget, connectionId, renewalCount: 0, ...clientFields },
+        openedAt,
+      );
     },
     /**
      * Exchanges an authorization code for tokens. Returns undefined if the code is not valid for this client. A code
@@ -180,10 +182,14 @@ export function createTokenIssuer(options: TokensOptions) {
       { clientId, redirectUri, verifier }: { clientId: string; redirectUri: string | undefined; verifier: string },
     ) => {
       const tokenContent = decryptToken('code', code);
-      if (tokenContent === undefined || tokenContent.c !== hashText(clientId) || tokenContent.h !== hashText(verifier))
+      if (
+        tokenContent === undefined ||
+        tokenContent.clientIdHash !== hashText(clientId) ||
+        tokenContent.codeChallenge !== hashText(verifier)
+      )
         return undefined;
       // OAuth 2.1 omits the redirect URI from token requests. Clients of earlier versions still send it.
-      const matchesRedirectUri = redirectUri === undefined || redirectUri === tokenContent.r;
+      const matchesRedirectUri = redirectUri === undefined || redirectUri === tokenContent.redirectUri;
       return matchesRedirectUri ? renewConnection(tokenContent) : undefined;
     },
     /**
@@ -192,7 +198,7 @@ export function createTokenIssuer(options: TokensOptions) {
      */
     refreshTokens: async (refreshToken: string, clientId: string) => {
       const tokenContent = decryptToken('refresh', refreshToken);
-      return tokenContent?.c === hashText(clientId) ? renewConnection(tokenContent) : undefined;
+      return tokenContent?.clientIdHash === hashText(clientId) ? renewConnection(tokenContent) : undefined;
     },
     /**
      * Returns the credentials that an access token contains. Returns undefined if the token has expired or its sign-in
@@ -200,10 +206,10 @@ export function createTokenIssuer(options: TokensOptions) {
      */
     findCredentials: async (accessToken: string): Promise<Credentials | undefined> => {
       const tokenContent = decryptToken('access', accessToken);
-      if (tokenContent === undefined || tokenContent.e <= now()) return undefined;
+      if (tokenContent === undefined || tokenContent.expiresAt <= now()) return undefined;
       const credentials = extractCredentials(tokenContent);
       const storedConnections = await connectionStore.read(credentials.tenantId);
-      return storedConnections?.[tokenContent.f] && credentials;
+      return storedConnections?.[tokenContent.connectionId] && credentials;
     },
     /**
      * Ends the sign-in connection of a token. Returns false if the token belongs to another client. Returns true if the
@@ -212,8 +218,8 @@ export function createTokenIssuer(options: TokensOptions) {
     revokeToken: async (token: string, clientId: string) => {
       const tokenContent = decryptToken('refresh', token) ?? decryptToken('access', token);
       if (tokenContent === undefined) return true;
-      if (tokenContent.c !== hashText(clientId)) return false;
-      await removeConnection(getTenantId(tokenContent.k), tokenContent.f);
+      if (tokenContent.clientIdHash !== hashText(clientId)) return false;
+      await removeConnection(getTenantId(tokenContent.apiKey), tokenContent.connectionId);
       return true;
     },
     /** Ends a sign-in connection, which makes all its tokens invalid. */
