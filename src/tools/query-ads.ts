@@ -120,8 +120,8 @@ export const queryAds = defineTool({
       getRemainingMs: () => getRemainingDrawingMs(context),
     });
     if ('reason' in chartPicture) return buildOutputWithoutChart(chartPicture.reason);
-    // Some hosts drop the picture if a result also has structured data. Therefore, mention the picture only in the
-    // text, and not in the structured data.
+    // Some hosts show a result with structured data without its picture. The note is therefore only part of the text:
+    // in the structured data, it would refer to a picture that the model cannot see.
     const note = `The chart shows these rows${chartPicture.hasNumberedLabels ? numberedRowsNote : ''}.`;
     return { data, text: addNote(note), attachments: [createJpegContent(chartPicture.jpeg)] };
   },

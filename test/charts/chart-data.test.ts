@@ -138,7 +138,7 @@ describe('The date axis of a chart', () => {
     ['2026-09', '2026-09-10', true],
     ['2026-12', '2026-11-20', true],
   ])(
-    'a chart ending in the month %s marks this month as unfinished if the ads were read on %s (expected: %s)',
+    'in a chart that ends in %s and shows ads read on %s, the last month is marked as unfinished: %s',
     (month, readOn, isOpen) => {
       const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
       expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);

@@ -75,7 +75,7 @@ test('the report names the field that is left out because of an invalid value in
   expect(notes.join('\n')).toMatch(/^1 × countries\.1: .+; the field countries is left out \(first: /m);
 });
 
-test('a record with only one bound of a range replaces both bounds of an earlier record of the same ad', async ({
+test('a record with only the lower bound of a range also removes the upper bound of an earlier record of the same ad', async ({
   libraryServer,
 }) => {
   const ad = { id: '1', page_id: '2', ad_delivery_start_time: '2026-01-05' };

@@ -279,10 +279,7 @@ test('view_ads groups pictures that look the same although their files differ', 
   expect(host.requests).toHaveLength(0);
 });
 
-test('the number of running days on a picture tile belongs to the ad that is named on the tile', async ({
-  start,
-  upstream,
-}) => {
+test('a picture tile shows the running days of the ad that it names', async ({ start, upstream }) => {
   let time = Date.UTC(2026, 10, 20);
   const server = await start({}, { now: () => time });
   const createPicture = () => encodeJpeg(drawBoxes(5), 80).then((jpeg) => host.serve(jpeg));

@@ -116,10 +116,7 @@ test('gather_ads stops when calls whose charge is unknown may have used up maxCr
   expect(text).toContain('at least 0 charged for');
 });
 
-test('search_ads lists at no charge the first thousand ads that gather_ads has stored', async ({
-  upstream,
-  server,
-}) => {
+test('search_ads lists the first thousand ads stored by gather_ads free of charge', async ({ upstream, server }) => {
   const service = serveAds(upstream, 1200);
   await server.call('gather_ads', { maxAds: 1200, maxCredits: 1000 });
   service.searches = [];

@@ -70,8 +70,8 @@ export interface ImportFormat {
     reportProblem: (problem: Error) => void,
   ): JsonObject | undefined;
   /**
-   * Adds a record to the stored ad that it describes. A format needs this method if its records contain only a few
-   * fields of ads from an earlier import. The import skips a record whose ad the library does not have.
+   * Adds the fields of an incomplete record to the stored ad with the same id. Only formats whose records contain just
+   * a few fields of previously imported ads need this method. The import skips a record whose ad is not stored.
    * @param isRepeated true if an earlier record of the same import run describes the same ad
    */
   addToStoredAd?(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject;
