@@ -88,11 +88,8 @@ const ClientMetadata = z.looseObject({
   // string is left out later, because `isAllowedRedirectUri` rejects it.
   redirect_uris: z.array(z.string().catch('')).min(1),
 });
-/**
- * The registration that a client id contains in encrypted form: the client's name (`n`) and its redirect URIs (`r`).
- * The property names are short, because they add to the length of the client id.
- */
-const ClientRegistration = z.object({ n: z.string().optional(), r: z.array(z.string()) });
+/** The registration that a client id contains in encrypted form. */
+const ClientRegistration = z.object({ name: z.string().optional(), redirectUris: z.array(z.string()) });
 const MetadataDocument = ClientMetadata.extend({
   client_id: z.string(),
   token_endpoint_auth_method: z.string().optional(),
@@ -123,7 +120,7 @@ export function createClientRegistry(options: ClientsOptions) {
     const decryptedText = encryption.decrypt('client', decodeToken(id));
     const registration = ClientRegistration.safeParse(decryptedText && parseJson(String(decryptedText)));
     if (!registration.success) return undefined;
-    const { n: name, r: redirectUris } = registration.data;
+    const { name, redirectUris } = registration.data;
     return { id, name, host: undefined, redirectUris };
   };
 
@@ -181,7 +178,7 @@ export function createClientRegistry(options: ClientsOptions) {
       const displayName = shortenName(clientName);
       const registration = {
         client_id: encryption
-          .encrypt('client', JSON.stringify({ n: displayName, r: allowedUris }))
+          .encrypt('client', JSON.stringify({ name: displayName, redirectUris: allowedUris }))
           .toString('base64url'),
         ...(displayName && { client_name: displayName }),
         redirect_uris: allowedUris,
