@@ -24,6 +24,7 @@ import {
   estimatePrice,
   FormNeeded,
   type FormPresenter,
+  limitPrice,
 } from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
@@ -319,15 +320,16 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
  * undefined if the call will spend nothing, because even its first request exceeds these credits.
  */
 function limitPriceToBudgets(
-  { atLeast, atMost, firstRequestAtLeast }: EstimatedPrice,
+  estimatedPrice: EstimatedPrice,
   { connection, ...server }: Spending,
 ): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((spending) =>
     spending?.budget === undefined ? Infinity : spending.budget - spending.charged - (spending.uncertain ?? 0),
   );
   const limit = roundCredits(Math.max(0, Math.min(...remainingCredits)));
+  const { firstRequestAtLeast } = estimatedPrice;
   if (firstRequestAtLeast !== undefined && !isAffordable(firstRequestAtLeast, limit)) return undefined;
-  return { atLeast: Math.min(atLeast, limit), atMost: Math.min(atMost, limit) };
+  return limitPrice(estimatedPrice, limit);
 }
 
 /**

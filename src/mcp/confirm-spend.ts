@@ -256,11 +256,8 @@ export async function estimatePrice({
     // All searches that count ads have the same price.
     const firstRequestAtLeast = estimate.calls ? estimate.atLeast / estimate.calls : undefined;
     if (firstRequestAtLeast !== undefined && !isAffordable(firstRequestAtLeast, creditLimit)) return freePriceBounds;
-    return {
-      atLeast: Math.min(estimate.atLeast, creditLimit),
-      atMost: Math.min(estimate.atMost ?? Infinity, creditLimit),
-      firstRequestAtLeast,
-    };
+    const { atLeast, atMost = Infinity } = estimate;
+    return { ...limitPrice({ atLeast, atMost, firstRequestAtLeast }, creditLimit), firstRequestAtLeast };
   } catch (error) {
     if (!(error instanceof PaymentNeededError)) throw error;
     // The tool needs a paid request to estimate its price, e.g. a search that counts the matching ads. A tool without
@@ -286,6 +283,20 @@ export async function estimatePrice({
         ? { atLeast: price.atLeast, atMost: highestPrice, firstRequestAtLeast: price.atLeast }
         : freePriceBounds;
     }
-    return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit };
+    return limitPrice({ atLeast: price.atLeast, atMost: Infinity }, creditLimit);
   }
+}
+
+/**
+ * Limits a price to the credits that the call may spend. If these credits do not cover the lowest price, the call may
+ * stop after its first request, or spend nothing if it has no fixed first request.
+ */
+export function limitPrice(
+  { atLeast, atMost, firstRequestAtLeast = 0 }: EstimatedPrice,
+  maxCredits: number,
+): PriceBounds {
+  return {
+    atLeast: Math.min(isAffordable(atLeast, maxCredits) ? atLeast : firstRequestAtLeast, maxCredits),
+    atMost: Math.min(atMost, maxCredits),
+  };
 }

@@ -260,7 +260,59 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
       expect(data.receipt.charged).toBe(50);
       expect(person.forms.map(({ message }) => message)).toEqual([
         'Count ads (count_ads) may cost at most 50 credits. You have 90 credits.',
-        'Count ads (count_ads) costs 50 credits. You have 90 credits.',
+        'Count ads (count_ads) may cost between 2 and 50 credits. You have 90 credits.',
+      ]);
+    },
+  );
+
+  upstreamTest(
+    'the spending confirmation of count_ads shows a range of prices if maxCredits covers only some of the searches',
+    async ({ upstream, server }) => {
+      serveAds(upstream, 1000, () => 30);
+      const person = choose('spend');
+      const { call } = await connectWithForms(server, 'svc_live_range', person);
+      await call('search_ads', { limit: 1, filters: { q: 'other' } });
+      const { data } = await call('count_ads', { split: [{ q: 'a' }, { q: 'b' }, { q: 'c' }], maxCredits: 100 });
+      expect(data.receipt.charged).toBe(90);
+      expect(person.forms.at(-1)?.message).toBe(
+        'Count ads (count_ads) may cost between 30 and 100 credits. You have 90 credits.',
+      );
+    },
+  );
+
+  upstreamTest(
+    'the spending confirmation of gather_ads shows maxCredits as the upper limit if every known price exceeds it',
+    async ({ upstream, server }) => {
+      const service = serveAds(upstream, 1000, () => 30);
+      const apiKey = 'svc_live_upper_limit';
+      const spender = await connectWithForms(server, apiKey, choose('spend'));
+      for (const limit of [1, 100]) await spender.call('search_ads', { limit });
+      const [countedAds, uncountedAds] = [{ q: 'counted' }, { q: 'uncounted' }];
+      await spender.call('gather_ads', { filters: countedAds, maxCredits: 0 });
+      const chargedBefore = service.chargedCredits;
+      const person = choose('spend');
+      const { call } = await connectWithForms(server, apiKey, person);
+      for (const filters of [countedAds, uncountedAds]) await call('gather_ads', { filters, maxCredits: 25 });
+      expect(service.chargedCredits).toBe(chargedBefore);
+      const message = 'Gather all ads that match (gather_ads) may cost at most 25 credits. You have 90 credits.';
+      expect(person.forms.map((form) => form.message)).toEqual([message, message]);
+    },
+  );
+
+  upstreamTest(
+    'the spending confirmation shows a range of prices if the credit budget covers only some of the saved items',
+    async ({ upstream, start }) => {
+      const server = await start({ creditBudget: 17 });
+      const person = choose('cancel');
+      const { call } = await connectWithForms(server, 'svc_live_budget_saver', person);
+      const collectionId = deriveUuid('collection');
+      const saved = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: ad.id, added: true };
+      upstream.credits = json(creditStatus());
+      upstream.respondWith(json(saved, { headers: creditHeaders(5) }));
+      await call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad.id });
+      await call('add_collection_item', { collectionId, itemType: 'ads', itemIds: ['a', 'b', 'c'].map(deriveUuid) });
+      expect(person.forms.map(({ message }) => message)).toEqual([
+        'Save to a collection (add_collection_item) may cost between 5 and 12 credits. You have 90 credits.',
       ]);
     },
   );
@@ -380,7 +432,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
       expect(error).toMatchObject({ kind: 'credit_budget' });
       // All ads cost 100 credits. The server has spent 13 of its 60 credits, so the call could spend the other 47.
       expect(person.forms.map(({ message }) => message)).toEqual([
-        'Gather all ads that match (gather_ads) costs 47 credits. You have 90 credits.',
+        'Gather all ads that match (gather_ads) may cost at most 47 credits. You have 90 credits.',
       ]);
       expect(service.chargedCredits).toBe(chargedBefore);
     },
