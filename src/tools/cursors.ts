@@ -15,8 +15,11 @@ export interface Cursors extends CursorStore {
  */
 export interface PagePosition {
   serviceCursor: string | undefined;
-  /** The requested page size. A request with another page size cannot use `serviceCursor`. */
-  limit: number | undefined;
+  /**
+   * The requested page size, or `default` if the caller requested none. A request with another page size cannot use
+   * `serviceCursor`. `unknown` if the caller continues a list of unknown page size with a cursor of the service.
+   */
+  pageSize: number | 'default' | 'unknown';
   shownCount: number;
 }
 
@@ -38,8 +41,8 @@ export interface PageListing extends Listing {
  * and are passed on unchanged.
  */
 const cursorPrefix = '@';
-/** Returns true if this server created the cursor, e.g. `@50+20.…`. Returns false for a cursor of the service. */
-export const isCursorOfThisServer = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
+/** The characters in a cursor that stand for a page size that is not a number. */
+const pageSizeMarks = { default: '', unknown: '-' };
 
 /**
  * The maximum length of a service cursor that is embedded in a cursor of this server, in characters. A longer service
@@ -55,9 +58,11 @@ const maxEmbeddedServiceCursorLength = 1000;
  * link. A service cursor that is too long is stored and replaced by `~`.
  */
 export function buildCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
-  const { serviceCursor, limit, shownCount } = position;
-  const signature = sign(toCanonicalJson([operation, serviceCursor ?? null, limit ?? null, shownCount, searchParams]));
-  const positionText = `${limit ?? ''}${shownCount === 0 ? '' : `+${shownCount}`}`;
+  const { serviceCursor, pageSize, shownCount } = position;
+  const signedPageSize = pageSize === 'default' ? null : pageSize;
+  const signature = sign(toCanonicalJson([operation, serviceCursor ?? null, signedPageSize, shownCount, searchParams]));
+  const pageSizeText = typeof pageSize === 'number' ? pageSize : pageSizeMarks[pageSize];
+  const positionText = `${pageSizeText}${shownCount === 0 ? '' : `+${shownCount}`}`;
   return `${cursorPrefix}${positionText}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
 }
 
@@ -105,8 +110,10 @@ export async function readCursor(
   { operation, cursor, limit, searchParams }: ListRequest,
   cursors: Cursors,
 ): Promise<PageListing> {
-  if (!cursor?.startsWith(cursorPrefix))
-    return { operation, searchParams, position: { serviceCursor: cursor, limit, shownCount: 0 } };
+  if (!cursor?.startsWith(cursorPrefix)) {
+    const pageSize = limit ?? (cursor === undefined ? 'default' : 'unknown');
+    return { operation, searchParams, position: { serviceCursor: cursor, pageSize, shownCount: 0 } };
+  }
   const { hasStoredServiceCursor, ...position } = parseCursor(cursor);
   const hasNoSearchParams = Object.keys(searchParams).length === 0;
   const candidates = hasStoredServiceCursor ? [] : [{ operation, searchParams, position }];
@@ -125,18 +132,23 @@ export async function readCursor(
   // If some items of a page have been shown, the remaining items need the same page size. Therefore, accept another page
   // size only at the start of a page.
   return position.shownCount === 0 && limit !== undefined
-    ? { ...listing, position: { ...listing.position, limit } }
+    ? { ...listing, position: { ...listing.position, pageSize: limit } }
     : listing;
 }
 
-const cursorPattern = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
+const cursorPattern = /^@(\d{1,16}|-)?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
 
 function parseCursor(cursor: string): PagePosition & { hasStoredServiceCursor: boolean } {
-  const [match, limit, shownText = 0, encoded, storedCursorMark] = cursorPattern.exec(cursor) ?? [];
+  const [match, pageSizeText, shownText = 0, encoded, storedCursorMark] = cursorPattern.exec(cursor) ?? [];
   if (match === undefined) throw createCursorMismatchError();
   return {
     serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
-    limit: limit === undefined ? undefined : Number(limit),
+    pageSize:
+      pageSizeText === undefined
+        ? 'default'
+        : pageSizeText === pageSizeMarks.unknown
+          ? 'unknown'
+          : Number(pageSizeText),
     shownCount: Number(shownText),
     hasStoredServiceCursor: storedCursorMark !== undefined,
   };

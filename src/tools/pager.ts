@@ -12,7 +12,6 @@ import { buildPageView, formatPageList, type PageView } from '../views/page.ts';
 import { countFittingItems } from '../views/tokens.ts';
 import {
   buildCursor,
-  isCursorOfThisServer,
   type ListRequest,
   type PageListing,
   type PagePosition,
@@ -41,7 +40,8 @@ export async function readFittingPage<View, Heading = object>(
   const { views } = request;
   const { cursors } = context;
   const listing = await readCursor(request, cursors);
-  const { limit, serviceCursor } = listing.position;
+  const { pageSize: requestedSize, serviceCursor } = listing.position;
+  const limit = typeof requestedSize === 'number' ? requestedSize : undefined;
   const pageParams = {
     ...listing.searchParams,
     ...(limit !== undefined && { limit }),
@@ -49,10 +49,7 @@ export async function readFittingPage<View, Heading = object>(
   };
   if (Number(pageParams.limit) > maxResponseItems)
     throw createInvalidRequestError(`limit: this server reads at most ${maxResponseItems} items on one page.`);
-  // A cursor of this server contains the page size, if a caller requested one. If the cursor contains no page size,
-  // request the default size of the service.
-  const hasDefaultSize = limit === undefined && isCursorOfThisServer(request.cursor);
-  const response = await request.fetchPage(pageParams, { hasDefaultSize });
+  const response = await request.fetchPage(pageParams, { hasDefaultSize: requestedSize === 'default' });
   // The next page will probably have as many items as this page. Therefore, use this number to estimate the price. The
   // size of the next page is unknown if this page is empty.
   const pageSize = limit ?? (getReceivedItems(response).length || undefined);

@@ -132,6 +132,25 @@ upstreamTest(
   },
 );
 
+upstreamTest(
+  'the next page of a list that a cursor of the API continues does not change the price of a page of the default size',
+  async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 45 });
+    const service = serveAds(upstream, 100, (adCount) => adCount);
+    await call('search_ads');
+    // The cursor belongs to a list with 5 ads on each page.
+    service.defaultLimit = 5;
+    const { data } = await call('search_ads', { cursor: '5' });
+    await call('search_ads', { cursor: data.cursor });
+    service.defaultLimit = 20;
+    expect(service.chargedCredits).toBe(30);
+    const { error, text } = await call('search_ads', { filters: { q: 'other' } });
+    expect(error).toMatchObject({ kind: 'credit_budget' });
+    expect(text).toContain('this call is expected to cost 20.');
+    expect(service.chargedCredits).toBe(30);
+  },
+);
+
 upstreamTest('the highest price of the next page is rounded to six decimals', async ({ upstream, server }) => {
   const service = serveAds(upstream, 100, () => 0.1);
   service.modifyResponse = (body) => ({ ...body, items: body.items.slice(0, 1) });
