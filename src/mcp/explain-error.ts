@@ -53,13 +53,14 @@ export function explainError(
   return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure, maxQuoteTokens) };
 }
 
-type RetryAdvice = 'now' | 'later' | 'never' | 'atACost';
+type RetryAdvice = 'now' | 'later' | 'never' | 'atACost' | 'ifUserAgrees';
 
 const retryTexts: Record<RetryAdvice, string> = {
   now: 'Retrying may help.',
   later: 'Retrying may help later, but not now.',
   never: 'Retrying the same call will not help.',
   atACost: 'Retrying may help, but may be charged again: ask the user first.',
+  ifUserAgrees: 'Repeat the call only if the user agrees.',
 };
 
 const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string; nextStep: string }> = {
@@ -289,9 +290,10 @@ const declinedSpendingExplanation = {
   nextStep: 'Do not repeat the call, and do not work around this decision. Ask the user how to go on.',
 };
 const explainUnansweredForm = ({ costSentence }: { costSentence: string }) => ({
+  retry: 'ifUserAgrees' as const,
   failureText: `The host showed a form about the price of this call, and nobody answered it. ${costSentence}`,
   nextStep:
-    'Tell the user this price, and ask whether to repeat the call. Lower maxAds, maxCredits or limit costs less. If the host shows no form, the user can raise AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restart this server.',
+    'Tell the user this price, and ask whether to repeat the call. A lower maxAds, maxCredits or limit costs less. If the host shows no form, this call fails again until the user raises AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restarts this server.',
 });
 const reservedCreditsExplanation = {
   retry: 'later' as const,
@@ -338,7 +340,7 @@ function buildErrorMeta(failure: Failure, maxDetailsTokens: number): ErrorMeta {
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const meta = {
     kind,
-    retryable: !['never', 'atACost'].includes(findExplanation(failure).retry),
+    retryable: !['never', 'atACost', 'ifUserAgrees'].includes(findExplanation(failure).retry),
     status,
     code: code && sanitizeId(code),
     requestId: requestId && sanitizeId(requestId),

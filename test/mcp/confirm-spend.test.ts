@@ -94,11 +94,15 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
       throw new Error('no screen');
     });
     const { call } = await connectWithForms(server, service.createKey(), broken);
-    const { text } = await call('search_ads', threeAds);
+    const { text, error } = await call('search_ads', threeAds);
     expect(text).toContain('nobody answered');
+    expect(text).toContain('Nothing was sent, nothing was charged.');
     // The assistant can tell the person the price that the form has shown.
     expect(text).toContain(broken.forms[0]?.message.split(' You have')[0]);
-    expect(text).toContain('Tell the user this price, and ask whether to repeat the call.');
+    expect(text).toContain(
+      '\nRepeat the call only if the user agrees. Tell the user this price, and ask whether to repeat the call.',
+    );
+    expect(error).toEqual({ kind: 'credit_budget', retryable: false });
     expect(service.countPaidRequests()).toBe(0);
   });
 
