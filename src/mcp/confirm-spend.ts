@@ -236,7 +236,8 @@ export interface EstimatedPrice extends PriceBounds {
 
 /**
  * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns an estimate, and
- * never spends more than `maxCredits`. Any other tool makes at most one paid request, or one for each of its `itemIds`.
+ * never spends more than `maxCredits`. Any other tool makes at most one paid request, or one for each different id in
+ * `itemIds`.
  * @throws AdLibraryError if the tool refuses the call, e.g. because it requires `maxCredits`
  */
 export async function estimatePrice({
@@ -261,11 +262,11 @@ export async function estimatePrice({
   } catch (error) {
     if (!(error instanceof PaymentNeededError)) throw error;
     // The tool needs a paid request to estimate its price, e.g. a search that counts the matching ads. A tool without
-    // `maxCredits` sends only this request, or an equal one for each item id. For all other tools, `maxCredits` is the
-    // only known upper bound.
+    // `maxCredits` sends only this request, or a similar one for each different item id. For all other tools,
+    // `maxCredits` is the only known upper bound.
     const price = await getRequestPrice(error.request);
     if (!hasCreditLimit) {
-      const requestCount = Array.isArray(input.itemIds) ? input.itemIds.length : 1;
+      const requestCount = Array.isArray(input.itemIds) ? new Set(input.itemIds).size : 1;
       return {
         atLeast: requestCount * price.atLeast,
         atMost: requestCount * price.atMost,

@@ -136,7 +136,8 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
       const first = await call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad.id });
       expect(first.data.receipt.charged).toBe(5);
       expect(person.forms).toEqual([]);
-      const itemIds = ['a', 'b', 'c'].map(deriveUuid);
+      // The item that the call lists twice is saved only once.
+      const itemIds = ['a', 'b', 'c', 'c'].map(deriveUuid);
       const { error } = await call('add_collection_item', { collectionId, itemType: 'ads', itemIds });
       expect(error).toMatchObject({ kind: 'credit_budget' });
       expect(person.forms.map(({ message }) => message)).toEqual([
