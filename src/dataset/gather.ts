@@ -483,8 +483,8 @@ class GatheringReader {
   }
 
   /**
-   * Reads the next page of a part (smaller search) of a split search. If the service refuses the page size, tries
-   * smaller page sizes.
+   * Reads the next page of a part (smaller search) of a split search. If the service refuses the page size without a
+   * charge, tries smaller page sizes.
    */
   async #readPage(part: PartProgress, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
@@ -513,6 +513,9 @@ class GatheringReader {
           continue;
         }
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
+        const { charged, chargeUnreadable } = error.failure;
+        // If the service charges for refused pages, each further attempt may cost credits, too.
+        if (charged || chargeUnreadable) throw error;
         const smallerSize = fallbackPageSizes.find((size) => size < limit);
         // The service may have refused the page size because it was too small, so try the largest page size once.
         if (limit === maxPageSize && limit < pageSizes.maxToTry) maxPageSize = Infinity;

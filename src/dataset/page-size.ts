@@ -12,8 +12,5 @@ export function determineMaxPageSize({ collectionId }: AdQuery, searchFilters: r
   return Math.max(1, Math.min(maxDocumentedPageSize, Math.floor(serviceMaxPageSize)));
 }
 
-/**
- * The page sizes to try, in this order, after the service has refused a larger page. Trying several sizes is harmless,
- * because a refused request costs nothing.
- */
+/** The page sizes to try, in this order, after the service has refused a larger page without a charge. */
 export const fallbackPageSizes = [50, 20, 10];

@@ -3,7 +3,15 @@ import { expect } from 'vitest';
 import type { Dataset, Datasets } from '../../../src/storage/dataset.ts';
 import { MemoryDatasets } from '../../../src/storage/memory-datasets.ts';
 import { type AdService, createAd, serveAds } from '../../support/ad-service.ts';
-import { createUsageLimit, creditStatus, delays, errorResponse, faults, json } from '../../support/faulty-upstream.ts';
+import {
+  createUsageLimit,
+  creditHeaders,
+  creditStatus,
+  delays,
+  errorResponse,
+  faults,
+  json,
+} from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -52,6 +60,23 @@ test('gather_ads stops when the API rejects an expired cursor and keeps the ads 
     read: 300,
     complete: true,
   });
+});
+
+test('gather_ads tries no smaller page after the API has charged for a rejected page', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 300);
+  service.overrideResponse = ({ limit }) =>
+    limit > 20
+      ? json(
+          { error: { code: 'invalid', message: 'limit is at most 20', requestId: 'req-1' } },
+          { status: 422, headers: creditHeaders(5) },
+        )
+      : undefined;
+  const { error, text } = await server.call('gather_ads', noLimits);
+  expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+  expect(text).toContain('limit is at most 20');
+  expect(text).toContain('The service says it charged 5 credits for this call.');
+  expect(service.searches.map(({ limit }) => limit)).toEqual([100]);
+  expect((await server.call('gather_ads', { ...noLimits, maxAds: 20 })).data).toMatchObject({ read: 20 });
 });
 
 test('paid ads stay in the dataset even if reading the same result page again fails', async ({ upstream, start }) => {
