@@ -192,21 +192,27 @@ function computeMaxPageCost({ bySize, unsized }: PriceTable, pageSize: number): 
 }
 
 /**
- * The group sizes, in items, of the pricing rules that the server considers. A rule charges a fixed price for each full
- * or partial group of items, e.g. 2 credits per 10 items.
+ * The typical group sizes, in items, of pricing rules. A rule charges a fixed price for each full or partial group of
+ * items, e.g. 2 credits per 10 items.
  */
-const candidateGroupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
+const typicalGroupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /**
- * Computes the lowest and the highest cost of a page under all pricing rules that match the charges so far. Returns an
- * empty tuple if no rule matches, or if all earlier full pages were smaller and free, because free small pages do not
- * show what a larger page costs.
+ * Computes the lowest and the highest cost of a page under the pricing rules that match the charges so far. The lowest
+ * cost follows from rules with a typical group size, because a service probably uses such a rule. The highest cost
+ * follows from rules with any group size. Returns an empty tuple if no typical rule matches, or if all earlier full
+ * pages were smaller and free, because free small pages do not show what a larger page costs.
  */
 function computeRulePriceBounds(priceTable: PriceTable, pageSize: number): [low?: number, high?: number] {
   const fullPages = listFullPageCharges(priceTable);
   if (fullPages.every((page) => page.chargedCredits === 0 && page.pageSize < pageSize)) return [];
-  const rulePrices = findMatchingRules(fullPages).map((rule) => computeRulePrice(rule, pageSize));
-  return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
+  const listRulePrices = (groupSizes: readonly number[]) =>
+    findMatchingRules(fullPages, groupSizes).map((rule) => computeRulePrice(rule, pageSize));
+  const typicalPrices = listRulePrices(typicalGroupSizes);
+  if (typicalPrices.length === 0) return [];
+  const maxGroupSize = Math.max(maxDocumentedPageSize, pageSize);
+  const allGroupSizes = Array.from({ length: maxGroupSize }, (_, index) => index + 1);
+  return [Math.min(...typicalPrices), Math.max(...listRulePrices(allGroupSizes))];
 }
 
 /** The charge for a full page, i.e. a page with as many items as the call requested. */
@@ -227,14 +233,14 @@ function listFullPageCharges({ bySize }: PriceTable): FullPageCharge[] {
 }
 
 /**
- * Returns the pricing rules that match all charges. Excludes rules with fractional credits if all charges are whole
- * numbers.
+ * Returns the pricing rules that match all charges: a price per call, or a price per group with one of `groupSizes`.
+ * Excludes rules with fractional credits if all charges are whole numbers.
  */
-function findMatchingRules(charges: readonly FullPageCharge[]): PriceRule[] {
+function findMatchingRules(charges: readonly FullPageCharge[], groupSizes: readonly number[]): PriceRule[] {
   const [firstCharge] = charges;
   if (firstCharge === undefined) return [];
   const areAllChargesWhole = charges.every(({ chargedCredits }) => Number.isInteger(chargedCredits));
-  const groupRules = candidateGroupSizes.map((groupSize) => ({
+  const groupRules = groupSizes.map((groupSize) => ({
     creditsPerGroup: firstCharge.chargedCredits / Math.ceil(firstCharge.pageSize / groupSize),
     groupSize,
   }));

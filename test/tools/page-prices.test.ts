@@ -151,6 +151,37 @@ upstreamTest(
   },
 );
 
+upstreamTest(
+  'gather_ads does not exceed maxCredits if the service charges for groups of an unusual size',
+  async ({ upstream, server: { call } }) => {
+    const service = serveAds(upstream, 50, (adCount) => Math.ceil(adCount / 41));
+    for (const limit of [10, 40]) await call('search_ads', { limit });
+    const { data } = await call('gather_ads', { filters: { q: 'a' }, maxAds: 50, maxCredits: 1 });
+    expect(data.receipt.charged).toBe(1);
+    expect(service.searches.at(-1)?.limit).toBe(40);
+  },
+);
+
+upstreamTest.for([
+  ['per ad', 1, [1, 10]],
+  ['per 10 ads', 10, [1, 100]],
+  ['per 10 ads', 10, [10, 20]],
+  ['per 25 ads', 25, [1, 50]],
+  ['per page', 100, [1, 100]],
+] as const)(
+  'the server knows an exact price %s after charges for two page sizes',
+  async ([, groupSize, limits], { upstream, server: { call } }) => {
+    serveAds(upstream, 150, (adCount) => Math.ceil(adCount / groupSize));
+    for (const limit of limits) await call('search_ads', { limit });
+    await call('gather_ads', { filters: { q: 'a' }, maxCredits: 0 });
+    for (const maxAds of [67, 55, 33]) {
+      const { text } = await call('gather_ads', { filters: { q: 'a' }, maxCredits: 0, maxAds });
+      const credits = Math.ceil(maxAds / groupSize);
+      expect(text).toContain(`stops after ${maxAds} ads (${credits} ${credits === 1 ? 'credit' : 'credits'})`);
+    }
+  },
+);
+
 upstreamTest('the highest price of the next page is rounded to six decimals', async ({ upstream, server }) => {
   const service = serveAds(upstream, 100, () => 0.1);
   service.modifyResponse = (body) => ({ ...body, items: body.items.slice(0, 1) });
