@@ -70,7 +70,7 @@ export function countDaysBetween(startDate: string, endDate: string): number | u
 
 /**
  * Parses a date and returns milliseconds since the Unix epoch. Interprets a time without a UTC offset as UTC. Returns
- * undefined if the text is not a date or if the year is not between 0 and 9999.
+ * undefined if the text is not a date, if its day does not exist, or if its year is not between 0 and 9999.
  */
 export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDateChars) return;
@@ -81,7 +81,9 @@ export function parseTime(date: unknown): number | undefined {
 function addUtcOffset(text: string): string {
   const [, day, time = '00:00', offset = 'Z', hours, minutes = '00'] = isoDatePattern.exec(text) ?? [];
   if (day !== undefined)
-    return `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`;
+    return isExistingDay(day)
+      ? `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`
+      : '';
   // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`, and even finds dates in
   // ordinary text. For a text without a year, therefore return an empty string, which `Date.parse` rejects.
   if (!yearPattern.test(text)) return '';
@@ -108,8 +110,8 @@ const maxTimestamp = 8.64e15;
  * March. Therefore compares the parsed day with the text.
  */
 export function isExistingDay(day: string): boolean {
-  const dayStartMs = parseTime(day);
-  return dayStartMs !== undefined && new Date(dayStartMs).toISOString().startsWith(day);
+  const dayStartMs = Date.parse(`${day}T00:00Z`);
+  return !Number.isNaN(dayStartMs) && new Date(dayStartMs).toISOString().startsWith(day);
 }
 
 /** Counts the calendar days in UTC between two times. Both times are in milliseconds since the Unix epoch. */

@@ -94,6 +94,29 @@ describe('How long an ad has been running', () => {
     );
   });
 
+  test.each(['2026-02-30', '2026-02-29T10:00:00Z', '2026-04-31 10:00:00', '2026-11-31T23:30:00-05:00'])(
+    'the date %s is treated like a text that is not a date, because this day does not exist',
+    (date) => {
+      const formatWithDate = (date: string) => {
+        const ad = { id: 'a', startedAt: date, lastSeenAt: date, endDate: date };
+        const listedAd = buildAdView(ad, { detail: 'brief', now });
+        return [
+          formatAdList({ items: [listedAd], asOf: '2026-11-20' }),
+          formatAd(buildAdView(ad, { detail: 'standard', now })),
+          computeRunningTime(ad, now),
+        ];
+      };
+      expect(formatWithDate(date)).toEqual(formatWithDate('soon'));
+    },
+  );
+
+  test('the last day of each month is shown, also in a leap year', () => {
+    for (const startedAt of ['2024-02-29', '2026-01-31T23:59:59.999Z', '2026-04-30'])
+      expect(formatAd(buildAdView({ id: 'a', startedAt }, { detail: 'standard', now }))).toContain(
+        `since ${startedAt.slice(0, 10)}`,
+      );
+  });
+
   test('an ad list does not say how long ago an ad was seen if the ad was last seen after the date of the list', () => {
     const ad = buildAdView({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
