@@ -199,7 +199,7 @@ export const writeReport = defineTool({
       heading,
       ...(rowCount !== undefined && { rows: rowCount }),
       ...(tablePreview && selectFirstRows(tablePreview, rowTokens)),
-      ...(previousFigures && { last: { ...previousFigures.row, at: formatDay(previousFigures.reportWrittenAt) } }),
+      ...(previousFigures && { last: buildLastFigures(previousFigures) }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
@@ -257,6 +257,19 @@ async function readReportInput(input: z.output<typeof ReportInput>, userRecords:
     return text ? { ...section, text, textWrittenAt: now } : section;
   });
   return { ...storedReport, sections: updatedSections, previousRun: findRunOfEarlierDay(storedReport, now) };
+}
+
+/**
+ * Builds the result field `last`. Its key `at` contains the day of the earlier report. A column of the same name is
+ * therefore called `at (column)`.
+ */
+function buildLastFigures({ row, reportWrittenAt }: NonNullable<SectionResult['previousFigures']>) {
+  const { at: atFigure, ...figures } = row;
+  return {
+    ...figures,
+    ...(atFigure !== undefined && { 'at (column)': atFigure }),
+    at: formatDay(reportWrittenAt),
+  };
 }
 
 /** Formats the facts about a section, e.g. `"Calls to action", 14 rows; first rows of …`. */

@@ -124,6 +124,22 @@ test('a rewritten report shows the earlier value of a number only if the texts i
   );
 }, 60_000);
 
+test('a report shows the earlier number of a column called at beside the day of the earlier report', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock });
+  serveAds(upstream, 3);
+  await server.call('gather_ads', { filters: {}, maxCredits: 100 });
+  const sections = [{ heading: 'Ads', sql: 'SELECT count(*) AS at, 7 AS fixed FROM ads' }];
+  await server.call('write_report', { title: 'Counts', name: 'counts', sections });
+  clock += day;
+  const { data, text } = await server.call('write_report', { again: 'counts' });
+  expect(data.sections).toMatchObject([{ last: { 'at (column)': 3, fixed: 7, at: '2026-11-16' } }]);
+  expect(text).toContain('on 2026-11-16: fixed 7, "at (column)" 3');
+});
+
 test('write_report leaves no files behind if it cannot store the report', async ({ start }) => {
   const server = await start();
   const { data } = await server.call('write_report', { ...weekly, name: 'daily' });
