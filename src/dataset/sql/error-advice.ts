@@ -21,10 +21,14 @@ const explanations: readonly (readonly [message: RegExp, explain: (name: string)
   [/^ambiguous column name: (json)$/, () => ambiguousJson],
   [/^ambiguous column name: ([\s\S]+)$/, explainAmbiguousColumn],
   [/^no such function: ([\s\S]+)$/, explainFunction],
+  [/^(integer overflow)$/, () => integerOverflow],
 ];
 
 const ambiguousJson =
   'json_each and json_tree have a column json of their own: write ads.json, or the name of the table.';
+
+const integerOverflow =
+  'An integer is outside the range of 64 bits. For a large sum, write total(x) instead of sum(x): its result is a decimal number.';
 
 /** The names of the tables and views that SQL statements can read. */
 const readableTableNames = [...tableNames, ...viewNames];

@@ -53,6 +53,11 @@ describe('SQL errors', () => {
       'SELECT id FROM ads JOIN ad_countries',
       'Several tables of the statement have a column id: write the name of its table before it.',
     ],
+    [
+      'a sum of integers that exceeds 64 bits',
+      'SELECT sum(9223372036854775807) FROM ads',
+      'An integer is outside the range of 64 bits. For a large sum, write total(x) instead of sum(x): its result is a decimal number.',
+    ],
   ])('the error about an SQL statement with %s suggests how to correct the statement', async (_, sql, expected) => {
     expect(await readError(sql)).toBe(expected);
   });
