@@ -64,7 +64,9 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     columnIndex > 0 && hasOnlyNumbers(rows, columnIndex) ? [columnIndex] : [],
   );
   if (numberColumns.length === 0)
-    return { problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)` };
+    return {
+      problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)${hasLargeInteger(rows) ? ', or CAST(x AS REAL) for integers above 2^53, which are returned as texts' : ''}`,
+    };
   if (numberColumns.length > maxSeries)
     return { problem: `it has ${numberColumns.length} series, and a chart shows at most ${maxSeries}; select fewer` };
   const maxPointCount = maxPoints[kind][axisKind];
@@ -167,6 +169,10 @@ function hasOnlyNumbers(rows: ChartRows['rows'], column: number): boolean {
   const cells = rows.map((row) => row[column]).filter((cell) => cell !== null);
   return cells.length > 0 && cells.every(Number.isFinite);
 }
+
+/** Returns true if a row has an integer that SQL results contain as text, because a number cannot represent it exactly. */
+const hasLargeInteger = (rows: ChartRows['rows']): boolean =>
+  rows.some((row) => row.slice(1).some((cell) => typeof cell === 'string' && /^-?\d{16,19}$/.test(cell)));
 
 const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =>
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));

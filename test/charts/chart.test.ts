@@ -218,6 +218,19 @@ describe('query_ads with a chart', () => {
   );
 
   serviceTest(
+    'query_ads says how to draw a column of integers above 2^53, which its result contains as texts',
+    async ({ server }) => {
+      const sql = "SELECT 'Serra' AS page, 9007199254740993 AS total";
+      const { data } = await server.call('query_ads', { sql, chart: 'bar' });
+      expect(data.rows).toEqual([['Serra', '9007199254740993']]);
+      expect(data.chart).toContain('or CAST(x AS REAL) for integers above 2^53, which are returned as texts');
+      const castSql = "SELECT 'Serra' AS page, CAST(9007199254740993 AS REAL) AS total";
+      const { raw } = await server.call('query_ads', { sql: castSql, chart: 'bar' });
+      expect(raw.content).toMatchObject([{}, { type: 'image' }]);
+    },
+  );
+
+  serviceTest(
     'query_ads returns its rows and a reason for the missing chart if no time is left to draw the chart',
     async ({ start }) => {
       // From the second call on, the clock advances by a minute each time it is read, so every deadline has passed.
