@@ -20,6 +20,8 @@ export interface ApiField {
    * ad (`full`).
    */
   board?: 'brief' | 'full';
+  /** Set if the field is an amount of money. The field `currency` names its currency. */
+  isAmount?: true;
   /**
    * The phrase that precedes the value of the field in a text, e.g. `reach` in `reach 800000`. Set only if the phrase
    * needs no explanation.
@@ -79,6 +81,7 @@ export const adFields = {
     brief: true,
     column: true,
     board: 'full',
+    isAmount: true,
     description: 'Least estimated spend, in currency.',
   },
   adSpendMax: {
@@ -86,10 +89,23 @@ export const adFields = {
     brief: true,
     column: true,
     board: 'full',
+    isAmount: true,
     description: 'Most estimated spend, in currency.',
   },
-  revenueMin: { type: 'number', brief: true, column: true, description: 'Least estimated revenue, in currency.' },
-  revenueMax: { type: 'number', brief: true, column: true, description: 'Most estimated revenue, in currency.' },
+  revenueMin: {
+    type: 'number',
+    brief: true,
+    column: true,
+    isAmount: true,
+    description: 'Least estimated revenue, in currency.',
+  },
+  revenueMax: {
+    type: 'number',
+    brief: true,
+    column: true,
+    isAmount: true,
+    description: 'Most estimated revenue, in currency.',
+  },
   ctaType: {
     type: 'text',
     brief: 12,
@@ -113,7 +129,13 @@ export const adFields = {
     description: 'Library of an imported ad: meta, google, tiktok, linkedin or own.',
   },
   productTitle: { type: 'text', brief: 16, standard: 60, column: true, description: 'Name of the advertised product.' },
-  productPrice: { type: 'number', brief: true, column: true, description: 'Price of the product, in currency.' },
+  productPrice: {
+    type: 'number',
+    brief: true,
+    column: true,
+    isAmount: true,
+    description: 'Price of the product, in currency.',
+  },
   trendPublic: {
     type: 'number',
     brief: true,

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { adFields } from '../../src/views/fields.ts';
 import { createAd, type ServedAd, serveAds } from '../support/ad-service.ts';
 import { tenantUpstreamTest } from '../support/fixtures.ts';
 import type { Result } from '../support/server.ts';
@@ -484,6 +485,20 @@ describe('Notes on amounts in several currencies', () => {
       const notes = readNotes({ text, ...result }).filter((note) => note.includes('currencies'));
       expect(notes).toEqual(hasNote ? [expect.stringMatching(currencyNote)] : []);
       if (hasNote) expect(text).toContain(notes[0]);
+    },
+  );
+
+  const amountFields = Object.entries(adFields).flatMap(([name, { description }]) =>
+    description.endsWith(', in currency.') ? [name] : [],
+  );
+  test.for(amountFields)(
+    'query_ads warns about a sum of %s in several currencies',
+    async (name, { upstream, tenant }) => {
+      const service = serveAds(upstream, 0);
+      service.ads = createAds(2, (index) => ({ [name]: 100, currency: ['USD', 'EUR'][index] }));
+      await tenant.call('gather_ads', { filters: {}, maxCredits: 100 });
+      const result = await tenant.call('query_ads', { sql: `SELECT sum(${name}) FROM ads` });
+      expect(readNotes(result)).toContainEqual(expect.stringContaining('several currencies: EUR and USD'));
     },
   );
 });

@@ -1,4 +1,4 @@
-import { adFields } from '../../views/fields.ts';
+import { type ApiField, adFields } from '../../views/fields.ts';
 import { groupBy } from '../../views/group-by.ts';
 import { createAdvertiserKeyFinder } from '../advertisers.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
@@ -149,7 +149,9 @@ const apiColumns = new Set(
 );
 
 /** The columns of the table `ads` with amounts of money. The column `currency` names their currency. */
-const amountColumns = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax', 'productPrice'];
+const amountColumns = Object.entries<ApiField>(adFields).flatMap(([name, { isAmount, column }]) =>
+  isAmount && column ? [name] : [],
+);
 
 /** The parts of an ad that are needed to count fields: its advertiser, and which columns have a value. */
 interface CountedAd {
