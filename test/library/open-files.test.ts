@@ -202,6 +202,24 @@ test('the command `library import` reads a number with three decimals in an Exce
   expect(await readAds(database)).toMatchObject([{ adSpendMin: 11.305 }, { adSpendMin: 119 }]);
 });
 
+test('the report about an Excel workbook contains the row numbers of the sheet, despite empty rows and line breaks in cells', async ({
+  folder,
+  database,
+}) => {
+  const workbook = join(folder, 'ads.xlsx');
+  const rows = [
+    ['One\n\n"two"\r\nthree', 'x', 1],
+    [null, null, null],
+    ['No amount', null, 'many'],
+    ['Last\nline', 'y', 2],
+    [null, null, 3],
+  ];
+  await writeFile(workbook, await packWorkbook(['headline', 'my\nnote', 'spend'], rows));
+  const { files } = await importPaths(database, [workbook]);
+  expect(files).toMatchObject([{ ads: 2, skipped: 2, problems: [{ line: 4 }, { line: 6 }] }]);
+  expect((await readAds(database)).map(({ headline }) => headline)).toEqual(['One\n\n"two"\nthree', 'Last\nline']);
+});
+
 test('if the command `library import` cannot read an Excel workbook, it names the file and gives the reason', async ({
   folder,
   database,

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decompress } from './decode-text.ts';
-import { UnreadableSourceError } from './source-entry.ts';
+import { cellLineBreak, UnreadableSourceError } from './source-entry.ts';
 import { ZipArchive } from './zip-archive.ts';
 
 /** A file to import: a file on disk, an entry of a ZIP archive, or the first sheet of a workbook. */
@@ -219,7 +219,7 @@ function readFirstEntryName(firstBytes: Buffer): string | undefined {
 }
 
 /**
- * Reads the first sheet of a workbook, and yields its rows as lines of CSV.
+ * Reads the first sheet of a workbook, and yields each row as one line of CSV.
  * @param onSheetsCounted called with the number of sheets before the first row is yielded
  */
 async function* readWorkbook(
@@ -258,8 +258,8 @@ async function* readWorkbook(
     throw new UnreadableSourceError(`not a workbook that can be read (${(error as Error).message}); save it as CSV`);
   }
   for (const row of rows) {
-    if (row.every((cell) => cell === null || cell === '')) continue;
-    yield Buffer.from(`${row.map(formatCsvCell).join(',')}\n`);
+    const isEmpty = row.every((cell) => cell === null || cell === '');
+    yield Buffer.from(`${isEmpty ? '' : row.map(formatCsvCell).join(',')}\n`);
   }
 }
 
@@ -297,7 +297,7 @@ const formatWorkbookNumber = (storedNumber: string): string =>
 function formatCsvCell(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return cell.toISOString();
-  const cellText = String(cell);
+  const cellText = String(cell).replaceAll(/\r\n?|\n/g, cellLineBreak);
   // Spreadsheets store only 15 digits of a number. A longer number is probably an id that has lost its last digits.
   // Write it in exponential notation, so that nobody mistakes it for the id.
   const isRounded =

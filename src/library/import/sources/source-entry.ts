@@ -17,6 +17,13 @@ export type SourceEntry = {
 /** The maximum length of a record, in characters. */
 export const maxRecordLength = 1024 * 1024;
 
+/**
+ * The character that replaces a line break in a cell of a workbook, when the import converts the sheet to CSV. Each row
+ * is then one line of CSV, so the line number in a report is the number of the row. The character has no meaning in
+ * Unicode, and a table replaces it with the line break again.
+ */
+export const cellLineBreak = '\ufdd3';
+
 /** The problem that the import report states for a record that is longer than `maxRecordLength`. */
 export const tooLongProblem = `a record of more than ${maxRecordLength} characters; put a list of records into [ ], on its own or under "data" or "items"`;
 

@@ -1,7 +1,7 @@
 import type { CsvError, InfoRecord, Parser, parse } from 'csv-parse';
 import type { FormatDetector, TableFormat } from '../formats/formats.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
-import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
+import { cellLineBreak, maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 
 /**
  * The layout of a table: its columns, delimiter and line endings. The import detects the layout from the first rows.
@@ -56,7 +56,7 @@ export async function detectTable(text: string, formatDetector: FormatDetector):
       // Ignore the error. The text is probably cut off within a row, and all rows before that row were already added.
     }
     for (const [headerRowIndex, cells] of firstRows.entries()) {
-      const columnNames = makeColumnNamesUnique(cells.map((cell) => cell.trim()));
+      const columnNames = makeColumnNamesUnique(cells.map((cell) => unescapeCell(cell).trim()));
       const tableFormat = formatDetector.detectTableFormat(columnNames.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestLayout?.knownColumnCount ?? 0)) continue;
@@ -278,7 +278,9 @@ const escapeInvalidBytes = (text: string): string =>
     : text;
 
 const unescapeCell = (cell: string): string =>
-  cell.includes('\ufdd0') ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0') : cell;
+  /[\ufdd0\ufdd3]/.test(cell)
+    ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0').replaceAll(cellLineBreak, '\n')
+    : cell;
 
 /**
  * Returns true if a cell lacks its closing quotation mark, so that the opening mark of a later row closed it. The raw
