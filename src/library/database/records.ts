@@ -64,25 +64,28 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
   }
 
   /**
-   * Caches the countries of advertiser pages by page id. Most ads add no country to their page and then need no query.
+   * Caches what the library knows about advertiser pages, by page id. Most ads add no country and no name to their page
+   * and then need no query.
    */
-  const countriesByPageId = new LRUCache<string, Set<string>>(limitEntries(5000));
-  database.afterRollback(() => countriesByPageId.clear());
+  const knownPages = new LRUCache<string, { countries: Set<string>; hasName: boolean }>(limitEntries(5000));
+  database.afterRollback(() => knownPages.clear());
 
   /** Inserts an advertiser page, or replaces the page with the same id. Returns the row number of the page. */
   function putPage(page: Page, json = JSON.stringify(page), runNumber: number | null = null): number {
-    countriesByPageId.delete(page.pageId);
+    knownPages.delete(page.pageId);
     return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, runNumber);
   }
 
   /**
    * Creates the advertiser page of an ad if the library has no such page. If the page was created from another ad, adds
-   * the countries of this ad.
+   * the countries of this ad, and the name of the advertiser if the page has none.
    */
   function updatePageFromAd(ad: Ad, pageId: string, runNumber: number | null): void {
     const countries = collectTexts(ad.countries);
-    const knownCountries = countriesByPageId.get(pageId);
-    if (knownCountries && countries.every((country) => knownCountries.has(country))) return;
+    const pageName = ad.page?.pageName;
+    const knownPage = knownPages.get(pageId);
+    if (knownPage && countries.every((country) => knownPage.countries.has(country)) && (knownPage.hasName || !pageName))
+      return;
     const rowNumber = findRowNumber('pages', pageId);
     if (rowNumber === undefined) putPage(createPageFromAd(ad, pageId), undefined, runNumber && -runNumber);
     else {
@@ -92,9 +95,14 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
       const pageRun = findRow('pages', pageId)?.run ?? null;
       // An imported page stays unchanged. It may have `detailsEstimated: true`, too.
       const isCreatedFromAd = pageRun !== null && pageRun < 0;
-      if (isCreatedFromAd && allCountries.length > pageCountries.length)
-        putPage({ ...page, countries: allCountries }, undefined, pageRun);
-      countriesByPageId.set(pageId, new Set(allCountries));
+      const hasName = !isCreatedFromAd || !isSubstituteName(page);
+      const newName = hasName || !pageName ? undefined : pageName;
+      const hasNewCountry = allCountries.length > pageCountries.length;
+      if (isCreatedFromAd && (newName !== undefined || hasNewCountry)) {
+        const newFields = { ...(newName && { pageName: newName }), ...(hasNewCountry && { countries: allCountries }) };
+        putPage({ ...page, ...newFields }, undefined, pageRun);
+      }
+      knownPages.set(pageId, { countries: new Set(allCountries), hasName: hasName || newName !== undefined });
     }
   }
 
@@ -224,6 +232,13 @@ function createPageFromAd(ad: Ad, pageId: string): Page {
     detailsEstimated: true,
   };
 }
+
+/**
+ * Returns true if the name of a page that was created from an ad is only a substitute: the domain or the page id of the
+ * ad, because the ad did not name its advertiser.
+ */
+const isSubstituteName = ({ pageId, pageName }: Page): boolean =>
+  pageName === pageId || /^[^\s.]+(?:\.[^\s.]+)+$/.test(pageName);
 
 /**
  * Loads a function that detects the language of an ad without `languages` from its texts, and returns the ad with this
