@@ -69,6 +69,19 @@ test.each<[query: string, matches: string[]]>([
   );
 });
 
+test('a search for a phrase finds no ad in which the phrase begins in one field and ends in another', async () => {
+  const pageId = 'phrases';
+  await libraryServer.importRecords({
+    ...{ id: createUuid(900), pageId, headline: 'Summer sale', body: 'Shoes for running' },
+    ...{ linkDescription: '無料配送', productTitle: '返品無料', bylines: ['Friends of Tea', 'House'] },
+  });
+  for (const query of ['"summer sale"', '"shoes for running"', 'sale shoes', '"無料配送"', '料', '"friends of tea"'])
+    expect(await searchIds({ query, pageId }), query).toHaveLength(1);
+  for (const query of ['"sale shoes"', '"running 無料"', '"配送 返品"', '"tea house"'])
+    expect(await searchIds({ query, pageId }), query).toEqual([]);
+  expect(await searchIds({ query: 'summer -"sale shoes"', pageId })).toHaveLength(1);
+});
+
 test('a full-text search for random text never causes an internal error', async () => {
   const pieces = ['"', '-', '*', 'a b', '세럼', ' ', ':', '(', ')', 'NOT', 'AND', 'OR', '^', '{', '}', '\0', "'"];
   const text = fc.oneof(

@@ -76,12 +76,19 @@ function splitIntoTokens({ text, isUnspaced }: ScriptRun): string[] {
   return characters.map((character, index) => character + (characters[index + 1] ?? ''));
 }
 
+/**
+ * A token between two texts in the full-text index, so that no phrase matches the end of one text and the beginning of
+ * the next. A query never contains this token, because it has no letter or digit.
+ */
+const textSeparatorToken = '\ue000';
+
 /** Splits texts into tokens for the full-text index, and joins the tokens with spaces. */
 export function tokenizeTexts(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
   for (const text of texts) {
-    if (text)
-      for (const scriptRun of splitIntoRuns(text)) for (const token of splitIntoTokens(scriptRun)) tokens.push(token);
+    if (!text) continue;
+    if (tokens.length > 0) tokens.push(textSeparatorToken);
+    for (const scriptRun of splitIntoRuns(text)) for (const token of splitIntoTokens(scriptRun)) tokens.push(token);
   }
   return tokens.join(' ');
 }
