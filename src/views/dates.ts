@@ -80,8 +80,9 @@ export function parseTime(date: unknown): number | undefined {
 
 function addUtcOffset(text: string): string {
   const [, day, time = '00:00', offset = 'Z', hours, minutes = '00'] = isoDatePattern.exec(text) ?? [];
+  // Every month has at least 28 days, so most days need no check.
   if (day !== undefined)
-    return isExistingDay(day)
+    return day.slice(-2) <= '28' || isExistingDay(day)
       ? `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`
       : '';
   // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`, and even finds dates in
