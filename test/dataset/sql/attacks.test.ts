@@ -12,7 +12,7 @@ const messages = {
   nothing: /^The SQL holds no statement\./,
   stopped: /^The statement (?:was stopped after 0.4 seconds|needed more than 32 MB|put together a text of more than)/,
   wrong:
-    /^(?:SQLite says: ".+"\. Correct the SQL|There is no (?:table|column|function) |Double quotes mark|Several tables)/,
+    /^(?:SQLite says: ".+"\. Correct the SQL|An integer is outside the range|There is no (?:table|column|function) |Double quotes mark|Several tables)/,
 };
 /** The outcome of a statement: an error of one of the kinds in `messages`, or a result if the statement is harmless. */
 type Outcome = keyof typeof messages | 'answered';
