@@ -337,6 +337,23 @@ test('the command `library import` reads rows whose cells begin with a quotation
   }
 });
 
+test.for([
+  ['\r\n', '\r\n'],
+  ['\n', '\r'],
+  ['\r', '\n'],
+] as const)(
+  'the command `library import` reads a long table with lines that end in %j and cells with the line break %j',
+  async ([lineEnd, lineBreak], { libraryServer }) => {
+    // The table is longer than the part of a text that the import passes to the CSV parser in each call.
+    const body = quoteCell(['One', 'Two', 'x'.repeat(300)].join(lineBreak));
+    const rows = Array.from({ length: 400 }, (_, index) => `${index + 1},P,${body}`);
+    const report = await libraryServer.importRecords(['ad_archive_id,page_name,body', ...rows, '401,P'].join(lineEnd));
+    expect(report).toMatchObject({ ads: 400, skipped: 1 });
+    const linesOfRow = lineBreak === '\r\n' ? 3 : 1;
+    expect(report.problems).toMatchObject([{ line: 2 + 400 * linesOfRow }]);
+  },
+);
+
 test('the command `library import` rejects a table that contains no ads and names the missing columns', async ({
   libraryServer,
 }) => {

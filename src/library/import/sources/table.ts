@@ -213,6 +213,7 @@ class TableRowReader {
     this.remainingRowsToSkip = startPosition.rowsToSkip;
     this.#columnCount = columnNames.length;
     const newline = getNewline(lineEndings);
+    let overcountedLines = 0;
     this.#parser = parse({
       ...getCsvOptions(delimiter, lineEndings),
       max_record_size: maxRecordLength,
@@ -221,10 +222,14 @@ class TableRowReader {
         const { raw, record: cells } = row as { raw: string; record: string[] };
         this.#hasUnclosedQuote ||= hasUnclosedQuote(cells, raw);
         if (this.#hasUnclosedQuote) return null;
-        // `lines` counts all lines up to the end of this row. Subtract the lines of the row itself to get the line
-        // where it starts, because a cell may contain line breaks.
-        const nextLineNumber = startPosition.lineNumber + lines;
-        const lineCount = raw.trim().split(newline).length;
+        // `lines` counts all lines up to the end of this row. Inside a cell, the parser counts both characters of
+        // `\r\n` as line breaks, so subtract all characters that do not end a line of this text.
+        const rowText = raw.trim();
+        const lineBreaks = rowText.match(/[\r\n]/g) ?? [];
+        overcountedLines += lineBreaks.filter((character) => character !== newline).length;
+        const nextLineNumber = startPosition.lineNumber + lines - overcountedLines;
+        // Subtract the lines of the row itself to get the line where it starts, because a cell may contain line breaks.
+        const lineCount = rowText.split(newline).length;
         this.#rows.push({ cells, line: nextLineNumber - lineCount });
         this.nextLineNumber = nextLineNumber;
         return null;
