@@ -354,6 +354,17 @@ test.for([
   },
 );
 
+test('the command `library import` stores every emoji of a long table', async ({ libraryServer }) => {
+  // The rows have an odd length, so that some parts of the text that the CSV parser receives would end in an emoji.
+  const body = `${'💰😀'.repeat(200)}!`;
+  const rows = Array.from({ length: 200 }, (_, index) => `${1000 + index},P,${body}`);
+  const report = await libraryServer.importRecords(['ad_archive_id,page_name,body', ...rows].join('\n'));
+  expect(report).toMatchObject({ ads: 200, skipped: 0, problems: [] });
+  const ads = await findAds(libraryServer);
+  expect(ads).toHaveLength(200);
+  expect(new Set(ads.map((ad) => ad.body))).toEqual(new Set([body]));
+});
+
 test('the command `library import` rejects a table that contains no ads and names the missing columns', async ({
   libraryServer,
 }) => {

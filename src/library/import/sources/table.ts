@@ -154,10 +154,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
     for (;;) {
       let error: unknown;
       while (error === undefined && pendingRows.parsedCharacters < pendingRows.text.length) {
-        const slice = pendingRows.text.slice(
-          pendingRows.parsedCharacters,
-          pendingRows.parsedCharacters + parserSliceLength,
-        );
+        const slice = sliceWholeCharacters(pendingRows.text, pendingRows.parsedCharacters, parserSliceLength);
         pendingRows.parsedCharacters += slice.length;
         error = await rowReader.parseChunk(slice);
         yield rowReader.takeEntries();
@@ -186,6 +183,15 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
     yield* readPending(false);
   }
   yield* readPending(true);
+}
+
+/**
+ * Returns the part of a text from `start` on with this length, or with one code unit more if the part would otherwise
+ * end within a character, such as an emoji. The CSV parser would replace both halves of the character.
+ */
+function sliceWholeCharacters(text: string, start: number, length: number): string {
+  const isWithinCharacter = /[\ud800-\udbff]/.test(text.charAt(start + length - 1));
+  return text.slice(start, start + length + Number(isWithinCharacter));
 }
 
 const getNewline = (lineEndings: readonly string[]) => (lineEndings[0] === '\r' ? '\r' : '\n');
