@@ -95,7 +95,8 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
       const pageRun = findRow('pages', pageId)?.run ?? null;
       // An imported page stays unchanged. It may have `detailsEstimated: true`, too.
       const isCreatedFromAd = pageRun !== null && pageRun < 0;
-      const hasName = !isCreatedFromAd || !isSubstituteName(page);
+      // A page that was created from an ad without the name of the advertiser may have its id as its name.
+      const hasName = !isCreatedFromAd || page.pageName !== pageId;
       const newName = hasName || !pageName ? undefined : pageName;
       const hasNewCountry = allCountries.length > pageCountries.length;
       if (isCreatedFromAd && (newName !== undefined || hasNewCountry)) {
@@ -232,13 +233,6 @@ function createPageFromAd(ad: Ad, pageId: string): Page {
     detailsEstimated: true,
   };
 }
-
-/**
- * Returns true if the name of a page that was created from an ad is only a substitute: the domain or the page id of the
- * ad, because the ad did not name its advertiser.
- */
-const isSubstituteName = ({ pageId, pageName }: Page): boolean =>
-  pageName === pageId || /^[^\s.]+(?:\.[^\s.]+)+$/.test(pageName);
 
 /**
  * Loads a function that detects the language of an ad without `languages` from its texts, and returns the ad with this
