@@ -65,7 +65,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   );
   if (numberColumns.length === 0)
     return {
-      problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)${hasLargeInteger(rows) ? ', or CAST(x AS REAL) for integers above 2^53, which are returned as texts' : ''}`,
+      problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)${hasLargeInteger(rows) ? ', or CAST(x AS REAL) if x is an integer above 2^53, which is returned as text' : ''}`,
     };
   if (numberColumns.length > maxSeries)
     return { problem: `it has ${numberColumns.length} series, and a chart shows at most ${maxSeries}; select fewer` };
@@ -172,7 +172,11 @@ function hasOnlyNumbers(rows: ChartRows['rows'], column: number): boolean {
 
 /** Returns true if a row has an integer that SQL results contain as text, because a number cannot represent it exactly. */
 const hasLargeInteger = (rows: ChartRows['rows']): boolean =>
-  rows.some((row) => row.slice(1).some((cell) => typeof cell === 'string' && /^-?\d{16,19}$/.test(cell)));
+  rows.some((row) =>
+    row
+      .slice(1)
+      .some((cell) => typeof cell === 'string' && /^-?\d{16,19}$/.test(cell) && !Number.isSafeInteger(Number(cell))),
+  );
 
 const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =>
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));

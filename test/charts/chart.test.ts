@@ -223,7 +223,7 @@ describe('query_ads with a chart', () => {
       const sql = "SELECT 'Serra' AS page, 9007199254740993 AS total";
       const { data } = await server.call('query_ads', { sql, chart: 'bar' });
       expect(data.rows).toEqual([['Serra', '9007199254740993']]);
-      expect(data.chart).toContain('or CAST(x AS REAL) for integers above 2^53, which are returned as texts');
+      expect(data.chart).toContain('or CAST(x AS REAL) if x is an integer above 2^53, which is returned as text');
       const castSql = "SELECT 'Serra' AS page, CAST(9007199254740993 AS REAL) AS total";
       const { raw } = await server.call('query_ads', { sql: castSql, chart: 'bar' });
       expect(raw.content).toMatchObject([{}, { type: 'image' }]);
