@@ -70,7 +70,8 @@ export function countDaysBetween(startDate: string, endDate: string): number | u
 
 /**
  * Parses a date and returns milliseconds since the Unix epoch. Interprets a time without a UTC offset as UTC. Returns
- * undefined if the text is not a date, if its day does not exist, or if its year is not between 0 and 9999.
+ * undefined if the text is not a date, if it is an ISO date whose day does not exist, or if the year is not between 0
+ * and 9999.
  */
 export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDateChars) return;
