@@ -354,6 +354,20 @@ test.for([
   },
 );
 
+test.for([
+  ['\r', '\r\n', ''],
+  ['\r\r\r\n', '\r\r\r\n', ''],
+  ['\n', '\n', '\r'],
+] as const)(
+  'the command `library import` reads a long table with the line ends %j and %j and rows that start with %j',
+  async ([headerEnd, rowEnd, rowStart], { libraryServer }) => {
+    const rows = Array.from({ length: 400 }, (_, index) => `${rowStart}P,${index + 1},${'x'.repeat(300)}`);
+    const table = `page_name,ad_archive_id,body${headerEnd}${[...rows, 'P,401'].join(rowEnd)}`;
+    const report = await libraryServer.importRecords(table);
+    expect(report).toMatchObject({ ads: 400, skipped: 1, problems: [{ line: 402 }] });
+  },
+);
+
 test('the command `library import` stores every emoji of a long table', async ({ libraryServer }) => {
   // The rows have an odd length, so that some parts of the text that the CSV parser receives would end in an emoji.
   const body = `${'💰😀'.repeat(200)}!`;

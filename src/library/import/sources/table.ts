@@ -207,6 +207,10 @@ class TableRowReader {
   readonly #columnCount: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
+  /** The bytes that were passed to the parser, from the end of the last row on. */
+  #unreadBytes = Buffer.alloc(0);
+  /** The number of bytes up to the end of the last row. */
+  #readByteCount = 0;
   /** True after the parser has read a row without a closing quotation mark. */
   #hasUnclosedQuote = false;
 
@@ -219,25 +223,22 @@ class TableRowReader {
     this.remainingRowsToSkip = startPosition.rowsToSkip;
     this.#columnCount = columnNames.length;
     const newline = getNewline(lineEndings);
-    let overcountedLines = 0;
+    const emptyLinesPattern = newline === '\r' ? /^\r*/ : /^(?:\r{0,2}\n)*/;
     this.#parser = parse({
       ...getCsvOptions(delimiter, lineEndings),
       max_record_size: maxRecordLength,
-      raw: true,
-      on_record: (row: unknown, { lines }: InfoRecord) => {
-        const { raw, record: cells } = row as { raw: string; record: string[] };
-        this.#hasUnclosedQuote ||= hasUnclosedQuote(cells, raw);
+      on_record: (cells: string[], { bytes }: InfoRecord) => {
+        // `bytes` counts all bytes up to the end of this row. Ignore the line count of the parser, because the parser
+        // also counts characters in cells that do not end a line of this text.
+        const rowByteCount = bytes - this.#readByteCount;
+        const text = this.#unreadBytes.toString('utf8', 0, rowByteCount);
+        this.#hasUnclosedQuote ||= hasUnclosedQuote(cells, text);
         if (this.#hasUnclosedQuote) return null;
-        // `lines` counts all lines up to the end of this row. Inside a cell, the parser counts both characters of
-        // `\r\n` as line breaks, so subtract all characters that do not end a line of this text.
-        const rowText = raw.trim();
-        const lineBreaks = rowText.match(/[\r\n]/g) ?? [];
-        overcountedLines += lineBreaks.filter((character) => character !== newline).length;
-        const nextLineNumber = startPosition.lineNumber + lines - overcountedLines;
-        // Subtract the lines of the row itself to get the line where it starts, because a cell may contain line breaks.
-        const lineCount = rowText.split(newline).length;
-        this.#rows.push({ cells, line: nextLineNumber - lineCount });
-        this.nextLineNumber = nextLineNumber;
+        this.#unreadBytes = this.#unreadBytes.subarray(rowByteCount);
+        this.#readByteCount = bytes;
+        const [emptyLines = ''] = emptyLinesPattern.exec(text) ?? [];
+        this.#rows.push({ cells, line: this.nextLineNumber + emptyLines.split(newline).length - 1 });
+        this.nextLineNumber += text.split(newline).length - 1;
         return null;
       },
     });
@@ -249,7 +250,9 @@ class TableRowReader {
    * error, the reader must not be used again.
    */
   async parseChunk(text: string): Promise<unknown> {
-    const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
+    const bytes = Buffer.from(escapeInvalidBytes(text));
+    this.#unreadBytes = Buffer.concat([this.#unreadBytes, bytes]);
+    const error = await new Promise((resolve) => this.#parser.write(bytes, resolve));
     return error ?? (this.#hasUnclosedQuote ? quoteNotClosedError : undefined);
   }
 
