@@ -36,6 +36,9 @@ export class LineSpool {
     if (!this.#file) {
       const path = join(tmpdir(), `ad-library-import-${randomUUID()}`);
       this.#file = { path, handle: await open(path, 'wx+', 0o600) };
+      // Delete the open file now, so that no file remains if a signal ends the process. Where an open file cannot be
+      // deleted, `close` deletes it.
+      await rm(path, { force: true }).catch(() => {});
     }
     const lines = this.#bufferedLines;
     this.#bufferedLines = [];

@@ -1,0 +1,23 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { LineSpool } from '../../src/library/import/spool.ts';
+
+test.skipIf(process.platform === 'win32')(
+  'the temporary file of a long import has no name, so it disappears if a signal ends the process',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'spool-test-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    vi.stubEnv('TMPDIR', folder);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const spool = new LineSpool();
+    onTestFinished(() => spool.close());
+    const lines = Array.from({ length: 10 }, (_, index) => `${index}${'😀'.repeat(500_000)}`);
+    for (const line of lines) await spool.writeLine(line);
+    expect(await readdir(folder)).toEqual([]);
+    const storedLines: string[] = [];
+    for await (const batch of spool.readLines()) storedLines.push(...batch.filter((line) => line !== ''));
+    expect(storedLines).toEqual(lines);
+  },
+);
