@@ -182,8 +182,9 @@ const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
 
 /**
- * Converts rows with the columns position, series name and number to rows with one column per series name. `rowNumbers`
- * contains the number of the first row of each position, and `seriesRowNumbers` that of each series.
+ * Converts rows with the columns position, series name and number to rows with one column per series name.
+ * `rowNumbers` lists, for each position, the number of the first original row with this position. `seriesRowNumbers`
+ * lists, for each series, the number of the first original row of this series.
  * @returns undefined if the rows do not have this form; a problem if two rows have the same position and series name
  */
 function pivotSeries(

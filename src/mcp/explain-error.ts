@@ -340,7 +340,7 @@ function buildErrorMeta(failure: Failure, maxDetailsTokens: number): ErrorMeta {
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const meta = {
     kind,
-    retryable: !['never', 'atACost', 'ifUserAgrees'].includes(findExplanation(failure).retry),
+    retryable: ['now', 'later'].includes(findExplanation(failure).retry),
     status,
     code: code && sanitizeId(code),
     requestId: requestId && sanitizeId(requestId),

@@ -257,8 +257,8 @@ function formatChecksEstimate({
 
 /**
  * Returns the maximum number of credits that one check of a watch can cost. This is `maxCredits` or, if lower, the
- * price of `maxAds` ads and one extra page. With `split`, only `maxCredits` counts, unless pages are free. Returns undefined if a price is
- * unknown, because the first page may then cost more than `maxCredits`.
+ * price of `maxAds` ads and one extra page. With `split`, only `maxCredits` counts, unless pages are free. Returns
+ * undefined if a price is unknown, because the first page may then cost more than `maxCredits`.
  * @param remaining the estimate for the ads that the check has to read, if the number of these ads is known
  */
 async function computeMaxCharge(

@@ -138,17 +138,17 @@ export async function readCursor(
 
 const cursorPattern = /^@(\d{1,16}|-)?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
 
+function parsePageSize(text = pageSizeMarks.default): PagePosition['pageSize'] {
+  if (text === pageSizeMarks.default) return 'default';
+  return text === pageSizeMarks.unknown ? 'unknown' : Number(text);
+}
+
 function parseCursor(cursor: string): PagePosition & { hasStoredServiceCursor: boolean } {
   const [match, pageSizeText, shownText = 0, encoded, storedCursorMark] = cursorPattern.exec(cursor) ?? [];
   if (match === undefined) throw createCursorMismatchError();
   return {
     serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
-    pageSize:
-      pageSizeText === undefined
-        ? 'default'
-        : pageSizeText === pageSizeMarks.unknown
-          ? 'unknown'
-          : Number(pageSizeText),
+    pageSize: parsePageSize(pageSizeText),
     shownCount: Number(shownText),
     hasStoredServiceCursor: storedCursorMark !== undefined,
   };

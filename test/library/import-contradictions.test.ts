@@ -69,7 +69,9 @@ test.for([
   },
 );
 
-test('the report names the field that is left out because of an invalid value inside it', async ({ libraryServer }) => {
+test('an import report names a field that the import leaves out because the field contains an invalid value', async ({
+  libraryServer,
+}) => {
   const countries = ['DE', 5];
   const { notes } = await libraryServer.importRecords({ creative_id: 'CR1', advertiser_id: 'AR1', countries });
   expect(notes.join('\n')).toMatch(/^1 × countries\.1: .+; the field countries is left out \(first: /m);

@@ -191,7 +191,7 @@ export async function importFiles(
   });
 }
 
-/** Creates the report about a source of which a served library stored nothing, because the source cannot be read. */
+/** Creates the import report about a source that could not be read, so that the served library stored nothing of it. */
 function createUnreadableSourceReport(error: UnreadableSourceError): ImportReport {
   const reporter = new ImportReporter();
   reporter.countSkipped({ line: 0, path: '' }, error);

@@ -187,7 +187,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
 
 /**
  * Returns the part of a text from `start` on with this length, or with one code unit more if the part would otherwise
- * end within a character, such as an emoji. The CSV parser would replace both halves of the character.
+ * end within a character, such as an emoji. Half of such a character cannot be encoded in UTF-8.
  */
 function sliceWholeCharacters(text: string, start: number, length: number): string {
   const isWithinCharacter = /[\ud800-\udbff]/.test(text.charAt(start + length - 1));
