@@ -14,17 +14,9 @@ import {
   views,
 } from '../tables.ts';
 import { FieldCounts, StatementColumns } from './field-counts.ts';
+import { regexpLimits, resultLimits, type StatementLimits, sqliteLimits } from './limits.ts';
 import { readStatementLiterals } from './literals.ts';
-import {
-  cleanCell,
-  type QueryOptions,
-  regexpLimits,
-  resultLimits,
-  SqlFailure,
-  type SqlResult,
-  type StatementLimits,
-  sqliteLimits,
-} from './statement.ts';
+import { cleanCell, type QueryOptions, SqlFailure, type SqlResult } from './statement.ts';
 
 /** Returns why the running SQL statement must stop, or undefined if the statement may continue. */
 type FindInterruption = () => 'timeout' | 'aborted' | undefined;

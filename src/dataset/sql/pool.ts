@@ -3,14 +3,8 @@ import { type PooledWorker, WorkerDiedError, WorkerPool, WorkerTimeoutError } fr
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type Cell, countCellChars, getColumnNames, type Row, type TableName } from '../tables.ts';
 import { getCompiledSqlite } from './compiled-sqlite.ts';
-import {
-  createSqlProblemError,
-  type ExportBatch,
-  resultLimits,
-  SqlFailure,
-  type StatementLimits,
-  statementLimits,
-} from './statement.ts';
+import { resultLimits, type StatementLimits, statementLimits } from './limits.ts';
+import { createSqlProblemError, type ExportBatch, SqlFailure } from './statement.ts';
 import type { CallOf, LoadedRows, ResultOf, SqlCall, WorkerReply } from './worker.ts';
 
 /** A snapshot of the dataset of one tenant (API key). Snapshots with the same version contain the same rows. */

@@ -2,14 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { lowerThreadPriority } from '../../workers/low-priority.ts';
 import { type Cell, countCellChars, type TableName } from '../tables.ts';
 import { type RowReader, readSqlResult, SqlEngine } from './engine.ts';
-import {
-  type ExportBatch,
-  type QueryOptions,
-  SqlFailure,
-  type SqlProblem,
-  type SqlResult,
-  type StatementLimits,
-} from './statement.ts';
+import type { StatementLimits } from './limits.ts';
+import { type ExportBatch, type QueryOptions, SqlFailure, type SqlProblem, type SqlResult } from './statement.ts';
 
 /**
  * The data that the pool passes to this worker thread. `stop` contains a flag that the pool sets to interrupt the

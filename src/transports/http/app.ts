@@ -14,7 +14,7 @@ import { Semaphore } from '../../workers/semaphore.ts';
 import { type ConcurrencyLimits, createConcurrencyLimiter } from '../limits.ts';
 import { acceptsMediaType } from './accept.ts';
 import { type AuthenticatedEnvironment, type GetTenantId, requireCredentials } from './authentication.ts';
-import { createLargeBodyReader, readBody } from './body-limit.ts';
+import { bodyLimits, createLargeBodyReader, readBody } from './body-limit.ts';
 import type { GetClientAddress } from './client-addresses.ts';
 import { allowOrigins } from './cors.ts';
 import { type LinkedFiles, serveFiles } from './files.ts';
@@ -171,9 +171,10 @@ export function createHttpApp(options: HttpOptions) {
       else outgoing.once('close', resolve);
     });
     const contentLength = Number(context.req.header('content-length') ?? 0);
-    const maxBytes = isKnownKey ? maxBodyBytes : maxUnknownCallerBodyBytes;
-    const bodyLimit = { requiredMediaType: 'application/json', maxBytes, maxStreamedBytes: maxStreamedBodyBytes };
-    const isLargeBody = contentLength > maxUnknownCallerBodyBytes && contentLength <= maxBytes;
+    const maxBytes = isKnownKey ? bodyLimits.maxBytes : bodyLimits.maxUnknownCallerBytes;
+    const { maxStreamedBytes } = bodyLimits;
+    const bodyLimit = { requiredMediaType: 'application/json', maxBytes, maxStreamedBytes };
+    const isLargeBody = contentLength > bodyLimits.maxUnknownCallerBytes && contentLength <= maxBytes;
     const bodyResult = await (isLargeBody
       ? largeBodyReader.read(context, credentials.tenantId, bodyLimit, responseSent)
       : readBody(context, bodyLimit));
@@ -307,12 +308,6 @@ function refuseBusy(context: Context, { failure, message }: AdLibraryError): Res
   return context.json({ ...otherFields, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
 }
 
-/** The maximum size of the body of a request to the MCP endpoint, in bytes. */
-const maxBodyBytes = 1024 * 1024;
-/** The maximum size of a request body from a caller whose API key the service has not accepted yet, in bytes. */
-const maxUnknownCallerBodyBytes = 64 * 1024;
-/** The maximum size of a request body without a `Content-Length` header, in bytes. */
-const maxStreamedBodyBytes = maxUnknownCallerBodyBytes;
 /**
  * The maximum nesting depth of arrays and objects in a request. The limit protects recursive functions, e.g. for
  * printing JSON, from a stack overflow.
@@ -321,7 +316,7 @@ const maxNestingDepth = 64;
 
 function refuseBody(context: Context, status: 413 | 415): Response {
   if (status === 415) return refuse(context, 415, 'The body must be application/json.');
-  const [maxKb, maxSmallKb] = [maxBodyBytes / 1024, maxUnknownCallerBodyBytes / 1024];
+  const [maxKb, maxSmallKb] = [bodyLimits.maxBytes / 1024, bodyLimits.maxUnknownCallerBytes / 1024];
   const exceptions = `without a Content-Length header, or with a key that the service has not accepted yet, ${maxSmallKb} KB`;
   return refuse(context, 413, `A request may have at most ${maxKb} KB; ${exceptions}.`);
 }

@@ -6,6 +6,15 @@ import { withDeadline } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 
+/** The limits for the body of a request to the MCP endpoint, in bytes. */
+export const bodyLimits = {
+  maxBytes: 1024 * 1024,
+  /** The maximum size of a body from a caller whose API key the service has not accepted yet. */
+  maxUnknownCallerBytes: 64 * 1024,
+  /** The maximum size of a body without a `Content-Length` header. */
+  maxStreamedBytes: 64 * 1024,
+} as const;
+
 /** The required media type and the maximum size of a request body. */
 interface BodyLimit {
   /** The required media type of the `Content-Type` header, e.g. `application/json`. */

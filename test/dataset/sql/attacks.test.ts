@@ -2,8 +2,8 @@ import { afterAll, expect, test } from 'vitest';
 import { AdLibraryError } from '../../../src/api/errors.ts';
 import { getCompiledSqlite } from '../../../src/dataset/sql/compiled-sqlite.ts';
 import { isAllowedAction, SqlEngine } from '../../../src/dataset/sql/engine.ts';
+import { statementLimits } from '../../../src/dataset/sql/limits.ts';
 import { type DatasetSnapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
-import { statementLimits } from '../../../src/dataset/sql/statement.ts';
 import { createAds, createSnapshot } from './snapshots.ts';
 
 const messages = {
