@@ -2,20 +2,26 @@
  * Returns the names of the columns that certainly contain counts, such as `ads` in `count(*) AS ads`. In such a column,
  * a month, week or name without a row means zero.
  *
- * A column name alone proves nothing: `max(daysRunning) AS ads` is not a count. This function therefore analyzes the
- * SQL statement. It omits a column if `HAVING`, `LIMIT` or a condition on grouped rows may have removed rows, or if the
- * statement uses the name for several expressions.
+ * A column name alone proves nothing: `max(daysRunning) AS ads` is not a count. This function therefore reads the SQL
+ * statement. It recognizes counts only in a statement with a single SELECT that keeps the row of every group. After
+ * `HAVING` or a reached `LIMIT`, or around a subquery, a missing row can have other reasons. The chart then shows a gap,
+ * which is never wrong.
  */
 export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
   const statement = removeCommentsAndLiterals(sql);
-  if (/\bhaving\b|\boffset\b|\bover\b/i.test(statement) || mayHaveReachedLimit(statement, rowCount)) return new Set();
-  if (filtersGroupedRows(statement, columns[0] ?? '')) return new Set();
-  const aliases = listAliases(statement);
+  const selectCount = statement.match(/\bselect\b/gi)?.length ?? 0;
+  if (
+    selectCount > 1 ||
+    /\b(?:having|offset|over|values)\b/i.test(statement) ||
+    mayHaveReachedLimit(statement, rowCount)
+  )
+    return new Set();
+  const countNames = listCountNames(statement);
+  const isUniqueName = (name: string) => columns.filter((column) => column.toLowerCase() === name).length === 1;
   return new Set(
     columns.filter((column) => {
-      if (/^count\s*\(/i.test(column)) return true;
-      const meanings = aliases.filter(({ name }) => name === column.toLowerCase());
-      return meanings.length > 0 && meanings.every(({ isCount }) => isCount) && !isUsedInComparison(statement, column);
+      const name = column.toLowerCase();
+      return findCountEnd(name, 0) === name.length || (countNames.has(name) && isUniqueName(name));
     }),
   );
 }
@@ -25,41 +31,30 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
  * `WHERE startedMonth IN ('2026-01', '2026-04')`. A date without a row then does not mean zero. Returns false if all
  * conditions on dates compare them with a bound, e.g. `WHERE startedAt >= '2026-01-01'`.
  *
- * Returns true for every statement with `VALUES` or with a set operation such as `UNION`, because each of its parts can
- * select other dates.
+ * Call this function only for statements in which `findCountColumns` has recognized counts. They have a single SELECT.
  * @param axisColumn the name of the column that contains the dates
  */
 export function canOmitDates(sql: string, axisColumn: string): boolean {
   const lowerCaseStatement = removeCommentsAndLiterals(sql).toLowerCase();
-  const axisNames = [axisColumn.toLowerCase(), findSourceColumn(lowerCaseStatement)];
-  if (/\b(?:union|intersect|except|values)\b/.test(lowerCaseStatement)) return true;
+  const axisName = axisColumn.toLowerCase();
   const conditionsText = lowerCaseStatement
     // A condition in `FILTER (WHERE …)` decides which ads are counted, and removes no rows.
     .replace(/\bfilter\s*\(\s*where\b/g, ' ')
     .replace(/\bbetween\b/g, '>=')
     // Leave out groups without a date, e.g. `(language = 'de' OR language = 'fr')` and `strftime('%Y', 'now')`.
-    .replace(/(?:\bstrftime\s*)?\([^()]*\)/g, (group) => (isConditionOnDate(group, axisNames) ? group : '()'));
+    .replace(/(?:\bstrftime\s*)?\([^()]*\)/g, (group) => (isConditionOnDate(group, axisName) ? group : '()'));
   return [...conditionsText.matchAll(conditionClausePattern)].some(([clause]) => {
-    const dateConditions = clause
-      .split(/\b(?:and|or)\b/)
-      .filter((condition) => isConditionOnDate(condition, axisNames));
+    const dateConditions = clause.split(/\b(?:and|or)\b/).filter((condition) => isConditionOnDate(condition, axisName));
     // With `OR`, two bounds can leave out the dates between them.
     if (dateConditions.length > 0 && /\bor\b/.test(clause)) return true;
     return dateConditions.some((condition) => !boundPattern.test(condition) || otherComparisonPattern.test(condition));
   });
 }
 
-/**
- * Returns the name that the first column of the outer SELECT has in the subquery or table, e.g. `bucket` in `SELECT
- * n.bucket AS month`. Returns an empty string if the column is an expression.
- */
-const findSourceColumn = (statement: string): string =>
-  /\bselect\s+(?:\w+\.)?(\w+)\b(?!\s*\()/i.exec(blankParentheses(statement))?.[1]?.toLowerCase() ?? '';
-
 /** Returns true if a condition contains the column of the axis or another column with dates. */
-const isConditionOnDate = (condition: string, axisNames: readonly string[]): boolean =>
+const isConditionOnDate = (condition: string, axisName: string): boolean =>
   [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*\()/g)].some(
-    ([name]) => axisNames.includes(name) || (name !== 'current_date' && dateNamePattern.test(name)),
+    ([name]) => name === axisName || (name !== 'current_date' && dateNamePattern.test(name)),
   );
 
 /**
@@ -99,122 +94,36 @@ const removeCommentsAndLiterals = (sql: string): string =>
 const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
 
-/**
- * Returns true if the outer SELECT filters the rows that a subquery has grouped, e.g. `SELECT month, ads FROM (SELECT …
- * GROUP BY 1) WHERE meanDays > 30`. A month without a row may then have ads. Ignores conditions on the axis column,
- * also under its name in the subquery, e.g. `n.month` in `SELECT n.month AS m`.
- */
-function filtersGroupedRows(statement: string, axisColumn: string): boolean {
-  const outerStatement = blankParentheses(statement);
-  if (/\bgroup\s+by\b|\bcount\s*\(/i.test(outerStatement)) return false;
-  const whereIndex = outerStatement.search(/\bwhere\b/i);
-  if (whereIndex < 0) return false;
-  const conditionStart = whereIndex + 'where'.length;
-  const conditionLength = outerStatement.slice(conditionStart).search(/\b(?:order|limit)\b|$/i);
-  const condition = statement.slice(conditionStart, conditionStart + conditionLength).toLowerCase();
-  const ignoredNames = new Set([axisColumn.toLowerCase(), findSourceColumn(statement), ...conditionKeywords]);
-  return [...condition.matchAll(/\b[a-z_]\w*\b(?!\s*[.(])/g)].some(([name]) => !ignoredNames.has(name));
-}
+const aliasPattern = /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|as)\b)([a-z_]\w*))/iy;
 
-const conditionKeywords = ['and', 'or', 'not', 'is', 'null', 'between', 'in', 'like'];
-
-/** Replaces all texts in parentheses with spaces, so that only the outer SELECT remains and keeps its indexes. */
-function blankParentheses(statement: string): string {
-  let depth = 0;
-  let outerStatement = '';
-  for (const character of statement.split('')) {
-    if (character === ')') depth--;
-    outerStatement += depth > 0 ? ' ' : character;
-    if (character === '(') depth++;
+/** Lists the column names, in lower case, that the SQL statement gives to a single `count(…)` and nothing else. */
+function listCountNames(statement: string): ReadonlySet<string> {
+  const countNames = new Set<string>();
+  for (const { index } of statement.matchAll(/\bcount\s*\(/gi)) {
+    aliasPattern.lastIndex = findCountEnd(statement, index) ?? statement.length;
+    const aliasMatch = aliasPattern.exec(statement);
+    if (aliasMatch === null) continue;
+    const startsExpression = /(?:\bselect|,)\s*$/i.test(statement.slice(0, index));
+    const endsExpression = /^\s*(?:,|;|$|from\b)/i.test(statement.slice(aliasPattern.lastIndex));
+    const name = aliasMatch.slice(1).find((alias) => alias !== undefined) ?? '';
+    if (startsExpression && endsExpression) countNames.add(name.toLowerCase());
   }
-  return outerStatement;
+  return countNames;
 }
+
+const [countPattern, filterPattern] = [/count\s*\(/iy, /\s*filter\s*\(/iy];
 
 /**
- * Returns true if the statement compares the column, e.g. `WHERE ads > 2` around a subquery. Such a condition may have
- * removed rows with small counts, so a missing row does not mean zero.
+ * Returns the index after the `count(…)` that starts at `startIndex`, and after its `FILTER (…)`. Returns undefined if
+ * no `count(…)` starts there.
  */
-function isUsedInComparison(statement: string, columnName: string): boolean {
-  const [lowerCaseStatement, lowerCaseColumn] = [statement.toLowerCase(), columnName.toLowerCase()];
-  if (lowerCaseColumn === '') return false;
-  for (
-    let matchIndex = lowerCaseStatement.indexOf(lowerCaseColumn);
-    matchIndex >= 0;
-    matchIndex = lowerCaseStatement.indexOf(lowerCaseColumn, matchIndex + 1)
-  ) {
-    const end = matchIndex + lowerCaseColumn.length;
-    // A name before a dot is the name of a table, e.g. `ads` in `ads.id`.
-    const isOtherName =
-      wordPattern.test(lowerCaseStatement.charAt(matchIndex - 1)) ||
-      wordOrDotPattern.test(lowerCaseStatement.charAt(end));
-    if (isOtherName) continue;
-    comparisonAfterPattern.lastIndex = end;
-    if (comparisonAfterPattern.test(statement)) return true;
-    const qualifiedNameStart = findQualifiedNameStart(statement, matchIndex);
-    const textBefore = statement.slice(Math.max(0, qualifiedNameStart - maxOperatorDistance), qualifiedNameStart);
-    if (comparisonBeforePattern.test(textBefore.trimEnd().slice(-1))) return true;
-  }
-  return false;
+function findCountEnd(statement: string, startIndex: number): number | undefined {
+  countPattern.lastIndex = startIndex;
+  if (!countPattern.test(statement)) return undefined;
+  const countEnd = findParenthesisEnd(statement, countPattern.lastIndex);
+  filterPattern.lastIndex = countEnd;
+  return filterPattern.test(statement) ? findParenthesisEnd(statement, filterPattern.lastIndex) : countEnd;
 }
-
-/** Returns the index at which the qualified form of a column name starts, e.g. the index of `n` for `ads` in `n.ads`. */
-function findQualifiedNameStart(statement: string, nameStart: number): number {
-  let start = nameStart;
-  while (nameStart - start < maxOperatorDistance && qualifiedNamePattern.test(statement.charAt(start - 1))) start--;
-  return start;
-}
-
-const [wordPattern, wordOrDotPattern, qualifiedNamePattern] = [/\w/, /[\w.]/, /[\w."`[\]]/];
-const comparisonAfterPattern = /["`\]]?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
-const comparisonBeforePattern = /[<>=]/;
-/**
- * The maximum number of characters between a comparison operator and the column name after the operator. Without this
- * limit, searching a long statement for the operator could be slow.
- */
-const maxOperatorDistance = 100;
-
-const aliasPattern =
-  /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|filter|then|end|as)\b)([a-z_]\w*))/iy;
-const filterPattern = /\s*filter\s*\(/iy;
-
-/**
- * Lists the column names that the SQL statement defines with `AS`, e.g. `ads` in `count(*) AS ads`. `isCount` is true
- * if the alias names a single `count(…)` and nothing else.
- */
-function listAliases(statement: string): { name: string; isCount: boolean }[] {
-  const aliases: { name: string; isCount: boolean }[] = [];
-  const namesByEndIndex = new Map<number, string>();
-  for (const match of statement.matchAll(/\bas\b\s*(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|([a-z_]\w*))/gi))
-    namesByEndIndex.set(match.index + match[0].length, readAliasName(match));
-  const countAliasEnds = new Set<number>();
-  for (const { index, 0: countCall } of statement.matchAll(/\bcount\s*\(/gi)) {
-    const isWholeExpression = /(?:\bselect|\bdistinct|,)\s*$/i.test(statement.slice(0, index));
-    let end = findParenthesisEnd(statement, index + countCall.length);
-    filterPattern.lastIndex = end;
-    if (filterPattern.test(statement)) end = findParenthesisEnd(statement, filterPattern.lastIndex);
-    aliasPattern.lastIndex = end;
-    const alias = aliasPattern.exec(statement);
-    if (alias === null) continue;
-    const aliasEnd = aliasPattern.lastIndex;
-    const endsExpression = /^\s*(?:,|\)|;|$|from\b)/i.test(statement.slice(aliasEnd));
-    aliases.push({ name: readAliasName(alias), isCount: isWholeExpression && endsExpression });
-    countAliasEnds.add(aliasEnd);
-  }
-  for (const [end, name] of namesByEndIndex) if (!countAliasEnds.has(end)) aliases.push({ name, isCount: false });
-  for (const match of statement.matchAll(bareAliasPattern)) {
-    const end = match.index + match[0].trimEnd().length;
-    if (!countAliasEnds.has(end) && !namesByEndIndex.has(end))
-      aliases.push({ name: readAliasName(match), isCount: false });
-  }
-  return aliases;
-}
-
-/** Matches an alias without `AS`, such as `ads` in `count(*) ads`. */
-const bareAliasPattern =
-  /(?<=[\w)"\]])(?<!\b(?:select|distinct|by|and|or|not))\s+(?:"([^"]+)"|([a-z_]\w*))\s*(?=,|from\b)/gi;
-
-const readAliasName = (match: readonly (string | undefined)[]): string =>
-  (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase();
 
 /**
  * Returns the index after the parenthesis that closes the opening parenthesis just before `startIndex`. If there is no
