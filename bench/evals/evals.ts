@@ -46,32 +46,32 @@ const otherToolCount = otherServers.reduce((sum, { tools }) => sum + tools.lengt
 
 const pageText = `# Evals
 
-How well does Ad Library MCP serve AI models? This page gives reviewers figures for four questions that can be answered without running a model:
+How well does Ad Library MCP serve AI models? This page gives reviewers figures for four questions that they can answer without running a model:
 
-1. Does an AI app that searches for tools find the right one?
-2. Do programs that use the tools match the types of the tools' results?
+1. Does an AI app that searches for tools find the right tool?
+2. Do programs that use the tools match the tools' result types?
 3. How many calls, tokens and credits does it take to answer a set of questions?
 4. Do the results say which conclusions the data cannot support?
 
-The command \`npm run evals\` measures these figures without network access and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
+\`npm run evals\` measures these figures without network access and writes this page. CI runs the same command and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
 **Found: ${formatShare(rankedQuestions, isFound)}** · **Programmed: ${formatShare(programs, isCorrect)}** · **Limits stated: ${formatShare(dataLimitResults, isStated)}** · **Answered: ${answers.length} questions, ${formatNumber(sumCosts('callCount'))} calls, ${formatNumber(sumCosts('tokenCount'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
 
 ## What this does not show
 
-- **What a model does.** No model takes part, so the page does not show whether a model chooses the right tool, calls it correctly, or draws the right conclusion. The programs and the calls were written by people who know the tools.
-- **How a host ranks tools.** Each host ranks tools in its own way and does not publish how. This evaluation applies the ranking function BM25 to names, titles and descriptions, after removing most word endings. It ignores arguments, because the arguments of the other servers' tools are not available.
-- **Results with real ads.** The demo ads are generated. They are shorter than real ads, and few of their fields are missing. For the tokens of real ads, see [BENCHMARKS.md](../BENCHMARKS.md).
+- **What a model does.** No model takes part, so the page does not show whether a model chooses the right tool, calls it correctly, or draws the right conclusion. People who know the tools wrote the programs and the calls.
+- **How a host ranks tools.** Each host ranks tools in its own, unpublished way. This evaluation applies the BM25 ranking function to names, titles and descriptions, after removing most word endings. It ignores arguments, because the arguments of the other servers' tools are not available.
+- **Results with real ads.** The demo ads are generated. They are shorter than real ads, and few of their fields are missing. For token counts of real ads, see [BENCHMARKS.md](../BENCHMARKS.md).
 
 ## Found
 
 This test uses ${rankedQuestions.length} questions about ads from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it.
 
-For each question, this test ranks our tools together with ${otherToolCount} tools of ${otherServers.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if a tool that answers it is among the first ${maxShownTools}. Half of the questions are reserved as a check and must not influence the descriptions of the tools:
+For each question, this test ranks our tools together with ${otherToolCount} tools from ${otherServers.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if a tool that answers it ranks among the first ${maxShownTools}. Half of the questions are held out as a check and must not influence the tool descriptions:
 
 | Half | Found |
 | --- | --- |
-| questions that may be used to tune the descriptions of tools | ${formatShare(tuningQuestions, isFound)} |
+| questions that may be used to tune tool descriptions | ${formatShare(tuningQuestions, isFound)} |
 | questions that may not be used for tuning | ${formatShare(heldOutQuestions, isFound)} |
 
 These questions were not found:
@@ -90,9 +90,9 @@ ${formatTable(
 
 ## Programmed
 
-This test runs twelve [programs](../bench/evals/programs), written as a model would write them in [code mode](programs.md#code-mode). A program counts as correct if it passes two checks:
+This test runs twelve [programs](../bench/evals/programs) of the kind that a model would write in [code mode](programs.md#code-mode). A program counts as correct if it passes two checks:
 
-- The TypeScript compiler accepts the program in strict mode, with types generated from \`tools/list\` by json-schema-to-typescript.
+- The TypeScript compiler accepts the program in strict mode, with types generated from \`tools/list\` using json-schema-to-typescript.
 - The program returns the same number as a direct count over all demo data.
 
 ${formatTable(
@@ -107,10 +107,10 @@ ${formatTable(
 
 ## Answered
 
-This test answers thirty questions in one session on demo data, with fixed tool calls. Ads that were read for an earlier question are not read again.
+This test answers thirty questions in one session on demo data, with fixed tool calls. The calls do not reread ads that were read for an earlier question.
 
-- The column *tokens* counts the tokens in the text of the results (tokenizer o200k_base).
-- The column *as the service sends it* counts the tokens in the service responses behind these results.
+- The *tokens* column counts the tokens in the text of the results (with the o200k_base tokenizer).
+- The *as the service sends it* column counts the tokens in the service responses behind these results.
 
 ${formatTable(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
@@ -120,15 +120,15 @@ ${formatTable(
   ]),
 )}
 
-In total, the results have ${formatNumber(sumCosts('tokenCount'))} tokens, and the responses of the service have ${formatNumber(sumCosts('rawTokenCount'))} tokens.
+In total, the results have ${formatNumber(sumCosts('tokenCount'))} tokens, and the service responses have ${formatNumber(sumCosts('rawTokenCount'))} tokens.
 
 ## Limits stated
 
-This test asks ten questions that the demo data cannot answer, because the data has four gaps. The figures in the results look like answers, so the results have to say why they are not. The last column of the table quotes this sentence. These are the gaps:
+This test asks ten questions that the demo data cannot answer, because the data has four gaps. The figures in the results look like answers, so the results must say why they are not. The last column of the table quotes the sentence that says so. The data has these gaps:
 
 - One advertiser was seen on only one day.
 - One advertiser has placeholders instead of texts.
-- One advertiser has countries for only a third of its ads.
+- One advertiser has country data for only a third of its ads.
 - One \`gather_ads\` call stopped after 50 ads.
 
 ${formatTable(
