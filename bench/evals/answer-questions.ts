@@ -34,7 +34,7 @@ const formatRows = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
 /** Thirty questions that one user asks in one session, each with a function that calls tools to find the answer. */
 const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
   [
-    'Which ads that promise free shipping have run longest in the US, and still run?',
+    'Which ads that promise free shipping have run longest in the US and are still running?',
     async (session) => {
       const { items } = await session.call('search_ads', { filters: filtersInUs, limit: 3 });
       const ads = items as { id: string; pageName: string; daysRunning: number }[];
@@ -43,7 +43,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     },
   ],
   [
-    'What does the one that ran longest say in full?',
+    'What is the full text of the longest-running one?',
     async ({ call, adIds }) => {
       const { ad } = await call('get_ad', { adId: adIds[0] });
       return String((ad as { body: string }).body).split('\n')[0];
@@ -63,7 +63,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     },
   ],
   [
-    'How many of the ads in the US, Canada and Great Britain still run?',
+    'How many of the ads in the US, Canada and Great Britain are still running?',
     async ({ call }) => {
       const split = ['US', 'CA', 'GB'].map((country) => ({ countries: [country] }));
       const { counts } = await call('count_ads', { filters: { active: true }, split });
@@ -71,7 +71,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     },
   ],
   [
-    'Who advertises most in the US?',
+    'Who advertises the most in the US?',
     async ({ call }) => {
       const filters = { countries: ['US'], sort: 'adsAmount' };
       const { items } = await call('search_pages', { filters, limit: 5 });
@@ -81,7 +81,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     },
   ],
   [
-    'How large is Lichtwerft, and since when is it there?',
+    'How large is Lichtwerft, and since when has it existed?',
     async (session) => {
       const pageSearch = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
       session.pageId = (pageSearch.items as { pageId: string }[])[0]?.pageId ?? '';
@@ -105,7 +105,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     },
   ],
   [
-    'Do videos run longer than the others there?',
+    'Do videos run longer than the other ads there?',
     async ({ queryRows }) =>
       formatRows(
         await queryRows(`SELECT displayFormat = 'VIDEO' AS video, median(daysRunning) ${sqlInGermany} GROUP BY 1`),
@@ -128,7 +128,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
       ),
   ],
   [
-    'Which calls to action are commonest in Germany?',
+    'Which calls to action are most common in Germany?',
     async ({ queryRows }) =>
       formatRows(await queryRows(`SELECT ctaType, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
@@ -138,7 +138,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
       formatRows(await queryRows(`SELECT language, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
-    'Which pictures stand in most of them?',
+    'Which pictures do most of them use?',
     async ({ call }) => {
       const { pictures, tiles } = await call('view_ads', { sql: `SELECT id ${sqlInGermany}` });
       const [{ ads } = {}] = tiles as { ads?: number }[];
@@ -146,7 +146,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     },
   ],
   [
-    'How many messages does the first of these pictures carry?',
+    'How many messages use the first of these pictures?',
     async ({ queryRows }) =>
       formatRows(
         await queryRows(
@@ -155,7 +155,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
       ),
   ],
   [
-    'Which landing pages do they lead to most?',
+    'Which landing pages do they lead to most often?',
     async ({ queryRows }) =>
       formatRows(await queryRows(`SELECT landing, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
@@ -178,7 +178,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
       ),
   ],
   [
-    'Draw when the ads in Germany started.',
+    'Draw a chart of when the ads in Germany started.',
     async ({ call }) => {
       const sql = `SELECT startedMonth, count(*) AS ads ${sqlInGermany} GROUP BY 1 ORDER BY 1`;
       return `a line of ${(await call('query_ads', { sql, chart: 'line' })).rowCount} months`;
@@ -224,7 +224,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     },
   ],
   [
-    'Which ads of "Skincare that lasts" still run?',
+    'Which ads in "Skincare that lasts" are still running?',
     async ({ call }) => {
       const collections = (await call('list_collections')).items as { id: string; name: string }[];
       const collectionId = collections.find(({ name }) => name === 'Skincare that lasts')?.id;
@@ -235,7 +235,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ['How many credits are left?', async ({ call }) => (await call('get_credits')).credits],
   ['Whose key is this?', async ({ call }) => ((await call('whoami')).user as { name: string }).name],
   [
-    'Of the ads in Germany, what is new after a week, and what is usual?',
+    'What is new among the ads in Germany after a week, and what is typical?',
     async ({ call, advanceWeek }) => {
       await call('check_watches', { maxCredits: 50 });
       advanceWeek();

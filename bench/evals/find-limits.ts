@@ -60,7 +60,7 @@ const createGapPattern = (advertiser: string | undefined, field: string) =>
 
 const questions: readonly LimitedQuestion[] = [
   {
-    question: `How many ads of ${advertiserSeenOnce} still run?`,
+    question: `How many of ${advertiserSeenOnce}'s ads are still running?`,
     // This sentence says that the service last saw all of these ads on one day. Nobody can therefore know whether they
     // still run.
     limitPattern: /^Last seen on one day: (\d+) of \1 ads of .* on \d{4}-\d\d-\d\d\. /,
@@ -72,7 +72,7 @@ const questions: readonly LimitedQuestion[] = [
     ask: ({ query }) => query(`SELECT median(daysRunning) ${selectAdsOf(advertiserSeenOnce)}`),
   },
   {
-    question: `In which month did ${advertiserSeenOnce} start most ads?`,
+    question: `In which month did ${advertiserSeenOnce} start the most ads?`,
     limitPattern: /^Last seen on one day: .* counts by start count survivors\./,
     ask: ({ query }) =>
       query(`SELECT startedMonth, count(*) ${selectAdsOf(advertiserSeenOnce)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
@@ -99,7 +99,7 @@ const questions: readonly LimitedQuestion[] = [
     },
   },
   {
-    question: `Which picture does ${advertiserWithFewCountries} use most?`,
+    question: `Which picture does ${advertiserWithFewCountries} use most often?`,
     limitPattern: createGapPattern(advertiserWithFewCountries, 'pictureGroup'),
     ask: ({ query }) => query(`SELECT count(DISTINCT pictureGroup) ${selectAdsOf(advertiserWithFewCountries)}`),
   },

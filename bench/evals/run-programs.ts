@@ -60,7 +60,7 @@ const programs: Record<string, [question: string, expected: (rawData: RawDemoDat
       Math.max(...pages.filter((page) => page.countries?.includes('US')).map((page) => page.adsAmount ?? 0)),
   ],
   'cards-of-a-carousel': [
-    'How many cards has the carousel in France that has run longest?',
+    'How many cards does the longest-running carousel in France have?',
     ({ ads }) => {
       const carousels = ads.filter((ad) => createCountryFilter('FR')(ad) && ad.displayFormat === 'CAROUSEL');
       return (
@@ -69,22 +69,22 @@ const programs: Record<string, [question: string, expected: (rawData: RawDemoDat
     },
   ],
   'likes-of-a-page': [
-    'How many likes and followers has Lichtwerft together?',
+    'How many likes and followers does Lichtwerft have in total?',
     ({ pages }) => {
       const { pageLikes, pageIgFollowers } = pages.find(({ pageName }) => pageName === 'Lichtwerft') ?? {};
       return (pageLikes ?? 0) + (pageIgFollowers ?? 0);
     },
   ],
   'ads-in-collections': [
-    'How many ads are in my collections, in all?',
+    'How many ads are in all my collections together?',
     ({ collections }) => collections.reduce((sum, { adCount }) => sum + adCount, 0),
   ],
   'running-in-a-collection': [
-    'How many ads of "Skincare that lasts" still run?',
+    'How many ads in "Skincare that lasts" are still running?',
     async ({ readCollection }) => (await readCollection('Skincare that lasts')).filter(isRunning).length,
   ],
   'estimated-spend': [
-    'What have the ads in New Zealand spent at most, by their estimates?',
+    'What is the most that the ads in New Zealand can have spent, by their estimates?',
     ({ ads }) => ads.filter(createCountryFilter('NZ')).reduce((sum, { adSpendMax }) => sum + (adSpendMax ?? 0), 0),
   ],
   'labelled-ads': [
@@ -92,11 +92,11 @@ const programs: Record<string, [question: string, expected: (rawData: RawDemoDat
     ({ ads }) => ads.filter((ad) => createCountryFilter('IE')(ad) && ad.ctaType === 'LEARN_MORE').length,
   ],
   'watched-ads': [
-    'Watch the videos in Germany: how many does the first check read?',
+    'Watch the videos in Germany: how many ads does the first check read?',
     ({ ads }) => ads.filter((ad) => createCountryFilter('DE')(ad) && ad.displayFormat === 'VIDEO').length,
   ],
   'exported-rows': [
-    'How many rows has a table of all ads in Great Britain?',
+    'How many rows does a table of all ads in Great Britain have?',
     ({ ads }) => ads.filter(createCountryFilter('GB')).length,
   ],
 };
