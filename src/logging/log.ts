@@ -179,7 +179,8 @@ export function createFailureWarner(log: Log, monotonicNow: () => number): OnCal
 }
 
 /**
- * Creates a handler that records whether the service responded to the latest tool call.
+ * Creates a handler that records whether the service responded to the latest tool call. A call that the server answers
+ * from stored data changes nothing, because it sends no request to the service.
  * @returns the handler and `getServiceState`, which returns `up` if the service responded, `away` if it did not, and
  * undefined before the first call
  */
@@ -187,10 +188,10 @@ export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' |
   let serviceState: 'up' | 'away' | undefined;
   return {
     onCall(event) {
-      const { storage, requestId, status } = event;
+      const { storage, cached, status } = event;
       if (isOperatorFailure(event)) {
         if (storage === undefined) serviceState = 'away';
-      } else if (requestId !== undefined || status !== undefined) serviceState = 'up';
+      } else if (cached === false || status !== undefined) serviceState = 'up';
     },
     getServiceState: () => serviceState,
   };

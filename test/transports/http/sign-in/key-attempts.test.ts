@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { createKeyAttemptLimiter } from '../../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../../support/deadline.ts';
+import { documentedResponse } from '../../../support/faulty-upstream.ts';
 import { openConnection, toolCall, validHeaders } from '../../../support/http.ts';
 import {
   createAuthorizationRequest,
@@ -111,4 +112,15 @@ test('a check of an API key does not count as an attempt if the check fails for 
     expect([answer.status, answer.headers.get('location')]).toEqual([503, null]);
     expect(await answer.text()).toContain('could not be checked');
   }
+});
+
+test('GET /readyz shows whether the API responded to the latest check of an API key', async ({ serve }) => {
+  const { upstream, server, request } = await serve({});
+  const readServiceState = async () => (await (await server.send('/readyz')).json()) as object;
+  upstream.respondWith((_, response) => void response.writeHead(500).end());
+  await submitKey(server, request, goodKey);
+  expect(await readServiceState()).toEqual({ status: 'ready', service: 'away' });
+  upstream.respondWith(documentedResponse);
+  await submitKey(server, request, goodKey);
+  expect(await readServiceState()).toEqual({ status: 'ready', service: 'up' });
 });
