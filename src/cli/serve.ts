@@ -180,7 +180,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
         await delay(Math.min(stopAnnouncementMs, drainMs / 3), undefined, { ref: false });
       }
       app.drain();
-      await Promise.race([httpApp.drain(), delay(drainMs, undefined, { ref: false })]);
+      await Promise.race([httpApp.drain(), delay(getRemainingMs(), undefined, { ref: false })]);
       await httpServer.close(getRemainingMs());
       await app.close(getRemainingMs());
       await signIn?.close();

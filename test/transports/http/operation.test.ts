@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Hono } from 'hono';
 import { describe, expect, onTestFinished } from 'vitest';
+import { readConfig } from '../../../src/config/read-config.ts';
 import { createMetrics } from '../../../src/transports/http/metrics.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import {
@@ -218,6 +219,23 @@ describe('Shutdown of the HTTP server', () => {
     await server.close(300);
     expect(await hanging).toBeInstanceOf(Error);
     expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
+  });
+
+  test('the shutdown deadline of a replica includes the time during which only its readiness probe fails', async ({
+    serve,
+    upstream,
+  }) => {
+    const { stateUrl } = readConfig({ AD_LIBRARY_STATE_URL: 'redis://127.0.0.1:1' });
+    const { server, post } = await serve(delays.hangs, {
+      stateUrl,
+      stateSecret: 'a secret of the shared state, 32 characters',
+    });
+    const hanging = post('svc_live_a').catch(() => {});
+    await upstream.waitForRequests(1);
+    const startedAt = performance.now();
+    await server.close(3000);
+    expect(performance.now() - startedAt).toBeLessThan(3700);
+    await hanging;
   });
 });
 
