@@ -108,11 +108,14 @@ export class CircuitBreakerStore implements Omit<RemoteStore, 'connect' | 'isRef
   ): Promise<Reply> {
     const startedAt = performance.now();
     const reply = await this.#call(callStore);
-    if (startedAt - this.#clockComparedAt > clockComparisonIntervalMs) {
-      this.#clockComparedAt = performance.now();
-      this.#clockOffsetMs = reply.now - (startedAt + this.#clockComparedAt) / 2;
-    }
+    if (startedAt - this.#clockComparedAt > clockComparisonIntervalMs) this.#compareClocks(startedAt, reply);
     return reply;
+  }
+
+  /** Computes the difference between the two clocks from a reply that has just arrived. */
+  #compareClocks(startedAt: number, { now: storeTime }: { now: number }): void {
+    this.#clockComparedAt = performance.now();
+    this.#clockOffsetMs = storeTime - (startedAt + this.#clockComparedAt) / 2;
   }
 
   async #call<Reply>(callStore: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
@@ -199,7 +202,8 @@ export class CircuitBreakerStore implements Omit<RemoteStore, 'connect' | 'isRef
   async #connectOnce(): Promise<void> {
     const store = this.#store ?? this.#openStore();
     await this.#withTimeout(store.connect());
-    await this.#withTimeout(store.swapDocument(probeKey, '', probeDocument));
+    const startedAt = performance.now();
+    this.#compareClocks(startedAt, await this.#withTimeout(store.swapDocument(probeKey, '', probeDocument)));
     if (this.#isClosed) return;
     this.#loggedProblems.clear();
     this.#isUp = true;

@@ -101,6 +101,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   async function startReplica({
     service = randomUUID() as string,
     secret = 'a secret of at least 32 characters',
+    now = Date.now,
   } = {}) {
     const network = new StoreNetwork();
     const warned: string[] = [];
@@ -110,7 +111,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         secret,
         baseUrl: `http://${service}.invalid`,
         callTimeoutMs,
-        now: Date.now,
+        now,
       },
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
@@ -483,6 +484,11 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       await expect.poll(async () => readIds(await otherReplica.dataset())).toEqual(['x']);
     },
   );
+
+  test('a replica whose own clock is wrong uses the clock of the shared store from its start', async () => {
+    const replica = await startReplica({ now: () => Date.now() + 3_600_000 });
+    expect(Math.abs(replica.now() - Date.now())).toBeLessThan(60_000);
+  });
 
   test("a cached response expires if the clock of the shared store jumps past the response's lifetime", async () => {
     const { find, network, store } = await startReplica();
