@@ -122,12 +122,12 @@ const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {
   firstPage:
     'The person chose to read the first page only. To read the rest, ask the user, and then call again with the same question. Ads that were already read are not charged again.',
   maxCredits:
-    'The next page may cost more than the rest of maxCredits. To continue, call again with the same question.',
+    'The next page may cost more than the rest of maxCredits. If the user accepts further credits, call again with the same question to continue.',
   budget:
     "The next page may cost more than the rest of this server's budget. To continue later, call again with the same question.",
   usage_limit: 'To continue when the usage window has credits again, call again with the same question.',
   deadline:
-    'Time was short. To continue, call again with the same question. Ads that were already read are not charged again.',
+    'Time was short. To continue within the same maxCredits, subtract from it what this call cost, and call again with the same question. Ads that were already read are not charged again.',
   error: 'To continue, call again with the same question. Ads that were already read are not charged again.',
   shutdown: 'The server is shutting down. To continue, call again with the same question.',
 };

@@ -1,9 +1,13 @@
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
+import { AdService } from '../support/ad-service.ts';
+import { startUpstream } from '../support/faulty-upstream.ts';
 import { freePort } from '../support/loopback.ts';
 import { startHttpCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -25,13 +29,50 @@ test.skipIf(!hasPython)('the Python example compiles without errors', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-// Run the example twice: the second run reads stored ads, and its results have other fields.
-test('the TypeScript example program counts ads, gathers them and queries them with SQL', async () => {
+function buildTypeScriptExample(): string {
   const example = join(root, 'docs/examples/typescript/count-and-gather.ts');
   const outfile = join(createTemporaryFolder(), 'count-and-gather.mjs');
   buildSync({ entryPoints: [example], outfile, bundle: true, platform: 'node', format: 'esm' });
-  await expectTwice((url) => run(process.execPath, outfile, url), 'complete: true.');
+  return outfile;
+}
+
+// Run the example twice: the second run reads stored ads, and its results have other fields.
+test('the TypeScript example program counts ads, gathers them and queries them with SQL', async () => {
+  const program = buildTypeScriptExample();
+  await expectTwice((url) => run(process.execPath, program, url), 'complete: true.');
 });
+
+/**
+ * Runs an example against a slow service, so that each call of `gather_ads` stops at its deadline. Returns the credits
+ * that the service charged.
+ */
+async function runWithSlowService(...[program = '', ...args]: string[]): Promise<number> {
+  const service = new AdService(1000);
+  const upstream = await startUpstream((...exchange) => void delay(900).then(() => service.respond(...exchange)));
+  const filtersFile = join(createTemporaryFolder(), 'filters.json');
+  writeFileSync(filtersFile, JSON.stringify({ ads: [{ key: 'displayFormat', type: 'strings', values: ['IMAGE'] }] }));
+  const flags = ['--base-url', upstream.baseUrl, '--search-filters', filtersFile, '--timeout-ms', '4000'];
+  const server = await startHttpCommand(flags);
+  onTestFinished(async () => {
+    await server.close();
+    await upstream.close();
+  });
+  const env = { ...process.env, AD_LIBRARY_API_KEY: 'svc_live_example' };
+  const { stdout } = await promisify(execFile)(program, [...args, server.url], { cwd: root, env });
+  expect(stdout).toContain('of 1000, complete: ');
+  return service.chargedCredits;
+}
+
+test('the TypeScript example program spends at most its limit, even if it calls gather_ads several times', async () => {
+  expect(await runWithSlowService(process.execPath, buildTypeScriptExample())).toBeLessThanOrEqual(50);
+});
+
+test.skipIf(!hasClient)(
+  `the Python example program spends at most its limit, even if it calls gather_ads several times${unless}`,
+  async () => {
+    expect(await runWithSlowService('python3', pythonExample)).toBeLessThanOrEqual(50);
+  },
+);
 
 test.skipIf(!hasClient)(
   `the Python example program counts ads, gathers them and queries them with SQL${unless}`,

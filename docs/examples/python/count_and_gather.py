@@ -29,16 +29,23 @@ class ToolError(Exception):
     """A failed call. The message says what happened and what to do next."""
 
 
+remaining_credits = MAX_CREDITS
+
+
 async def call_tool(client: Client, tool: str, **arguments) -> dict:
-    """Calls a tool and returns its result as data."""
+    """Calls a tool and returns its result as data. Subtracts the charge of the call from remaining_credits."""
+    global remaining_credits
     result = await client.call_tool(tool, arguments)
     if result.is_error:
         raise ToolError(f"{tool}: {result.content[0].text}")
+    charged = result.structured_content["receipt"]["charged"]
+    # If the charge is unknown, the call may have used up all remaining credits.
+    remaining_credits = 0 if charged is None else max(0, remaining_credits - charged)
     return result.structured_content
 
 
 async def research(client: Client) -> None:
-    counts = await call_tool(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=MAX_CREDITS)
+    counts = await call_tool(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=remaining_credits)
     print(f"{counts['total']} ads in all:")
     for part in counts["counts"]:
         print(f"  {part['filters']['displayFormat'][0]}: {part['total']}")
@@ -50,9 +57,11 @@ async def research(client: Client) -> None:
         price = f"at most {estimate['atMost']} credits" if "atMost" in estimate else "an unknown number of credits"
     print(f"Reading all ads takes {estimate['pages']} calls and {price}; the limit is {MAX_CREDITS}.")
 
-    gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
-    while gathering["stopped"] == "deadline":  # The call continues and never pays twice for a page.
-        gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
+    gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=remaining_credits)
+    # The next call continues where the previous call stopped, and never pays twice for a page. maxCredits limits only a
+    # single call, so pass the credits that remain.
+    while gathering["stopped"] == "deadline" and remaining_credits > 0:
+        gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=remaining_credits)
     print(f"Read {gathering['read']} of {gathering['found']}, complete: {gathering['complete']}.")
 
     answer = await call_tool(client, "query_ads", sql=BY_FORMAT)  # free

@@ -40,23 +40,31 @@ interface QueryResult {
   coverage?: { partial?: unknown[] };
 }
 
+let remainingCredits = maxCredits;
 const [url = 'http://127.0.0.1:3000/mcp'] = process.argv.slice(2);
 const key = process.env.AD_LIBRARY_API_KEY;
 const client = new Client({ name: 'count-and-gather', version: '1.0.0' });
 
 /**
- * Calls a tool and returns its result as data.
+ * Calls a tool and returns its result as data. Subtracts the charge of the call from `remainingCredits`.
  * @throws Error whose text says what happened and what to do next
  */
 async function callTool<ResultData>(toolName: string, args: Record<string, unknown>): Promise<ResultData> {
   const result = (await client.callTool({ name: toolName, arguments: args })) as CallToolResult;
   const [firstBlock] = result.content;
   if (result.isError) throw new Error(`${toolName}: ${firstBlock?.type === 'text' ? firstBlock.text : ''}`);
-  return result.structuredContent as ResultData;
+  const data = result.structuredContent as ResultData & { receipt: { charged: number | null } };
+  // If the charge is unknown, the call may have used up all remaining credits.
+  remainingCredits = Math.max(0, remainingCredits - (data.receipt.charged ?? remainingCredits));
+  return data;
 }
 
 async function research(): Promise<void> {
-  const counts = await callTool<CountResult>('count_ads', { filters, by: 'displayFormat', maxCredits });
+  const counts = await callTool<CountResult>('count_ads', {
+    filters,
+    by: 'displayFormat',
+    maxCredits: remainingCredits,
+  });
   console.log(`${counts.total} ads in all:`);
   for (const part of counts.counts) console.log(`  ${part.filters.displayFormat[0]}: ${part.total}`);
 
@@ -65,10 +73,11 @@ async function research(): Promise<void> {
     `Reading all ads takes ${estimate?.pages} calls and ${formatPrice(estimate)}; the limit is ${maxCredits}.`,
   );
 
-  let gathering = await callTool<GatherResult>('gather_ads', { filters, maxCredits });
-  // The next call continues where the previous call stopped, and never pays twice for a page.
-  while (gathering.stopped === 'deadline')
-    gathering = await callTool<GatherResult>('gather_ads', { filters, maxCredits });
+  const gather = () => callTool<GatherResult>('gather_ads', { filters, maxCredits: remainingCredits });
+  let gathering = await gather();
+  // The next call continues where the previous call stopped, and never pays twice for a page. `maxCredits` limits only
+  // a single call, so pass the credits that remain.
+  while (gathering.stopped === 'deadline' && remainingCredits > 0) gathering = await gather();
   console.log(`Read ${gathering.read} of ${gathering.found}, complete: ${gathering.complete}.`);
 
   const { columns, rows, coverage } = await callTool<QueryResult>('query_ads', { sql: byFormat }); // free

@@ -195,7 +195,9 @@ test('gather_ads does not request a page whose response could arrive after the d
   };
   const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 300, stopped: 'deadline', receipt: { charged: 30 } });
-  expect(text).toContain('Time was short');
+  expect(text).toContain(
+    'Time was short. To continue within the same maxCredits, subtract from it what this call cost',
+  );
 });
 
 test('gather_ads fails and reports its charge if the API rejects the API key', async ({ upstream, server }) => {
