@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { MemoryStore } from '../../src/storage/drivers/memory.ts';
 import { exportTtlMs, openFolderExports, openMemoryExports } from '../../src/storage/exports.ts';
 import { createMemoryLedger } from '../../src/storage/in-memory.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
@@ -58,6 +59,22 @@ describe('Exported files in memory', () => {
   });
 
   const folder = createTemporaryFolder();
+  test('the links of expired files do not stay in memory', async () => {
+    let now = 1;
+    const store = new MemoryStore(() => now);
+    const twoDaysMs = 2 * 86_400_000;
+    const writeLinks = async (count: number, firstNumber: number) => {
+      for (let number = firstNumber; number < firstNumber + count; number++)
+        await store.swapDocument(`link ${number}`, '', { version: '1', body: Buffer.from('{}'), ttlMs: twoDaysMs });
+    };
+    for (let round = 0; round < 20; round++) {
+      await writeLinks(1000, round * 1000);
+      now += twoDaysMs;
+    }
+    // The links of one round take about 1 MB.
+    expect(store.bytes).toBeLessThan(3 * 1024 * 1024);
+  });
+
   test('only the last fifty exported files are listed', async () => {
     const exports = openFolderExports({ folder }, () => 1).forTenant('a');
     const written: string[] = [];

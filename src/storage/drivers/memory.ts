@@ -51,6 +51,9 @@ export interface MemoryStoreOptions {
   onChange?: (record: StoreChange) => void;
 }
 
+/** The store does not search for expired entries as long as it uses less memory than this, in bytes. */
+const minSweptBytes = 1024 * 1024;
+
 /** The estimated memory, in bytes, that a document or a collection needs in addition to its content. */
 const entryOverheadBytes = 1000;
 /**
@@ -82,6 +85,8 @@ export class MemoryStore implements Store {
   #shortLivedBytes = 0;
   #longLivedBytes = 0;
   #lastSequenceNumber = 0;
+  /** The size of the store, in bytes, above which the next write removes all expired entries. */
+  #sweepAboveBytes = minSweptBytes;
 
   constructor(now: () => number, options: MemoryStoreOptions = {}) {
     this.now = now;
@@ -219,6 +224,17 @@ export class MemoryStore implements Store {
   #applyAndReport(record: StoreChange): void {
     this.applyRecord(record);
     this.#options.onChange(record);
+    this.#removeExpiredIfGrown();
+  }
+
+  /**
+   * Removes all expired entries if the store has doubled in size since the last removal. Without this method, an expired
+   * entry would stay in memory until somebody reads it.
+   */
+  #removeExpiredIfGrown(): void {
+    if (this.bytes <= this.#sweepAboveBytes) return;
+    this.removeExpired();
+    this.#sweepAboveBytes = Math.max(minSweptBytes, 2 * this.bytes);
   }
 
   #setEntry(name: string, record: DocumentRecord | Collection | undefined): void {
