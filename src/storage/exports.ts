@@ -404,6 +404,12 @@ export function openStoredExports(
       problem: 'This file is no longer stored. Export it again.',
       wasSent: false,
     });
+  const createNoSpaceError = () =>
+    new AdLibraryError({
+      kind: 'busy',
+      problem: 'The shared state of this server is nearly full and has no space for a file of this size.',
+      storage: 'full',
+    });
   const forTenant = (tenantId: string, callStartedAt = getTime()) => {
     const rejectionKey = buildKey(tenantId, 'rejected');
     const listKey = buildKey(tenantId, 'exports');
@@ -453,6 +459,8 @@ export function openStoredExports(
           }
           bytes += bytesToWrite.length;
         }, maxExportBytes);
+        // A file that exceeds the space of its tenant has evicted its own first chunk.
+        if (writtenChunkCount > 0 && (await items.getItem(getChunkId(id, 0))) === undefined) throw createNoSpaceError();
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(getLinkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);

@@ -427,6 +427,17 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(replica.warned).toContain('the shared state is nearly full: less data is stored for each key');
     });
 
+    test('an export fails if the nearly full shared store cannot keep the whole file', async () => {
+      const { files, network } = await startReplica();
+      network.isNearlyFull = true;
+      const small = await exportFile(files, 'small.csv', 'id\n');
+      await expect(exportFile(files, 'large.csv', randomBytes(9 * 1024 * 1024))).rejects.toMatchObject({
+        failure: { kind: 'busy', storage: 'full' },
+      });
+      expect((await files.list()).map(({ name }) => name)).toEqual(['small.csv']);
+      expect(small.linkPath).toContain('small.csv');
+    });
+
     test("a replica's copies of datasets stay within their memory limit and are reloaded when needed", async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
