@@ -452,9 +452,11 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
 
 /** Explains which ads are not included in any count, and why. Used if the number of these ads is unknown. */
 function explainUncountedAds(
-  { single: hasSingleValue, open: hasOtherValues }: SearchFilter,
+  { key, single: hasSingleValue, open: hasOtherValues }: SearchFilter,
   countsAdsWithoutValue: boolean,
 ): string {
+  if (key === 'missing')
+    return 'An ad may lack values for several keys, so the counts may add up to more than the total. Not counted: ads that have a value for each of these keys.';
   const adsWithOtherValues = hasOtherValues || hasSingleValue ? 'ads with other values' : undefined;
   const adsWithoutValue = countsAdsWithoutValue ? undefined : 'ads without a value';
   const uncountedAdsText = [adsWithOtherValues, adsWithoutValue].filter(Boolean).join(' and ');

@@ -122,6 +122,15 @@ test('count_ads returns the same number of ads for each value as search_ads, gat
   );
 });
 
+test('count_ads by the filter key missing says that an ad may lack values for several keys', async () => {
+  await startLibrary([createAd(0), createAd(1, { ctaType: 'SHOP_NOW', countries: ['DE'] })], async (call) => {
+    const result = await call('count_ads', { by: 'missing' });
+    expect(countTotals(readParts(result), 'missing')).toMatchObject({ ctaType: 1, countries: 1 });
+    expect(result.text).toContain('An ad may lack values for several keys, so the counts may add up to more than');
+    expect(result.text).not.toContain('ads without a value');
+  });
+});
+
 test('count_ads says how many values of a search filter it does not list', async () => {
   const codes = Array.from(
     { length: 37 },
