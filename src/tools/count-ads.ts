@@ -435,7 +435,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const adCountWithoutValue = partWithoutValue?.view.total ?? undefined;
   const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
-  const isCounted = totalCount.total !== null && stopInfo === undefined;
+  const hasCountedAds = totalCount.total !== null && totalCount.total > 0 && stopInfo === undefined;
   return {
     ...totalView,
     counts: nonZeroCounts,
@@ -444,7 +444,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
       rest: otherAdCount,
       ...(!partWithoutValue && { restHoldsNone: true as const }),
     }),
-    ...(isCounted &&
+    ...(hasCountedAds &&
       otherAdCount === undefined && { leftOut: explainUncountedAds(countedFilter, partWithoutValue !== undefined) }),
     stopInfo,
   };
@@ -486,7 +486,8 @@ const equalToTotalNote = 'equal to the total; not verified';
 
 /**
  * Counts the ads of each part of a split search, several parts at a time. A part is a search with the caller's filters
- * and one filter object of `split`. Starts no further searches after a failure or when a limit is reached.
+ * and one filter object of `split`. Starts no further searches after a failure or when a limit is reached. If no ads match
+ * the caller's filters, sends no searches, because each of them would cost credits and find no ads.
  */
 async function countParts(
   filters: Filters,
@@ -499,6 +500,14 @@ async function countParts(
     adCount: undefined,
   }));
   if (totalCount.total === null) return { parts: countedParts, stopInfo: undefined };
+  if (totalCount.total === 0) {
+    const { gatheredAt } = totalCount;
+    const parts: CountedPart[] = filtersByPart.map((partFilters) => ({
+      view: { filters: partFilters, total: 0, ...(gatheredAt && { gatheredAt }) },
+      adCount: totalCount,
+    }));
+    return { parts, stopInfo: undefined };
+  }
   let stopInfo: StopInfo | undefined;
   let nextIndex = 0;
   const countNextParts = async () => {
