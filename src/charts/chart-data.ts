@@ -65,7 +65,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   );
   if (numberColumns.length === 0)
     return {
-      problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)${hasLargeInteger(rows) ? ', or CAST(x AS REAL) if x is an integer above 2^53, which is returned as text' : ''}`,
+      problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)${hasLargeIntegerColumn({ columns, rows }) ? ', or CAST(x AS REAL) if x is an integer above 2^53, which is returned as text' : ''}`,
     };
   if (numberColumns.length > maxSeries)
     return { problem: `it has ${numberColumns.length} series, and a chart shows at most ${maxSeries}; select fewer` };
@@ -170,13 +170,19 @@ function hasOnlyNumbers(rows: ChartRows['rows'], column: number): boolean {
   return cells.length > 0 && cells.every(Number.isFinite);
 }
 
-/** Returns true if a row has an integer that SQL results contain as text, because a number cannot represent it exactly. */
-const hasLargeInteger = (rows: ChartRows['rows']): boolean =>
-  rows.some((row) =>
-    row
-      .slice(1)
-      .some((cell) => typeof cell === 'string' && /^-?\d{16,19}$/.test(cell) && !Number.isSafeInteger(Number(cell))),
-  );
+/**
+ * Returns true if a column after the first has integers that SQL results contain as text, because a number cannot
+ * represent them exactly. Ignores columns of ids, because their digits are a text that no chart can show.
+ */
+const hasLargeIntegerColumn = ({ columns, rows }: Pick<ChartRows, 'columns' | 'rows'>): boolean =>
+  columns.some((name, column) => {
+    if (column === 0 || /id$/i.test(name)) return false;
+    const cells = rows.map((row) => row[column]).filter((cell) => cell !== null);
+    return cells.some(isLargeInteger) && cells.every((cell) => Number.isFinite(cell) || isLargeInteger(cell));
+  });
+
+const isLargeInteger = (cell: unknown): boolean =>
+  typeof cell === 'string' && /^-?\d{16,19}$/.test(cell) && !Number.isSafeInteger(Number(cell));
 
 const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =>
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));

@@ -230,6 +230,22 @@ describe('query_ads with a chart', () => {
     },
   );
 
+  test.each([
+    ['ids', ['page', 'sourcePageExternalId'], [['Serra', '100064873519284412']]],
+    [
+      'texts of which one has only digits',
+      ['page', 'headline'],
+      [
+        ['Serra', '100064873519284412'],
+        ['Serra', 'Sale'],
+      ],
+    ],
+  ])('a chart request whose only other column has %s gets no advice to cast it to a number', (_, columns, rows) => {
+    const { problem } = buildChart('bar', { columns, rows }) as { problem: string };
+    expect(problem).toContain('holds only numbers; select one, such as count(*)');
+    expect(problem).not.toContain('CAST');
+  });
+
   serviceTest(
     'query_ads returns its rows and a reason for the missing chart if no time is left to draw the chart',
     async ({ start }) => {
