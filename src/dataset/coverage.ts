@@ -130,6 +130,11 @@ export interface CoverageInput {
   maxCellChars?: number;
   /** The ad fields that each SQL statement reads. The coverage reports which of these fields many ads lack. */
   fieldsByStatement?: readonly StatementFields[];
+  /**
+   * True if an SQL statement reads the table `pages`. The coverage then says how many of the advertisers this table
+   * contains.
+   */
+  readsPages?: boolean;
   /** The order in which the service listed the ads of each gathering, by gathering id. */
   listingOrders?: ReadonlyMap<string, ListingOrder | undefined>;
   /** The price of reading the remaining ads of each gathering, by gathering id. */
@@ -159,6 +164,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
   const advertisers = collectAdvertisers(input);
   const { namedAdvertisers: namedAdvertiserKeys, omittedCount } = findUncoveredAdvertisers(input, advertisers);
   const notes = [
+    formatUnreadPagesNote(input, advertisers),
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.fieldsByStatement ?? []).flatMap((statementFields) => [
       formatMixedCurrenciesNote(statementFields),
@@ -229,6 +235,21 @@ function listOneDayAdvertisers({ adFacts, fieldsByStatement = [] }: CoverageInpu
 }
 
 /**
+ * Says how many of the advertisers the table `pages` contains, because it has only the advertiser pages that a call has
+ * read. Returns undefined if it contains all advertisers, or if no SQL statement reads this table.
+ */
+function formatUnreadPagesNote(
+  { contents, readsPages }: CoverageInput,
+  { advertisersByKey }: Pick<Advertisers, 'advertisersByKey'>,
+): string | undefined {
+  if (!readsPages) return undefined;
+  const readPageIds = new Set(contents.pages.map(({ id }) => id));
+  const readCount = [...advertisersByKey.values()].filter(({ pageId }) => readPageIds.has(pageId ?? '')).length;
+  if (readCount === advertisersByKey.size) return undefined;
+  return `The table pages contains ${formatNumber(readCount)} of the ${formatCount(advertisersByKey.size, 'advertiser')} of the ads. To list all of them, group the table ads by pageId.`;
+}
+
+/**
  * Selects the advertisers whose missing field values are reported: the advertisers in the rows of the result, and the
  * advertisers that the SQL statement names. A named advertiser may have no rows because a condition removed exactly its
  * ads that lack a field.
@@ -256,6 +277,7 @@ export function listCaptionNotes(input: CoverageInput): string[] {
     newestGathering &&
       formatIncompleteGathering({ ...describeIncompleteGathering(newestGathering, input), incompletePartTexts: [] }),
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
+    formatUnreadPagesNote(input, advertisers),
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
     ...(input.fieldsByStatement ?? []).flatMap((statementFields) => [
       formatMixedCurrenciesNote(statementFields),

@@ -34,6 +34,8 @@ export interface StatementSummary extends Omit<ExportStatement, 'runStatement'> 
   statementFields: SqlExport['statementFields'];
   /** True if the SQL statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
+  /** True if the SQL statement reads the table `pages`, which may contain only some of the advertisers. */
+  readsPages: SqlExport['readsPages'];
   /**
    * The distinct values of the column `id` or `adId`, which may also contain ids of objects other than ads. Undefined
    * if the result has no such column.
@@ -90,6 +92,7 @@ export async function writeExport(
         truncatedCellCount: 0,
         statementFields: undefined,
         isAboutAds: true,
+        readsPages: undefined,
         distinctIds: undefined,
       };
       return {
@@ -121,7 +124,7 @@ const maxFirstRows = 3;
  * twice.
  */
 async function* countRows(
-  { columns, rows, statementFields, isAboutAds }: SqlExport,
+  { columns, rows, statementFields, isAboutAds, readsPages }: SqlExport,
   summary: StatementSummary,
 ): SqlExport['rows'] {
   const idColumnIndex = columns.findIndex((name) => name === 'id' || name === 'adId');
@@ -130,6 +133,7 @@ async function* countRows(
     columns,
     statementFields,
     isAboutAds,
+    readsPages,
     rowCount: 0,
     firstRows: [],
     distinctIds,

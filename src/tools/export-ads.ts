@@ -93,8 +93,9 @@ export const exportAds = defineTool({
       const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
       const fieldsByStatement = mergeStatementFields(exportedSheets.map((sheet) => sheet.statementFields));
       const isAboutAds = exportedSheets.some((sheet) => sheet.isAboutAds);
+      const readsPages = exportedSheets.some((sheet) => sheet.readsPages);
       const coverage = isAboutAds
-        ? buildCoverageView({ ...coverageInput, ...idRows, fieldsByStatement })
+        ? buildCoverageView({ ...coverageInput, ...idRows, fieldsByStatement, readsPages })
         : buildCoverageCounts(contents);
       return {
         coverage,

@@ -65,7 +65,7 @@ export const queryAds = defineTool({
   async run({ sql, limit = 50, cell = 160, chart }, context) {
     const { maxTextTokens, maxTextBytes, signal, isDemo } = context;
     const contents = await (await context.openDataset()).readContents();
-    const { columns, rows, rowCount, truncated, statementFields, isAboutAds } = await context
+    const { columns, rows, rowCount, truncated, statementFields, isAboutAds, readsPages } = await context
       .getDatasetSql()
       .query(contents, {
         sql,
@@ -79,6 +79,7 @@ export const queryAds = defineTool({
       rows,
       maxCellChars: cell,
       fieldsByStatement: mergeStatementFields([statementFields]),
+      readsPages,
     };
     const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCoverageCounts(contents);
     const emptyResultNotes = isEmptySqlResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];

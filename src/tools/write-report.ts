@@ -164,6 +164,7 @@ export const writeReport = defineTool({
       buildCoverageView({
         ...coverageInput,
         fieldsByStatement: mergeStatementFields(results.map(({ statementFields }) => statementFields)),
+        readsPages: results.some(({ readsPages }) => readsPages),
       });
     const { writeReportPage } = await import('../reports/report.tsx');
     const reportMetadata = {
@@ -300,6 +301,8 @@ interface SectionResult {
   tablePreview?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
   /** The ad fields that the section's SQL statement reads. They are needed for notes on fields that many ads lack. */
   statementFields?: StatementFields | undefined;
+  /** True if the section's SQL statement reads the table `pages`, which may contain only some of the advertisers. */
+  readsPages?: boolean;
   /**
    * Sentences about incomplete searches, if the section has no rows. These sentences are already part of `problem`, so
    * the coverage text does not repeat them.
@@ -335,11 +338,12 @@ async function buildSection(
   if (sql !== undefined) {
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
-      const { columns, rows, rowCount, statementFields, isAboutAds } = await context
+      const { columns, rows, rowCount, statementFields, isAboutAds, readsPages } = await context
         .getDatasetSql()
         .query(contents, { sql, limit, maxCellChars, signal });
       result.rowCount = rowCount;
       result.statementFields = statementFields;
+      result.readsPages = readsPages;
       if (isAboutAds && isEmptySqlResult(rows, rowCount)) {
         result.notesOfEmptyResult = listNotesOfEmptyResult(buildCoverageView(coverageInput));
         problems.push(...result.notesOfEmptyResult);
@@ -357,6 +361,7 @@ async function buildSection(
               rows,
               maxCellChars,
               fieldsByStatement: mergeStatementFields([statementFields]),
+              readsPages,
             })
           : [];
       const wideChart = chart && buildChart(chart, chartedRows, { readAtMs, isDemo, notes });

@@ -91,3 +91,25 @@ upstreamTest(
     expect(await readUncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
   },
 );
+
+test('query_ads, export_ads and write_report say how many of the advertisers the SQL table pages contains', async ({
+  server,
+}) => {
+  const { data } = await server.call('search_ads', { limit: 30 });
+  const pageIds = [...new Set(data.items.map(({ pageId }) => pageId))];
+  const sql = 'SELECT pageName, adsAmount FROM pages ORDER BY 2 DESC';
+  const noteStart = 'The table pages contains';
+  const emptyNote = `${noteStart} 0 of the ${pageIds.length} advertisers of the ads. To list all of them, group the table ads by pageId.`;
+  const empty = await server.call('query_ads', { sql });
+  expect(empty.text).toContain(emptyNote);
+  expect(empty.data.coverage).toMatchObject({ notes: [emptyNote] });
+  await server.call('get_page', { pageId: pageIds[0] });
+  const note = `${noteStart} 1 of the ${pageIds.length} advertisers`;
+  expect((await server.call('query_ads', { sql: 'SELECT count(*) FROM pages' })).text).toContain(note);
+  expect((await server.call('export_ads', { sql })).text).toContain(note);
+  const sections = [{ heading: 'Pages', sql }];
+  expect((await server.call('write_report', { title: 'Pages', sections })).text).toContain(note);
+  expect((await server.call('query_ads', { sql: 'SELECT pageName FROM ads' })).text).not.toContain(noteStart);
+  for (const pageId of pageIds.slice(1)) await server.call('get_page', { pageId });
+  expect((await server.call('query_ads', { sql })).text).not.toContain(noteStart);
+});

@@ -254,7 +254,7 @@ export class SqlEngine {
    * Returns which ad fields the last prepared SQL statement reads, and how many ads have a value for each field.
    * @param sql the text of this statement
    */
-  describeStatement(sql: string): Pick<SqlResult, 'statementFields' | 'isAboutAds'> {
+  describeStatement(sql: string): Pick<SqlResult, 'statementFields' | 'isAboutAds' | 'readsPages'> {
     const statementColumns = this.#statementColumns;
     for (const table of this.#listOpenedTables(sql)) statementColumns.addJoinedTable(table);
     const readCurrentAdIds = () => {
@@ -264,6 +264,7 @@ export class SqlEngine {
     return {
       statementFields: this.#fieldCounts.countFields(statementColumns, readStatementLiterals(sql), readCurrentAdIds),
       isAboutAds: statementColumns.isAboutAds(),
+      readsPages: statementColumns.readsPages(),
     };
   }
 
@@ -546,7 +547,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
 export function readSqlResult(
   reader: RowReader,
   options: QueryOptions,
-): Omit<SqlResult, 'statementFields' | 'isAboutAds'> {
+): Omit<SqlResult, 'statementFields' | 'isAboutAds' | 'readsPages'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.maxTotalChars;
   let countedRows = 0;

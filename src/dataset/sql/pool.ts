@@ -38,6 +38,8 @@ export interface SqlExport {
   statementFields?: ExportBatch['statementFields'];
   /** True if the statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
+  /** True if the statement reads the table `pages`, which may contain only some of the advertisers. */
+  readsPages?: boolean | undefined;
 }
 
 /** The options of a `SqlPool`. */
@@ -130,11 +132,12 @@ export class SqlPool {
         exportWorker = worker;
         return batch;
       });
-      const { columns, statementFields, isAboutAds = true } = firstBatch;
+      const { columns, statementFields, isAboutAds = true, readsPages } = firstBatch;
       return await readRows({
         columns,
         statementFields,
         isAboutAds,
+        readsPages,
         rows: this.#readBatches(tenantId, exportWorker, firstBatch, signal),
       });
     } finally {

@@ -61,6 +61,8 @@ export interface SqlResult {
    * `gatherings` and `months`.
    */
   isAboutAds: boolean;
+  /** True if the statement reads the table `pages`, which may contain only some of the advertisers. */
+  readsPages: boolean;
 }
 
 /** Returns true if a result has no rows, or only one row with zeros and nulls, e.g. from `SELECT count(*)`. */
@@ -86,9 +88,12 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of rows of an exported SQL statement. Only the first batch has `statementFields` and `isAboutAds`. */
+/**
+ * A batch of rows of an exported SQL statement. Only the first batch has `statementFields`, `isAboutAds` and
+ * `readsPages`.
+ */
 export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
-  Partial<Pick<SqlResult, 'statementFields' | 'isAboutAds'>> & { isLastBatch: boolean };
+  Partial<Pick<SqlResult, 'statementFields' | 'isAboutAds' | 'readsPages'>> & { isLastBatch: boolean };
 
 /**
  * Removes invisible characters from a text and cuts the text to `maxChars` characters. A cut text ends with the number
