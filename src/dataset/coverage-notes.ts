@@ -333,6 +333,12 @@ export function formatMixedCurrenciesNote({ mixedCurrencies }: StatementFields):
   return `The ads have amounts in several currencies: ${currencyList}. Group or filter by the column currency before you add up or compare amounts.`;
 }
 
+/** Warns that an SQL statement may miss texts in another case. Returns undefined if it does not ignore case. */
+export const formatLetterCaseNote = ({ hasCaseSensitiveText }: StatementFields): string | undefined =>
+  hasCaseSensitiveText
+    ? "LIKE, lower() and upper() ignore the case of the letters A to Z only. To ignore the case of all letters, write text REGEXP '(?i)pattern'."
+    : undefined;
+
 /** Returns true if an SQL statement reads a column that says when ads started or how long they ran. */
 export const hasRunningTimeColumn = ({ fields }: StatementFields): boolean =>
   fields.some(({ name }) => runningTimeColumns.has(name));
@@ -356,10 +362,15 @@ export function mergeStatementFields(fieldsByStatement: readonly (StatementField
         statementFieldsOfSameAds.flatMap((read) => read.fields.map((field) => [field.name, field])),
       );
       const mixedCurrencies = [...new Set(statementFieldsOfSameAds.flatMap((read) => read.mixedCurrencies))].sort();
+      const hasCaseSensitiveText = statementFieldsOfSameAds.some((read) => read.hasCaseSensitiveText);
       for (const name of listedFieldNames) fields.delete(name);
       for (const name of fields.keys()) listedFieldNames.add(name);
-      return statementFieldsOfSameAds
-        .slice(0, 1)
-        .map((read) => ({ ...read, fields: [...fields.values()], namedAdvertiserKeys, mixedCurrencies }));
+      return statementFieldsOfSameAds.slice(0, 1).map((read) => ({
+        ...read,
+        fields: [...fields.values()],
+        namedAdvertiserKeys,
+        mixedCurrencies,
+        hasCaseSensitiveText,
+      }));
     });
 }

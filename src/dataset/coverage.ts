@@ -13,6 +13,7 @@ import {
   type FieldGapAdvertisers,
   formatFieldGaps,
   formatIncompleteGathering,
+  formatLetterCaseNote,
   formatMixedCurrenciesNote,
   formatOneDayAdvertisersNote,
   hasRunningTimeColumn,
@@ -167,6 +168,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
     formatUnreadPagesNote(input, advertisers),
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.fieldsByStatement ?? []).flatMap((statementFields) => [
+      formatLetterCaseNote(statementFields),
       formatMixedCurrenciesNote(statementFields),
       formatFieldGaps(statementFields, {
         ...selectFieldGapAdvertisers(statementFields, advertisers),
@@ -331,6 +333,7 @@ function countChartedFields(ads: readonly AdFacts[]): StatementFields {
     fields,
     namedAdvertiserKeys: new Set(),
     mixedCurrencies: [],
+    hasCaseSensitiveText: false,
   };
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { createAd, serveAds } from '../support/ad-service.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
@@ -21,6 +22,28 @@ test('query_ads reads the ads that earlier paid calls returned at no charge', as
   expect(text).toContain('Coverage: 20 ads from searches; no gathering covers them');
   expect(service.countPaidRequests()).toBe(paidServer);
 });
+
+upstreamTest(
+  'query_ads says that LIKE and lower() ignore the case of A to Z only if a statement compares other letters',
+  async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    service.ads = ['ÜBERRASCHUNG und SALE', 'СКИДКА und sale'].map((body, index) => createAd(index, { body }));
+    await server.call('search_ads');
+    const note = 'LIKE, lower() and upper() ignore the case of the letters A to Z only.';
+    for (const [condition, matchCount, hasNote] of [
+      ["body LIKE '%überraschung%'", 0, true],
+      ["lower(body) LIKE '%скидка%'", 0, true],
+      ["instr(lower(body), 'скидка')", 0, true],
+      ["body REGEXP '(?i)überraschung|скидка'", 2, false],
+      ["body LIKE '%Sale%'", 2, false],
+      ["body LIKE '%세일%'", 0, false],
+      ["body = 'überraschung'", 0, false],
+    ] as const) {
+      const { data, text } = await server.call('query_ads', { sql: `SELECT count(*) FROM ads WHERE ${condition}` });
+      expect([data.rows, text.includes(note)], condition).toEqual([[[matchCount]], hasNote]);
+    }
+  },
+);
 
 test('query_ads can count how many ads ran in each month', async ({ server }) => {
   await server.call('search_ads', { limit: 50 });

@@ -285,7 +285,15 @@ export class FieldCounts {
     );
     const namedAdvertiserKeys = new Set(readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : []);
     const mixedCurrencies = this.#listMixedCurrencies(fields, cache, namedAdvertiserKeys);
-    return { adCount: ads.length, adCountByAdvertiser, fields, namedAdvertiserKeys, mixedCurrencies };
+    const { hasCaseSensitiveText } = literals;
+    return {
+      adCount: ads.length,
+      adCountByAdvertiser,
+      fields,
+      namedAdvertiserKeys,
+      mixedCurrencies,
+      hasCaseSensitiveText,
+    };
   }
 
   /**

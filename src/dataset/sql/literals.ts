@@ -30,6 +30,11 @@ export interface StatementLiterals {
   advertiserCondition: AdvertiserCondition | undefined;
   /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
+  /**
+   * True if the statement may compare a text with letters outside A to Z by `LIKE`, `lower()` or `upper()`. For these
+   * letters, SQLite does not ignore case.
+   */
+  hasCaseSensitiveText: boolean;
 }
 
 /** A token of an SQL statement: a text, an operator, or a name or number in lower case. */
@@ -48,6 +53,7 @@ const maxConditionTokens = 1000;
 export function readStatementLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
   const conditionTokens: SqlToken[] = [];
+  let [ignoresCase, hasOtherLetters] = [false, false];
   let selectCount = 0;
   let depth = 0;
   let isInCondition = false;
@@ -57,7 +63,9 @@ export function readStatementLiterals(sql: string): StatementLiterals {
       const jsonField = isOperator(previousToken, '->', '->>') ? token.value : undefined;
       const pathField = readFirstJsonField(token.value) ?? jsonField;
       if (pathField !== undefined) jsonFields.add(pathField);
+      if (!isKeyword(previousToken, 'regexp') && hasLetterWithCase(token.value)) hasOtherLetters = true;
     }
+    if (isKeyword(token, 'like', 'lower', 'upper')) ignoresCase = true;
     previousToken = token;
     if (isKeyword(token, 'select')) selectCount++;
     if (isOperator(token, '(')) depth++;
@@ -69,8 +77,16 @@ export function readStatementLiterals(sql: string): StatementLiterals {
   // If a statement contains several SELECTs, the condition of one SELECT does not limit the rows of the others.
   // Therefore ignore the conditions of such a statement.
   const canReadCondition = selectCount === 1 && conditionTokens.length <= maxConditionTokens;
-  return { advertiserCondition: canReadCondition ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
+  return {
+    advertiserCondition: canReadCondition ? readAdvertiserCondition(conditionTokens) : undefined,
+    jsonFields,
+    hasCaseSensitiveText: ignoresCase && hasOtherLetters,
+  };
 }
+
+/** Returns true if a text has a letter outside A to Z that exists in upper and lower case, e.g. `ü` or `ж`. */
+const hasLetterWithCase = (text: string): boolean =>
+  [...text].some((character) => character > '\u007f' && character.toLowerCase() !== character.toUpperCase());
 
 /**
  * Determines to which advertisers a condition limits the rows. In a condition with `AND`, it is enough that one part

@@ -34,6 +34,11 @@ export interface StatementFields {
    * column `currency`, because it can then tell the amounts apart.
    */
   mixedCurrencies: readonly string[];
+  /**
+   * True if the statement may compare a text with letters outside A to Z by `LIKE`, `lower()` or `upper()`. For these
+   * letters, SQLite does not ignore case.
+   */
+  hasCaseSensitiveText: boolean;
 }
 
 /** An ad field that an SQL statement reads, with the number of ads that have a value for this field. */
