@@ -28,10 +28,13 @@ export interface CalendarUnit {
   showsGaps: boolean;
 }
 
-/** Returns a calendar for the dates in a column, or undefined if the column contains anything but dates. */
-export function createCalendar(columnName: string, cells: readonly unknown[]): Calendar | undefined {
+/**
+ * Returns a calendar for the dates in a column, or undefined if the column contains anything but dates.
+ * @param sql the SQL statement that returned the column; it may show how the weeks in the column are numbered
+ */
+export function createCalendar(columnName: string, cells: readonly unknown[], sql = ''): Calendar | undefined {
   if (cells.length === 0 || !cells.every((cell) => typeof cell === 'string')) return undefined;
-  const weekCalendar = createWeekCalendar(columnName, cells);
+  const weekCalendar = createWeekCalendar(columnName, cells, sql);
   if (weekCalendar) return weekCalendar;
   if (!cells.every(isDate)) return undefined;
   const parseStartMs = (cell: string) => Date.parse(cell);
@@ -110,16 +113,18 @@ const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
  * cell is not such a week. A cell such as `2026-05` could also be a month. It counts as a week only if the column name
  * or another cell shows that the column contains weeks.
  */
-function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
+function createWeekCalendar(columnName: string, cells: readonly string[], sql: string): Calendar | undefined {
   const weekMatches = cells.map((cell) => weekPattern.exec(cell));
   if (!weekMatches.every((weekMatch) => weekMatch !== null && Number(weekMatch[3]) <= 53)) return undefined;
   const isWeekColumn =
     isWeekName(columnName) || weekMatches.some((weekMatch) => weekMatch?.[2] === 'W' || Number(weekMatch?.[3]) > 12);
   if (!isWeekColumn) return undefined;
   const weekLetter = weekMatches[0]?.[2] ?? '';
-  // Most cells are valid weeks in both numbering systems, so try the more likely system first. Weeks with the letter
-  // `W`, e.g. `2026-W05`, are probably ISO weeks. Other weeks probably come from SQLite's `%W`.
-  const weekSystems = weekLetter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
+  // Most cells are valid weeks in both numbering systems, so try the more likely system first. If the statement does not
+  // show the system, weeks with the letter `W`, e.g. `2026-W05`, are probably ISO weeks.
+  const [hasMondayWeeks, hasIsoWeeks] = [sql.includes('%W'), sql.includes('%V')];
+  const prefersIsoWeeks = hasMondayWeeks === hasIsoWeeks ? weekLetter === 'W' : hasIsoWeeks;
+  const weekSystems = prefersIsoWeeks ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;
   const parseStartMs = (cell: string) => parseWeekStart(system, cell);

@@ -47,7 +47,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
   if (pivotedRows && 'problem' in pivotedRows) return pivotedRows;
   const { columns, rows: allRows } = pivotedRows ?? table;
   const filledCells = allRows.map(([cell]) => cell).filter((cell) => cell !== null);
-  const calendar = createCalendar(columns[0] ?? '', filledCells);
+  const calendar = createCalendar(columns[0] ?? '', filledCells, table.sql);
   const axisKind: AxisKind = calendar
     ? 'dates'
     : filledCells.length > 0 && filledCells.every(Number.isFinite)

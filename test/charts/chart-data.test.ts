@@ -28,6 +28,14 @@ const units = {
     sql: "strftime('%Y-%W', startedAt) AS week",
     nameOf: (day: number) => formatMondayWeek(formatIsoDay(day), ''),
   },
+  'week %Y-W%W': {
+    sql: "strftime('%Y-W%W', startedAt) AS week",
+    nameOf: (day: number) => formatMondayWeek(formatIsoDay(day), 'W'),
+  },
+  'week %G-%V': {
+    sql: "strftime('%G-%V', startedAt) AS week",
+    nameOf: (day: number) => formatIsoWeek(formatIsoDay(day)).replace('W', ''),
+  },
   'week %G-W%V': {
     sql: "strftime('%G-W%V', startedAt) AS week",
     nameOf: (day: number) => formatIsoWeek(formatIsoDay(day)),
@@ -131,6 +139,22 @@ describe('The date axis of a chart', () => {
     );
     expect(readTable(table).points).toHaveLength(335);
   });
+
+  test.each([
+    ['%Y-W%W', '2026-11-28', true],
+    ['%Y-W%W', '2026-11-30', false],
+    ['%G-%V', '2026-11-21', true],
+    ['%G-%V', '2026-11-23', false],
+  ])(
+    'a chart of weeks in the format %s that were read on %s marks week 47 as unfinished: %s',
+    (format, day, marked) => {
+      const sql = `SELECT strftime('${format}', startedAt) AS week, count(*) AS ads FROM ads GROUP BY 1`;
+      const letter = format.includes('W%') ? 'W' : '';
+      const rows = [46, 47].map((week) => [`2026-${letter}${week}`, 3]);
+      const data = readChartData('bar', { columns: ['week', 'ads'], rows, sql }, Date.parse(day));
+      expect(data.problem === undefined && data.points.at(-1)?.isUnfinished).toBe(marked);
+    },
+  );
 
   test.each([
     ['2026-11', '2026-11-20', true],
