@@ -15,6 +15,7 @@ import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts'
 import { sanitize } from '../views/safe-text.ts';
 import { isObject, isVisibleText, readObjects, type UntypedFields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
+import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { computeActiveWhenLastRead, findLastGatherings, findLastSeenRanges } from './last-seen.ts';
 import { findListingOrder, type ListingOrder, type OrderValues, readOrderValues } from './listing-order.ts';
 import {
@@ -50,8 +51,8 @@ export interface AdFacts {
   pageName: string | null;
   language: string | null;
   /**
-   * The id of the ad's variant, which is a group of ads on the same advertiser page with nearly the same text. Null if
-   * the ad has no visible text.
+   * The id of the ad's variant, which is a group of ads of the same advertiser with nearly the same text. Null if the ad
+   * has no visible text.
    */
   variantId: string | null;
   /** The time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
@@ -93,10 +94,10 @@ interface ParsedAd
 }
 
 /**
- * The variants of one advertiser page. A variant is a group of ads with nearly equal texts. `adHashes[i]` and
- * `variantIds[i]` belong to the same ad. The ads are in the order of their arrival.
+ * The variants of one advertiser. A variant is a group of ads with nearly equal texts. `adHashes[i]` and `variantIds[i]`
+ * belong to the same ad. The ads are in the order of their arrival.
  */
-interface PageVariants {
+interface AdvertiserVariants {
   adHashes: string[];
   variantIds: (string | null)[];
   variantIndex: VariantIndex;
@@ -106,7 +107,8 @@ interface PageVariants {
 interface DatasetFacts {
   version: string;
   factsById: ReadonlyMap<string, AdFacts>;
-  variantsByPage: ReadonlyMap<string | null, PageVariants>;
+  /** The keys come from `createAdvertiserKeyFinder`. The key null stands for the ads whose advertiser is unknown. */
+  variantsByAdvertiser: ReadonlyMap<string | null, AdvertiserVariants>;
 }
 
 /** Facts about the gatherings of a dataset. A gathering consists of the stored ads of one search. */
@@ -339,17 +341,20 @@ export class AdRowReader {
       );
       if (index % adsPerBatch === 0) await yieldToEventLoop();
     }
-    const variantsByPage = new Map<string | null, PageVariants>();
+    const findAdvertiserKey = createAdvertiserKeyFinder(ads.map((storedAd) => this.#parseAd(storedAd)));
+    const variantsByAdvertiser = new Map<string | null, AdvertiserVariants>();
     const variants = new Map<StoredItem, string | null>();
-    for (const [pageId, adsOfPage] of groupBy(adsByArrival, (storedAd) => this.#parseAd(storedAd).pageId)) {
-      const hashedAds = adsOfPage.map((storedAd) => ({
+    const adsByAdvertiser = groupBy(adsByArrival, (storedAd) => findAdvertiserKey(this.#parseAd(storedAd)));
+    for (const [advertiserKey, adsOfAdvertiser] of adsByAdvertiser) {
+      const hashedAds = adsOfAdvertiser.map((storedAd) => ({
         storedAd,
         adHash: `${storedAd.id} ${this.#parseAd(storedAd).textHash}`,
       }));
-      const pageVariants = await extendVariants(hashedAds, previousFacts?.variantsByPage.get(pageId), yieldToEventLoop);
-      variantsByPage.set(pageId, pageVariants);
-      for (const [index, storedAd] of adsOfPage.entries())
-        variants.set(storedAd, pageVariants.variantIds[index] ?? null);
+      const previousVariants = previousFacts?.variantsByAdvertiser.get(advertiserKey);
+      const advertiserVariants = await extendVariants(hashedAds, previousVariants, yieldToEventLoop);
+      variantsByAdvertiser.set(advertiserKey, advertiserVariants);
+      for (const [index, storedAd] of adsOfAdvertiser.entries())
+        variants.set(storedAd, advertiserVariants.variantIds[index] ?? null);
     }
     const factsById = ads.map((storedAd): [string, AdFacts] => {
       const { pageId, pageName, lastSeenAt, hasEndDatePassed, filledChartedFields } = this.#parseAd(storedAd);
@@ -368,7 +373,7 @@ export class AdRowReader {
         },
       ];
     });
-    return { version, factsById: new Map(factsById), variantsByPage };
+    return { version, factsById: new Map(factsById), variantsByAdvertiser };
   }
 
   #detectLanguage(storedAd: StoredItem, hash: string, detectLanguage: DetectLanguage): string | null {
@@ -408,27 +413,27 @@ const listChartedFields = (ad: UntypedFields): ChartedField[] =>
   });
 
 /**
- * Groups the ads of one advertiser page by nearly equal text. If ads were only appended since the previous call,
- * extends the previous groups. Otherwise computes all groups again.
+ * Groups the ads of one advertiser by nearly equal text. If ads were only appended since the previous call, extends the
+ * previous groups. Otherwise computes all groups again.
  */
 async function extendVariants(
   hashedAds: readonly { storedAd: StoredItem; adHash: string }[],
-  previousVariants: PageVariants | undefined,
+  previousVariants: AdvertiserVariants | undefined,
   yieldToEventLoop: () => Promise<void>,
-): Promise<PageVariants> {
+): Promise<AdvertiserVariants> {
   const wereAdsOnlyAppended = previousVariants?.adHashes.every((adHash, index) => adHash === hashedAds[index]?.adHash);
-  const pageVariants =
+  const advertiserVariants =
     previousVariants && wereAdsOnlyAppended
       ? previousVariants
       : { adHashes: [], variantIds: [], variantIndex: new VariantIndex() };
-  for (const { storedAd, adHash } of hashedAds.slice(pageVariants.adHashes.length)) {
-    pageVariants.variantIds.push(
-      pageVariants.variantIndex.addAd(storedAd.id, selectVariantText(extractAdTexts(parseItem(storedAd)))),
+  for (const { storedAd, adHash } of hashedAds.slice(advertiserVariants.adHashes.length)) {
+    advertiserVariants.variantIds.push(
+      advertiserVariants.variantIndex.addAd(storedAd.id, selectVariantText(extractAdTexts(parseItem(storedAd)))),
     );
-    pageVariants.adHashes.push(adHash);
-    if (pageVariants.adHashes.length % adsPerBatch === 0) await yieldToEventLoop();
+    advertiserVariants.adHashes.push(adHash);
+    if (advertiserVariants.adHashes.length % adsPerBatch === 0) await yieldToEventLoop();
   }
-  return pageVariants;
+  return advertiserVariants;
 }
 
 /** Builds the table rows of a stored ad from its JSON. */

@@ -1,6 +1,8 @@
-import type { AdFacts } from './ad-rows.ts';
-
-type AdvertiserFields = Pick<AdFacts, 'pageId' | 'pageName'>;
+/** The fields of an ad that identify its advertiser. */
+interface AdvertiserFields {
+  pageId: string | null;
+  pageName: string | null;
+}
 
 /**
  * Creates a function that returns a key for the advertiser of an ad, e.g. `page 12345` or `name acme`. The key is null

@@ -132,3 +132,22 @@ serverTest(
     );
   },
 );
+
+serverTest(
+  'ads without a page id belong to the same variant only if they show the same page name',
+  async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    const advertisers = [
+      { pageId: null, page: { pageName: 'Acme' } },
+      { pageId: null, page: { pageName: 'Bolt' } },
+      { pageId: null, page: { pageName: 'ACME' } },
+      { pageId: 'p1', page: { pageName: 'Bolt' } },
+    ];
+    service.ads = advertisers.map((advertiser, index) =>
+      createAd(index, { ...advertiser, headline: null, body: boots }),
+    );
+    await server.call('search_ads');
+    const sql = 'SELECT lower(group_concat(pageName)) FROM ads GROUP BY variant ORDER BY 1';
+    expect(await server.queryRows(sql)).toEqual([['acme,acme'], ['bolt,bolt']]);
+  },
+);
