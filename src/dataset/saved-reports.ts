@@ -109,11 +109,11 @@ export async function assertCanStoreReport(
 
 /**
  * Stores a report together with its latest run. If `isRewrite` is true, stores nothing when the report has been removed
- * in the meantime.
+ * in the meantime. Otherwise, replaces a stored report of the same name, and returns true if there is one.
  */
 export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isRewrite: boolean) {
   return userRecords.update('report', (records) => ({
     put: isRewrite && !records.has(name) ? [] : [[name, report]],
-    result: undefined,
+    result: !isRewrite && records.has(name),
   }));
 }

@@ -128,7 +128,7 @@ export const writeReport = defineTool({
       bytes: z.number().describe('Size of the file in bytes.'),
       sections: z.array(ReportSectionView).describe('One entry for each section.'),
       coverage: FileCoverageView,
-      note: z.string().optional().describe('Note on how long the report is stored.'),
+      note: z.string().optional().describe('Note on how the report is stored.'),
     }),
   async run(input, context) {
     const { now, serverVersion, isDemo } = context;
@@ -183,9 +183,11 @@ export const writeReport = defineTool({
       ),
     );
     // Store the report before the file is written. Otherwise, a file would be left behind if storing fails.
+    let hasReplacedReport = false;
     if (name !== undefined) {
       const runs = [{ writtenAt: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
-      await saveReport(dataset.userRecords, { name, title, sections: sectionInputs, runs }, input.again !== undefined);
+      const report = { name, title, sections: sectionInputs, runs };
+      hasReplacedReport = await saveReport(dataset.userRecords, report, input.again !== undefined);
     }
     const bytes = Buffer.from(html);
     const file = await context.getExports().create({
@@ -204,7 +206,12 @@ export const writeReport = defineTool({
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
-    const note = name !== undefined && !dataset.userRecords.isPersistent ? inMemoryReportNote : undefined;
+    const note = [
+      hasReplacedReport && replacedReportNote,
+      name !== undefined && !dataset.userRecords.isPersistent && inMemoryReportNote,
+    ]
+      .filter(Boolean)
+      .join(' ');
     return {
       data: {
         ...buildFileLocationFields(file, context),
@@ -229,6 +236,8 @@ export const writeReport = defineTool({
   },
 });
 
+const replacedReportNote =
+  'It replaces the stored report of this name. To keep the texts and earlier figures of a stored report, pass again.';
 const inMemoryReportNote = 'The report is kept in memory under its name, and ends with this server.';
 
 /** The maximum number of tokens for the first rows of all sections together. */

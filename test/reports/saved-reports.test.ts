@@ -140,6 +140,15 @@ test('a report shows the earlier number of a column called at beside the day of 
   expect(text).toContain('on 2026-11-16: fixed 7, "at (column)" 3');
 });
 
+test('write_report says that a new report replaces the stored report of the same name', async ({ start }) => {
+  const server = await start();
+  const note = 'It replaces the stored report of this name.';
+  expect((await server.call('write_report', weekly)).text).not.toContain(note);
+  expect((await server.call('write_report', { again: 'weekly' })).text).not.toContain(note);
+  const { data, text } = await server.call('write_report', { ...weekly, title: 'Other offers' });
+  expect([data.note, text]).toEqual([expect.stringContaining(note), expect.stringContaining(note)]);
+});
+
 test('write_report leaves no files behind if it cannot store the report', async ({ start }) => {
   const server = await start();
   const { data } = await server.call('write_report', { ...weekly, name: 'daily' });
