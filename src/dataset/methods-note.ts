@@ -37,6 +37,13 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
   const uncoveredCount = countAdsOutsideGatherings(contents);
   const rowCount = sumNumbers(exportedStatements.map((statement) => statement.rowCount));
   const hasOneStatement = exportedStatements.length === 1;
+  const { partial = [], unlisted = 0, notes = [] } = coverage;
+  const gatheringIds = new Set(gatherings.map(({ id }) => id));
+  const warnings = [
+    ...partial.flatMap(({ gathering, note }) => (gatheringIds.has(gathering) ? `${gathering}: ${note}` : [])),
+    ...(unlisted > 0 ? [`The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.`] : []),
+    ...notes,
+  ];
   return [
     {
       heading: 'How these ads were gathered',
@@ -60,6 +67,7 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
         evictedCounts.ads > 0 && `Removed to make room: ${formatCount(evictedCounts.ads, 'ad')}.`,
       ].filter((text) => text !== false),
     },
+    ...(warnings.length > 0 ? [{ heading: 'What the ads cannot support', bulletPoints: warnings }] : []),
     {
       heading: 'What to keep in mind',
       bulletPoints: [

@@ -105,6 +105,19 @@ describe('export_ads without a data folder', () => {
     expect(await readNote('SELECT count(*) FROM ads')).toContain(runningGathering);
   });
 
+  test('the note that explains how exported ads were collected repeats the warnings of the result', async ({
+    server,
+  }) => {
+    await server.call('gather_ads', { filters: { active: false }, maxAds: 50, maxCredits: 100 });
+    const sql = 'SELECT id, countries.country FROM ads LEFT JOIN ad_countries AS countries USING (id)';
+    const { data, text } = await server.call('export_ads', { sql });
+    const { partial, notes } = data.coverage as { partial: { note: string }[]; notes: string[] };
+    expect([partial, notes]).toEqual([[expect.anything()], [expect.stringContaining('Known for some of')]]);
+    const methodNote = (await server.readResource(data.methods)).text;
+    for (const warning of [...partial.map(({ note }) => note), ...notes])
+      expect([text, methodNote]).toEqual([expect.stringContaining(warning), expect.stringContaining(warning)]);
+  });
+
   test('export_ads rejects a file name with invalid characters or too many characters', async ({ server }) => {
     for (const name of ['../ads', 'a/b', '.hidden', 'nul\u0000', 'x'.repeat(81), 'ads.exe']) {
       const { isError, text } = await server.call('export_ads', { name });
