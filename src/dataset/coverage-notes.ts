@@ -5,6 +5,7 @@ import { joinNames, quote, quoteUnlessCurrency } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
 import type { ListingOrder } from './listing-order.ts';
 import type { OneDayAdvertiser } from './one-day.ts';
+import type { ComparisonProblem } from './sql/literals.ts';
 import type { StatementField, StatementFields } from './sql/statement.ts';
 
 /*
@@ -333,11 +334,16 @@ export function formatMixedCurrenciesNote({ mixedCurrencies }: StatementFields):
   return `The ads have amounts in several currencies: ${currencyList}. Group or filter by the column currency before you add up or compare amounts.`;
 }
 
-/** Warns that an SQL statement may miss texts in another case. Returns undefined if it does not ignore case. */
-export const formatLetterCaseNote = ({ hasCaseSensitiveText }: StatementFields): string | undefined =>
-  hasCaseSensitiveText
-    ? "LIKE, lower() and upper() ignore the case of the letters A to Z only. To ignore the case of all letters, write text REGEXP '(?i)pattern'."
-    : undefined;
+const comparisonNotes: Readonly<Record<ComparisonProblem, string>> = {
+  letterCase:
+    "LIKE, lower() and upper() ignore the case of the letters A to Z only. To ignore the case of all letters, write text REGEXP '(?i)pattern'.",
+  dayWithoutTime:
+    "Dates contain a time, such as 2026-05-31T07:00:00.000Z, and are compared as texts: =, <= and BETWEEN with '2026-05-31' leave out the ads of this day, and > includes them. To compare days, write date(startedAt).",
+};
+
+/** Warns about comparisons in an SQL statement that may leave out rows that the author of the statement expects. */
+export const listComparisonNotes = ({ comparisonProblems }: StatementFields): string[] =>
+  [...comparisonProblems].map((problem) => comparisonNotes[problem]);
 
 /** Returns true if an SQL statement reads a column that says when ads started or how long they ran. */
 export const hasRunningTimeColumn = ({ fields }: StatementFields): boolean =>
@@ -362,7 +368,7 @@ export function mergeStatementFields(fieldsByStatement: readonly (StatementField
         statementFieldsOfSameAds.flatMap((read) => read.fields.map((field) => [field.name, field])),
       );
       const mixedCurrencies = [...new Set(statementFieldsOfSameAds.flatMap((read) => read.mixedCurrencies))].sort();
-      const hasCaseSensitiveText = statementFieldsOfSameAds.some((read) => read.hasCaseSensitiveText);
+      const comparisonProblems = new Set(statementFieldsOfSameAds.flatMap((read) => [...read.comparisonProblems]));
       for (const name of listedFieldNames) fields.delete(name);
       for (const name of fields.keys()) listedFieldNames.add(name);
       return statementFieldsOfSameAds.slice(0, 1).map((read) => ({
@@ -370,7 +376,7 @@ export function mergeStatementFields(fieldsByStatement: readonly (StatementField
         fields: [...fields.values()],
         namedAdvertiserKeys,
         mixedCurrencies,
-        hasCaseSensitiveText,
+        comparisonProblems,
       }));
     });
 }

@@ -13,11 +13,11 @@ import {
   type FieldGapAdvertisers,
   formatFieldGaps,
   formatIncompleteGathering,
-  formatLetterCaseNote,
   formatMixedCurrenciesNote,
   formatOneDayAdvertisersNote,
   hasRunningTimeColumn,
   type IncompleteGathering,
+  listComparisonNotes,
   quoteAdvertiserName,
   type RemainingPrice,
 } from './coverage-notes.ts';
@@ -168,7 +168,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
     formatUnreadPagesNote(input, advertisers),
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.fieldsByStatement ?? []).flatMap((statementFields) => [
-      formatLetterCaseNote(statementFields),
+      ...listComparisonNotes(statementFields),
       formatMixedCurrenciesNote(statementFields),
       formatFieldGaps(statementFields, {
         ...selectFieldGapAdvertisers(statementFields, advertisers),
@@ -333,7 +333,7 @@ function countChartedFields(ads: readonly AdFacts[]): StatementFields {
     fields,
     namedAdvertiserKeys: new Set(),
     mixedCurrencies: [],
-    hasCaseSensitiveText: false,
+    comparisonProblems: new Set(),
   };
 }
 

@@ -45,6 +45,33 @@ upstreamTest(
   },
 );
 
+upstreamTest(
+  'query_ads says that a comparison of a date with a day does not cover the whole day',
+  async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    service.ads = ['2026-05-30', '2026-05-31', '2026-05-31T07:00:00Z', '2026-06-01'].map((startedAt, index) =>
+      createAd(index, { startedAt }),
+    );
+    await server.call('search_ads');
+    for (const [condition, matchCount, hasNote] of [
+      ["startedAt <= '2026-05-31'", 1, true],
+      ["ads.startedAt = '2026-05-31'", 0, true],
+      ["startedAt > '2026-05-31'", 3, true],
+      [`"startedAt" BETWEEN '2026-05-01' AND '2026-05-31'`, 1, true],
+      ["startedAt NOT BETWEEN '2026-05-01' AND '2026-05-31'", 3, true],
+      ["date(startedAt) <= '2026-05-31'", 3, false],
+      ["startedAt >= '2026-05-31' AND startedAt < '2026-06-01'", 2, false],
+      ["startedAt <= '2026-05-31T23:59:59.999Z'", 3, false],
+      ["startedMonth BETWEEN '2026-05' AND '2026-05'", 3, false],
+      ["headline = '2026-05-31'", 0, false],
+    ] as const) {
+      const { data, text } = await server.call('query_ads', { sql: `SELECT count(*) FROM ads WHERE ${condition}` });
+      const isNoted = text.includes('Dates contain a time, such as 2026-05-31T07:00:00.000Z');
+      expect([data.rows, isNoted], condition).toEqual([[[matchCount]], hasNote]);
+    }
+  },
+);
+
 test('query_ads can count how many ads ran in each month', async ({ server }) => {
   await server.call('search_ads', { limit: 50 });
   const running = 'startedAt <= last AND coalesce(endDate, lastSeenAt) >= first';

@@ -285,14 +285,13 @@ export class FieldCounts {
     );
     const namedAdvertiserKeys = new Set(readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : []);
     const mixedCurrencies = this.#listMixedCurrencies(fields, cache, namedAdvertiserKeys);
-    const { hasCaseSensitiveText } = literals;
     return {
       adCount: ads.length,
       adCountByAdvertiser,
       fields,
       namedAdvertiserKeys,
       mixedCurrencies,
-      hasCaseSensitiveText,
+      comparisonProblems: literals.comparisonProblems,
     };
   }
 
