@@ -37,8 +37,12 @@ export const sqliteLimits = {
   SQLITE_LIMIT_WORKER_THREADS: 0,
 } as const;
 
-/** The limits of the SQL operator `REGEXP`. `maxSteps` limits the number of steps in the compiled pattern. */
-export const regexpLimits = { maxPatternChars: 500, maxTextChars: 20_000, maxSteps: 1000 } as const;
+/**
+ * The limits of the SQL operator `REGEXP`. `maxSteps` limits the number of steps in the compiled pattern. `maxTextChars`
+ * is the length of the longest text in the tables, the JSON of an ad. A longer text fails instead of being cut, because
+ * the end of the text may match.
+ */
+export const regexpLimits = { maxPatternChars: 500, maxTextChars: 500_000, maxSteps: 1000 } as const;
 
 /** The limits of an SQL statement and its result, which keep the result small enough for a model. */
 export const resultLimits = {
