@@ -259,7 +259,8 @@ export class SqlEngine {
    */
   describeStatement(sql: string): Pick<SqlResult, 'statementFields' | 'isAboutAds' | 'readsPages'> {
     const statementColumns = this.#statementColumns;
-    for (const table of this.#listOpenedTables(sql)) statementColumns.addJoinedTable(table);
+    const openedTables = this.#listOpenedTables(sql);
+    for (const table of openedTables) statementColumns.addJoinedTable(table);
     const readCurrentAdIds = () => {
       this.#currentAdIds ??= new Set(this.#readFirstColumn('SELECT id FROM current_ads'));
       return this.#currentAdIds;
@@ -267,7 +268,8 @@ export class SqlEngine {
     return {
       statementFields: this.#fieldCounts.countFields(statementColumns, readStatementLiterals(sql), readCurrentAdIds),
       isAboutAds: statementColumns.isAboutAds(),
-      readsPages: statementColumns.readsPages(),
+      // Use the opened tables, because a common table expression can also be called `pages`.
+      readsPages: openedTables.includes('pages'),
     };
   }
 

@@ -77,11 +77,6 @@ export class StatementColumns {
     return [...this.#tables].some((table) => !tablesWithoutAds.has(table));
   }
 
-  /** Returns true if the statement reads the table `pages`. */
-  readsPages(): boolean {
-    return this.#tables.has('pages');
-  }
-
   /**
    * Groups the columns by table or view. Ignores the columns that the view itself reads, because the view reads all
    * columns of `ads` even if the statement needs only a few of them.
