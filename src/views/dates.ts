@@ -70,8 +70,7 @@ export function countDaysBetween(startDate: string, endDate: string): number | u
 
 /**
  * Parses a date and returns milliseconds since the Unix epoch. Interprets a time without a UTC offset as UTC. Returns
- * undefined if the text is not a date, if it is an ISO date whose day does not exist, or if the year is not between 0
- * and 9999.
+ * undefined if the text is not a date, if its day does not exist, or if the year is not between 0 and 9999.
  */
 export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDateChars) return;
@@ -89,11 +88,27 @@ function addUtcOffset(text: string): string {
   // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`, and even finds dates in
   // ordinary text. For a text without a year, therefore return an empty string, which `Date.parse` rejects.
   if (!yearPattern.test(text)) return '';
-  return zonePattern.test(text) ? text : `${text} UTC`;
+  const textWithOffset = zonePattern.test(text) ? text : `${text} UTC`;
+  return hasMissingDay(textWithOffset) ? '' : textWithOffset;
+}
+
+/**
+ * Returns true if the day of a date does not exist, as in `30 Feb 2026` or `2026/02/30`. `Date.parse` turns this day
+ * into 2 March. Therefore compares the day with the length of its month, which `Date.parse` finds for the 15th day.
+ */
+function hasMissingDay(text: string): boolean {
+  const [day] = lateDayPattern.exec(text) ?? [];
+  if (day === undefined) return false;
+  const monthMiddle = new Date(Date.parse(text.replace(lateDayPattern, '15')));
+  const monthEnd = new Date(monthMiddle);
+  monthEnd.setUTCMonth(monthMiddle.getUTCMonth() + 1, 0);
+  return Number(day) > monthEnd.getUTCDate();
 }
 
 const maxDateChars = 100;
 const isoDatePattern = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
+/** Matches a day after the 28th, but no minutes, seconds or fraction of a second. */
+const lateDayPattern = /(?<!\d|:|:\d\d\.)(?:29|30|31)(?![\d:])/;
 const yearPattern = /\b\d{4}\b/;
 const zonePattern = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
 const firstTimestamp = Date.parse('0000-01-01T00:00:00Z');

@@ -94,26 +94,29 @@ describe('How long an ad has been running', () => {
     );
   });
 
-  test.each(['2026-02-30', '2026-02-29T10:00:00Z', '2026-04-31 10:00:00', '2026-11-31T23:30:00-05:00'])(
-    'the date %s is treated like a text that is not a date, because this day does not exist',
-    (date) => {
-      const formatWithDate = (date: string) => {
-        const ad = { id: 'a', startedAt: date, lastSeenAt: date, endDate: date };
-        const listedAd = buildAdView(ad, { detail: 'brief', now });
-        return [
-          formatAdList({ items: [listedAd], asOf: '2026-11-20' }),
-          formatAd(buildAdView(ad, { detail: 'standard', now })),
-          computeRunningTime(ad, now),
-        ];
-      };
-      expect(formatWithDate(date)).toEqual(formatWithDate('soon'));
-    },
-  );
+  test.each([
+    ...['2026-02-30', '2026-02-29T10:00:00Z', '2026-04-31 10:00:00', '2026-11-31T23:30:00-05:00'],
+    ...['30 Feb 2026', '2026/02/30', '02/30/2026', 'Tue, 31 Nov 2026 23:30:30 GMT-0500', 'Feb 29, 2026'],
+  ])('the date %s is treated like a text that is not a date, because this day does not exist', (date) => {
+    const formatWithDate = (date: string) => {
+      const ad = { id: 'a', startedAt: date, lastSeenAt: date, endDate: date };
+      const listedAd = buildAdView(ad, { detail: 'brief', now });
+      return [
+        formatAdList({ items: [listedAd], asOf: '2026-11-20' }),
+        formatAd(buildAdView(ad, { detail: 'standard', now })),
+        computeRunningTime(ad, now),
+      ];
+    };
+    expect(formatWithDate(date)).toEqual(formatWithDate('soon'));
+  });
 
   test('the last day of each month is shown, also in a leap year', () => {
-    for (const startedAt of ['2024-02-29', '2026-01-31T23:59:59.999Z', '2026-04-30'])
+    for (const [startedAt, day] of [
+      ...[['2024-02-29'], ['2026-01-31T23:59:59.999Z'], ['2026-04-30'], ['29 Feb 2024', '2024-02-29']],
+      ['Thu, 30 Apr 2026 23:30:31 GMT-0500', '2026-05-01'],
+    ] as [startedAt: string, day?: string][])
       expect(formatAd(buildAdView({ id: 'a', startedAt }, { detail: 'standard', now }))).toContain(
-        `since ${startedAt.slice(0, 10)}`,
+        `since ${day ?? startedAt.slice(0, 10)}`,
       );
   });
 
