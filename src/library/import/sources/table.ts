@@ -105,13 +105,19 @@ const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({
 });
 
 /**
- * Detects which line endings a text uses. Old Mac spreadsheets end lines with a single carriage return. Python on
- * Windows may write two carriage returns before the line feed.
+ * Detects which line endings a text uses. Old Mac spreadsheets end lines with a single carriage return. If other lines
+ * of such a text end with a line feed, both characters end a line. Python on Windows may write two carriage returns
+ * before the line feed.
  */
 function detectLineEndings(firstText: string): string[] {
   const [firstLineBreak] = /[\r\n]/.exec(firstText) ?? [];
   const hasOldMacLineEndings = firstLineBreak === '\r' && !/^[^\r\n]*\r+\n/.test(firstText);
-  return hasOldMacLineEndings ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
+  if (!hasOldMacLineEndings) return ['\r\r\n', '\r\n', '\n'];
+  const hasLineFeedOutsideQuotes = firstText
+    .replaceAll(/"[^"]*(?:"|$)/g, '')
+    .trimEnd()
+    .includes('\n');
+  return hasLineFeedOutsideQuotes ? ['\r\n', '\n', '\r'] : ['\r'];
 }
 
 /**
@@ -129,7 +135,7 @@ const parserSliceLength = 64 * 1024;
  */
 export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
-  const newline = getNewline(table.lineEndings);
+  const newlinePattern = getNewlinePattern(table.lineEndings);
   let rowReader = new TableRowReader(parse, table, { lineNumber: 1, rowsToSkip: table.headerRowIndex + 1 });
   /**
    * The text from the first incomplete row on, the line number of that row, and the number of characters that were
@@ -139,8 +145,8 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
   let reparsedCharacters = 0;
   function dropLinesBefore(lineNumber: number): void {
     for (; pendingRows.firstLineNumber < lineNumber; pendingRows.firstLineNumber++) {
-      const newlineIndex = pendingRows.text.indexOf(newline);
-      const lineLength = newlineIndex < 0 ? pendingRows.text.length : newlineIndex + 1;
+      const newlineMatch = newlinePattern.exec(pendingRows.text);
+      const lineLength = newlineMatch ? newlineMatch.index + newlineMatch[0].length : pendingRows.text.length;
       pendingRows.text = pendingRows.text.slice(lineLength);
       pendingRows.parsedCharacters -= lineLength;
     }
@@ -148,7 +154,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
   /** Removes empty lines from the start of `pendingRows`, because the parser does not report them as rows. */
   function dropEmptyLines(): void {
     const [emptyLines = ''] = /^[\r\n]+/.exec(pendingRows.text.slice(0, pendingRows.parsedCharacters)) ?? [];
-    dropLinesBefore(pendingRows.firstLineNumber + emptyLines.split(newline).length - 1);
+    dropLinesBefore(pendingRows.firstLineNumber + emptyLines.split(newlinePattern).length - 1);
   }
   async function* readPending(isEndOfText: boolean): AsyncGenerator<SourceEntry[]> {
     for (;;) {
@@ -194,7 +200,11 @@ function sliceWholeCharacters(text: string, start: number, length: number): stri
   return text.slice(start, start + length + Number(isWithinCharacter));
 }
 
-const getNewline = (lineEndings: readonly string[]) => (lineEndings[0] === '\r' ? '\r' : '\n');
+/** Returns a pattern for the line breaks by which the import counts the lines of a text. */
+function getNewlinePattern(lineEndings: readonly string[]): RegExp {
+  if (!lineEndings.includes('\r')) return /\n/;
+  return lineEndings.length > 1 ? /\r\n|[\r\n]/ : /\r/;
+}
 
 type Parse = typeof parse;
 
@@ -222,8 +232,8 @@ class TableRowReader {
     this.nextLineNumber = startPosition.lineNumber;
     this.remainingRowsToSkip = startPosition.rowsToSkip;
     this.#columnCount = columnNames.length;
-    const newline = getNewline(lineEndings);
-    const emptyLinesPattern = newline === '\r' ? /^\r*/ : /^(?:\r{0,2}\n)*/;
+    const newlinePattern = getNewlinePattern(lineEndings);
+    const emptyLinesPattern = new RegExp(`^(?:${lineEndings.join('|')})*`);
     this.#parser = parse({
       ...getCsvOptions(delimiter, lineEndings),
       max_record_size: maxRecordLength,
@@ -237,8 +247,8 @@ class TableRowReader {
         this.#unreadBytes = this.#unreadBytes.subarray(rowByteCount);
         this.#readByteCount = bytes;
         const [emptyLines = ''] = emptyLinesPattern.exec(text) ?? [];
-        this.#rows.push({ cells, line: this.nextLineNumber + emptyLines.split(newline).length - 1 });
-        this.nextLineNumber += text.split(newline).length - 1;
+        this.#rows.push({ cells, line: this.nextLineNumber + emptyLines.split(newlinePattern).length - 1 });
+        this.nextLineNumber += text.split(newlinePattern).length - 1;
         return null;
       },
     });
