@@ -171,15 +171,17 @@ test('the command `library import` reads the first sheet of an Excel workbook an
       ['ad_archive_id', 'page_name', 'collation_count', 'start_date'],
       [
         ['123456789012345678', 'Tea', 3, 46_027],
+        ['123456789012345670', 'Tea', 2, 46_027],
         [1.23456789012345e17, 'Rounded', 1, null],
       ],
     ),
   );
   const { files } = await importPaths(database, [workbook]);
-  expect(files).toMatchObject([{ ads: 1, skipped: 1 }]);
+  expect(files).toMatchObject([{ ads: 2, skipped: 1 }]);
   expect(files[0]?.problems[0]?.problem).toMatch(/is a rounded number, so the id is lost/);
   expect(await readAds(database)).toMatchObject([
     { adArchiveId: '123456789012345678', duplicates: 3, startedAt: '2026-01-05T00:00:00.000Z' },
+    { adArchiveId: '123456789012345670', duplicates: 2 },
   ]);
 });
 

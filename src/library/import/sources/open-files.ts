@@ -289,18 +289,21 @@ const tooLargeWorkbookProblem =
  * Formats the number of a workbook cell as text. A workbook always stores a decimal point, but in a table, `11.305` could
  * also mean 11305. Therefore writes a fourth decimal: `11.3050` has only one meaning. A number in a column of texts gets
  * the fourth decimal, too.
+ *
+ * Spreadsheets store only 15 digits of a number. A longer number is probably an id that has lost its last digits.
+ * Therefore writes it in exponential notation, so that nobody mistakes it for the id. An id that the workbook stores as
+ * text has all of its digits.
  */
-const formatWorkbookNumber = (storedNumber: string): string =>
-  /^-?\d{1,3}\.\d{3}$/.test(storedNumber) ? `${storedNumber}0` : storedNumber;
+function formatWorkbookNumber(storedNumber: string): string {
+  if (/^\d{15,}0$/.test(storedNumber) && Number(storedNumber) > 0) return Number(storedNumber).toExponential();
+  return /^-?\d{1,3}\.\d{3}$/.test(storedNumber) ? `${storedNumber}0` : storedNumber;
+}
 
 /** Formats a workbook cell as a CSV cell. */
 function formatCsvCell(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return cell.toISOString();
-  const cellText = String(cell).replaceAll(/\r\n?|\n/g, cellLineBreak);
-  // Spreadsheets store only 15 digits of a number. A longer number is probably an id that has lost its last digits.
-  // Write it in exponential notation, so that nobody mistakes it for the id.
-  const isRounded =
-    typeof cell !== 'boolean' && /^\d{16,}$/.test(cellText) && Number(cellText) > 0 && cellText.endsWith('0');
-  return `"${(isRounded ? Number(cellText).toExponential() : cellText).replaceAll('"', '""')}"`;
+  return `"${String(cell)
+    .replaceAll(/\r\n?|\n/g, cellLineBreak)
+    .replaceAll('"', '""')}"`;
 }
