@@ -495,6 +495,21 @@ test('the command `library import` ignores the computed columns of a CSV file th
     expect(items[0]).not.toHaveProperty([computedColumn]);
 });
 
+test('importing an exported table keeps dates before 2000 and after 2099', async ({ libraryServer }) => {
+  const id = '00000000-0000-4000-8000-000000000001';
+  const report = await libraryServer.importRecords(
+    `ID,Started at,Last seen at,End date,Gathered at\n${id},1999-12-31,2026-03-01 12:30:05,9999-12-31,2026-03-01\n`,
+  );
+  expect(report).toMatchObject({ ads: 1, skipped: 0, problems: [] });
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toEqual([
+    {
+      ...{ id, startedAt: '1999-12-31T00:00:00.000Z', lastSeenAt: '2026-03-01T12:30:05.000Z' },
+      endDate: '9999-12-31T00:00:00.000Z',
+    },
+  ]);
+});
+
 test('importing an exported table keeps the currency of the spend', async ({ libraryServer }) => {
   const id = '00000000-0000-4000-8000-000000000001';
   await libraryServer.importRecords(`ID,Ad spend min,Currency,Gathered at\n${id},5,EUR,2026-03-01\n`);

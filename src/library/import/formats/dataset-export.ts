@@ -1,3 +1,4 @@
+import { parseTime } from '../../../views/dates.ts';
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissingValue } from '../values/column-value-parser.ts';
@@ -74,7 +75,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     if (value !== undefined && ad[field] === undefined) ad[field] = value;
   };
   for (const field of ['id', ...textFields]) setField(field, removeFormulaApostrophe);
-  for (const field of dateFields) setField(field, (value) => parser.parseDate(field, value));
+  for (const field of dateFields) setField(field, (value) => parseExportedDate(field, value, parser));
   for (const field of numberFields) setField(field, (value) => parsePlainNumber(field, value));
   for (const field of booleanFields) setField(field, (value) => parser.parseBoolean(field, value));
   const pageName = parseField('pageName', removeFormulaApostrophe);
@@ -89,6 +90,17 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 /** Removes the apostrophe that the export puts before a text that a spreadsheet would run as a formula. */
 const removeFormulaApostrophe = (cellValue: unknown): string =>
   String(cellValue).replace(/^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/, '');
+
+/**
+ * Parses a date. The export writes each date in ISO 8601, also dates before 2000 or after 2099, which the parser of the
+ * column rejects. A spreadsheet application may have saved the dates in another notation.
+ */
+function parseExportedDate(fieldName: string, cellValue: unknown, parser: ColumnValueParser): string | undefined {
+  const timeMs = isoDatePattern.test(String(cellValue)) ? parseTime(cellValue) : undefined;
+  return timeMs === undefined ? parser.parseDate(fieldName, cellValue) : new Date(timeMs).toISOString();
+}
+
+const isoDatePattern = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d{3})?Z?)?$/;
 
 /** Parses a number with a decimal point. The export writes no other notation. */
 function parsePlainNumber(fieldName: string, cellValue: unknown): number {
