@@ -510,6 +510,17 @@ test('importing an exported table keeps dates before 2000 and after 2099', async
   ]);
 });
 
+test('importing an exported table removes the apostrophes that the export put before signs of formulas', async ({
+  libraryServer,
+}) => {
+  const id = '00000000-0000-4000-8000-000000000001';
+  await libraryServer.importRecords(
+    `ID,Headline,Body,Gathered at\r\n${id},'=Now,"New (today):\n'- it's soft\n'- ""'quoted""; '+1|""'=1\n",2026-03-01\r\n`,
+  );
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toEqual([{ id, headline: '=Now', body: `New (today):\n- it's soft\n- "'quoted"; '+1|"=1\n` }]);
+});
+
 test('importing an exported table keeps the currency of the spend', async ({ libraryServer }) => {
   const id = '00000000-0000-4000-8000-000000000001';
   await libraryServer.importRecords(`ID,Ad spend min,Currency,Gathered at\n${id},5,EUR,2026-03-01\n`);

@@ -74,11 +74,11 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const value = parseField(field, parse);
     if (value !== undefined && ad[field] === undefined) ad[field] = value;
   };
-  for (const field of ['id', ...textFields]) setField(field, removeFormulaApostrophe);
+  for (const field of ['id', ...textFields]) setField(field, removeFormulaApostrophes);
   for (const field of dateFields) setField(field, (value) => parseExportedDate(field, value, parser));
   for (const field of numberFields) setField(field, (value) => parsePlainNumber(field, value));
   for (const field of booleanFields) setField(field, (value) => parser.parseBoolean(field, value));
-  const pageName = parseField('pageName', removeFormulaApostrophe);
+  const pageName = parseField('pageName', removeFormulaApostrophes);
   if (pageName !== undefined && !isObject(ad.page)) ad.page = { pageName };
   for (const { name, value } of record.getUnusedFields()) {
     parser.unusedKeys.push(name);
@@ -87,9 +87,15 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   return ad;
 }
 
-/** Removes the apostrophe that the export puts before a text that a spreadsheet would run as a formula. */
-const removeFormulaApostrophe = (cellValue: unknown): string =>
-  String(cellValue).replace(/^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/, '');
+/**
+ * Removes the apostrophes that the export puts before each sign with which a spreadsheet would start a formula: at the
+ * start of a text, and after a list separator or a line break.
+ */
+const removeFormulaApostrophes = (cellValue: unknown): string =>
+  String(cellValue).replace(
+    /^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;|\t\r\n]"*)'(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g,
+    '',
+  );
 
 /**
  * Parses a date. The export writes each date in ISO 8601, also dates before 2000 or after 2099, which the parser of the
