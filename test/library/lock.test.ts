@@ -9,6 +9,7 @@ import { expect, onTestFinished } from 'vitest';
 import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { waitUntil } from '../support/deadline.ts';
+import { createGate } from '../support/gate.ts';
 import { startCommand } from '../support/process.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 import { createUuid, serveOnLoopback, testStartTime } from './support/library-server.ts';
@@ -219,4 +220,50 @@ test('an import into a served library waits for the response longer than the tim
   const { files } = await importFiles(createTarget(database), [table], { stdin: Readable.from([]) });
   expect(files).toMatchObject([{ ads: 1, problems: [] }]);
   await served.close();
+});
+
+test('two imports into a served library at the same time mark no ads of each other as gone', async ({
+  folder,
+  database,
+}) => {
+  const served = await serve(database);
+  onTestFinished(served.close);
+  const [table, otherTable] = [join(folder, 'ads.csv'), join(folder, 'other.csv')];
+  await writeFile(table, 'id,headline\n1,Tea\n');
+  await writeFile(otherTable, 'id,headline\n2,Milk\n');
+  const startImport = (paths: string[], question: string, stdin: AsyncIterable<Uint8Array> = Readable.from([])) =>
+    importFiles(createTarget(database), paths, { stdin, question, isComplete: true });
+  const isFirstTableStored = createGate();
+  let otherImport: ReturnType<typeof startImport> | undefined;
+  async function* readSlowly(): AsyncGenerator<Uint8Array> {
+    isFirstTableStored.open();
+    // Wait until the other import has ended, or has had enough time for it.
+    await Promise.race([waitUntil(() => otherImport !== undefined).then(() => otherImport), delay(1000)]);
+    yield Buffer.from(await readFile(otherTable));
+  }
+  const slowImport = startImport([table, '-'], 'tea', readSlowly());
+  await isFirstTableStored.opened;
+  otherImport = startImport([table], 'drinks');
+  expect(await slowImport).toMatchObject({ questionResult: { listedCount: 2, goneCount: 0 } });
+  expect(await otherImport).toMatchObject({ questionResult: { listedCount: 1, goneCount: 0 } });
+});
+
+test('a served library imports one source after another', async ({ database }) => {
+  const served = await serve(database);
+  onTestFinished(served.close);
+  const { address } = JSON.parse(await readFile(`${database}.owner`, 'utf8'));
+  const sendImport = (source: string | Readable, runNumber: number) =>
+    fetch(`${address.url}/-/import?runNumber=${runNumber}`, {
+      ...{ method: 'POST', ...withToken(address.token), duplex: 'half' },
+      body: typeof source === 'string' ? source : (Readable.toWeb(source) as ReadableStream),
+    } as RequestInit).then((response) => response.json());
+  const slowSource = new Readable({ read() {} });
+  slowSource.push('id,headline\n1,Tea\n');
+  const slowImport = sendImport(slowSource, 1);
+  await delay(100);
+  const otherImport = sendImport('id,headline\n2,Milk\n', 2);
+  expect(await Promise.race([otherImport, delay(300, 'waiting')])).toBe('waiting');
+  slowSource.push(null);
+  expect(await slowImport).toMatchObject({ ads: 1 });
+  expect(await otherImport).toMatchObject({ ads: 1 });
 });

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { realpathSync } from 'node:fs';
 import { type IncomingMessage, request as sendHttpRequest } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { LockHeldError, type LockHolderEndpoint } from '../../lock.ts';
+import { LockHeldError, type LockHolderEndpoint, withLock } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import { importFormats } from '../import/formats/formats.ts';
 import type { ImportCounts, ImportOptions, ImportReport } from '../import/import.ts';
@@ -132,7 +133,7 @@ export interface ImportFilesResult {
  * Imports files, folders, ZIP archives and workbooks into a library. The file name `-` means standard input. If another
  * process serves the database, that process stores the records.
  *
- * @throws LockHeldError if another process uses the database without serving it
+ * @throws LockHeldError if another process uses the database without serving it, or imports files into it
  * @throws Error if a file cannot be read, or if there is no such format; files before an unreadable file stay imported
  */
 export async function importFiles(
@@ -156,7 +157,7 @@ export async function importFiles(
       yield chunk;
     }
   }
-  return withLibrary(databaseOptions, async (library) => {
+  const importInto = async (library: LibraryCommands): Promise<ImportFilesResult> => {
     const runNumber = await library.startImportRun();
     const files: ImportedFile[] = [];
     const otherFileNames: string[] = [];
@@ -188,7 +189,12 @@ export async function importFiles(
     if (incompleteReason !== undefined) return { ...importedFiles, incompleteReason };
     const questionResult = await library.completeQuestion({ runNumber, questionName });
     return { ...importedFiles, questionResult };
-  });
+  };
+  // Each ad contains the number of the last run that imported it. If two runs stored their ads at the same time, each
+  // run would take the ads of the other run for ads that it does not list.
+  return withLibrary(databaseOptions, importInto, (library) =>
+    withLock(`${realpathSync(databaseOptions.database)}.import`, () => importInto(library)),
+  );
 }
 
 /** Creates the import report about a source that could not be read, so that the served library stored nothing of it. */
@@ -291,17 +297,18 @@ type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
 /**
  * Opens the library in a database file, passes its operations to `useLibrary`, and closes the library afterwards. If
- * another process serves the file, the operations send requests to that process instead.
+ * another process serves the file, passes operations that send requests to that process to `useServedLibrary` instead.
  */
 async function withLibrary<Result>(
   databaseOptions: DatabaseOptions,
   useLibrary: (library: LibraryCommands) => Promise<Result>,
+  useServedLibrary = useLibrary,
 ): Promise<Result> {
   const libraryOrEndpoint = await openLockedLibrary(databaseOptions).catch(async (error) => {
     if (error instanceof LockHeldError && error.endpoint && (await isReachable(error.endpoint))) return error.endpoint;
     throw error;
   });
-  if ('url' in libraryOrEndpoint) return useLibrary(createRemoteCommands(libraryOrEndpoint));
+  if ('url' in libraryOrEndpoint) return useServedLibrary(createRemoteCommands(libraryOrEndpoint));
   try {
     return await useLibrary(createLocalCommands(libraryOrEndpoint.library));
   } finally {
@@ -340,13 +347,18 @@ const createCommandToken = () => randomBytes(24).toString('hex');
 function addCommandRoutes(library: Library, commandToken: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);
   const commands: Record<string, unknown> = otherCommands;
+  // Import one source at a time. If a command is killed while its records are stored, the library stores the remaining
+  // records, and a new import waits for them.
+  let lastImport: Promise<unknown> = Promise.resolve();
+  function importNext(...args: Parameters<typeof importSource>): Promise<ImportReport> {
+    const nextImport = lastImport.then(() => importSource(...args));
+    lastImport = nextImport.catch(() => {});
+    return nextImport;
+  }
   async function runCommand(request: Request, commandName: string): Promise<unknown> {
     if (commandName === 'owner') return {};
     if (commandName === 'import')
-      return importSource(
-        request.body ?? ReadableStream.from([]),
-        parseImportOptions(new URL(request.url).searchParams),
-      );
+      return importNext(request.body ?? ReadableStream.from([]), parseImportOptions(new URL(request.url).searchParams));
     const command = Object.hasOwn(commands, commandName) ? commands[commandName] : undefined;
     if (typeof command !== 'function') throw new Error(`This version of the library does not know ${commandName}.`);
     return (await command(...((await request.json()) as unknown[]))) ?? {};
