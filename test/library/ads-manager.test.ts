@@ -104,6 +104,26 @@ test('the results of a day in a newer Ads Manager export replace the stored resu
   );
 });
 
+test('a newer Ads Manager export with a row for each day of its period replaces the stored results of all days', async ({
+  libraryServer,
+}) => {
+  const header = 'Reporting starts,Reporting ends,Day,Ad name,Ad ID,Amount spent (GBP)';
+  const formatRows = (spendByDay: number[]) =>
+    spendByDay.map((spend, index) => `2026-01-01,2026-01-0${spendByDay.length},2026-01-0${index + 1},A,1,${spend}`);
+  for (const [spendByDay, total] of [
+    [[1, 2, 4], 7],
+    [[1, 2.5, 4], 7.5],
+    [[1, 2.5, 4, 8], 15.5],
+  ] as const) {
+    const { report, ads } = await importExport(libraryServer, header, ...formatRows([...spendByDay]));
+    expect(report).toMatchObject({ skipped: 0 });
+    expect(report.notes.join('\n')).not.toContain('not stored');
+    const lastSeenAt = `2026-01-0${spendByDay.length}T00:00:00.000Z`;
+    expect(ads).toMatchObject([{ adSpendMin: total, adSpendMax: total, lastSeenAt }]);
+    expect(ads[0].breakdown).toHaveLength(spendByDay.length);
+  }
+});
+
 test.for([
   [
     'an overlapping period',

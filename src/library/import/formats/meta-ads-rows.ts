@@ -1,7 +1,7 @@
 import { groupBy } from '../../../views/group-by.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
-import { isOlderVersion } from '../ad-versions.ts';
+import { copyMeasuredFields, isOlderVersion } from '../ad-versions.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey } from './source-record.ts';
 
@@ -130,7 +130,7 @@ export function combineResultRows(
  * them up. If periods overlap, the new results replace the earlier ones.
  * @param reportProblem called if the replaced results are not an earlier version of the new results, or if the new
  * results are older than the stored results and are therefore not stored
- * @returns undefined if only the results of the newer version are stored, or if a period is unknown
+ * @returns undefined if the new results are older than the stored results
  */
 export function combineWithEarlierPeriods(
   storedAd: JsonObject,
@@ -146,12 +146,12 @@ export function combineWithEarlierPeriods(
     (row) => hasResults(row) && !(shouldKeepEarlierResults && remainingRows.includes(row)),
   );
   // If the import returns undefined here, it stores the newer of the two versions.
-  if (newRow && !shouldKeepEarlierResults && isOlderVersion(ad, storedAd)) {
+  if (newRow && !shouldKeepEarlierResults && isOlderExport(ad, storedAd)) {
     reportUnstoredRow(newRow, replacedRows, reportProblem);
     return undefined;
   }
   if (newRow) reportReplacedRows(replacedRows, newRow, [storedAd.currency, ad.currency], reportProblem);
-  if (!shouldKeepEarlierResults) return undefined;
+  if (!shouldKeepEarlierResults) return newRow && copyMeasuredFields(ad, storedAd);
   const starts = remainingRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
   const ends = remainingRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
   const remainingAd = {
@@ -163,6 +163,13 @@ export function combineWithEarlierPeriods(
   const combinedAd = combineResultRows(remainingAd, ad, reportProblem);
   return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(storedAd) };
 }
+
+/**
+ * Returns true if the row of an export is older than the stored version of its ad. A row for one day of the export has
+ * this day as `lastSeenAt`, so the row is not older if the export ends on the same day as the stored one, or later.
+ */
+const isOlderExport = (ad: JsonObject, storedAd: JsonObject): boolean =>
+  isOlderVersion(ad, storedAd) && !(String(ad.reportingEnds ?? '') >= String(storedAd.reportingEnds ?? '9'));
 
 /**
  * Reports that a new row replaces rows of an earlier import. Reports nothing if the replaced rows are only an earlier
