@@ -1,5 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { listKeys } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
@@ -45,4 +46,13 @@ describe('Opening a database file', () => {
     await expect(openDatabase(join(folder, 'nowhere', 'a.db'))).rejects.toThrow(/cannot be written: .*no such file/);
     await expect(openDatabase(join(database, 'a.db'))).rejects.toThrow(/cannot be written: .*not a directory/);
   });
+});
+
+test('the error of an import that fills the disk names the database file', async ({ database }) => {
+  const { context, import: importSource, close } = await openLibrary({ database, now });
+  context.database.runScript('PRAGMA max_page_count = 100');
+  const rows = Array.from({ length: 2000 }, (_, index) => `Headline ${index},${'word '.repeat(100)}`);
+  const source = Readable.from([['headline,body', ...rows].join('\n')]);
+  await expect(importSource(source)).rejects.toThrow(/ad-library\.db cannot be written .*Is its disk full\?/);
+  close();
 });

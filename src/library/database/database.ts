@@ -149,6 +149,8 @@ export async function openDatabase(
   /**
    * Runs `makeChanges` in a transaction and writes the changes to disk. If `makeChanges` throws an error, the database
    * stays unchanged. A call within another transaction becomes part of that transaction.
+   *
+   * @throws Error that names the file if it cannot be written, e.g. because its disk is full
    */
   function transaction<Result>(makeChanges: () => Result): Result {
     if (connection.inTransaction) return makeChanges();
@@ -161,7 +163,7 @@ export async function openDatabase(
     } catch (error) {
       if (connection.inTransaction) connection.exec('ROLLBACK');
       for (const onRollback of rollbackListeners) onRollback();
-      throw error;
+      throw describeWriteError(error, path);
     }
   }
 
@@ -215,6 +217,19 @@ function catchError(callback: () => void): unknown {
 
 /** Matches SQLite's error messages for a file that cannot be written, e.g. because the disk is full. */
 const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
+
+/**
+ * Returns true if SQLite could not write to the database file. Such an error ends the current transaction, so no further
+ * change may be made in it.
+ */
+export const isWriteError = (error: unknown): error is Error =>
+  error instanceof Error && error.name === 'SQLite3Error' && writeErrorPattern.test(error.message);
+
+/** Replaces an error of SQLite about writing to the database file with an error that names the file. */
+const describeWriteError = (error: unknown, path: string): unknown =>
+  isWriteError(error)
+    ? new Error(`${path} cannot be written (${error.message}). Is its disk full?`, { cause: error })
+    : error;
 
 /**
  * The text "AdLi" as a number. It is stored in the file as SQLite's application id, which distinguishes a library from
@@ -311,9 +326,6 @@ function createTables(connection: Connection, path: string): void {
     if (isNewFile) connection.exec(tablesSql);
     connection.exec('COMMIT');
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    throw writeErrorPattern.test(message)
-      ? new Error(`${path} cannot be written (${message}). Is its disk full?`, { cause: error })
-      : error;
+    throw describeWriteError(error, path);
   }
 }

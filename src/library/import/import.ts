@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { formatCount } from '../../views/numbers.ts';
-import type { Database } from '../database/database.ts';
+import { type Database, isWriteError } from '../database/database.ts';
 import type { RecordStore } from '../database/records.ts';
 import { isNestedTooDeep } from '../service/request.ts';
 import { FormatDetector, parseColumnPath } from './formats/formats.ts';
@@ -274,6 +274,8 @@ class SourceImporter {
       for (const key of this.#parser.unusedKeys) this.#reporter.countUnusedKey(key);
       for (const alternativeKey of this.#parser.alternativeKeys) this.#reporter.countAlternativeKey(alternativeKey);
     } catch (error) {
+      // The records before this one are lost with the transaction, so do not go on as if only this record was unusable.
+      if (isWriteError(error)) throw error;
       this.#reporter.countSkipped(location, error);
     }
     this.#parser.startRecord();
