@@ -21,3 +21,16 @@ test.skipIf(process.platform === 'win32')(
     expect(storedLines).toEqual(lines);
   },
 );
+
+test.skipIf(process.platform === 'win32')(
+  'the error about a temporary file that cannot be written names the temporary folder',
+  async () => {
+    vi.stubEnv('TMPDIR', '/missing-folder');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const spool = new LineSpool();
+    await expect(spool.writeLine('x'.repeat(9_000_000))).rejects.toThrow(
+      /^The temporary folder \/missing-folder cannot be written \(ENOENT: .*\)\. Set TMPDIR/,
+    );
+    await spool.close();
+  },
+);

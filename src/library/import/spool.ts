@@ -32,7 +32,19 @@ export class LineSpool {
     if (this.#bufferedLength > (this.#file ? maxBufferedCharacters : maxCharactersInMemory)) await this.#flush();
   }
 
+  /** @throws Error that names the temporary folder if the temporary file cannot be written */
   async #flush(): Promise<void> {
+    try {
+      await this.#writeBufferedLines();
+    } catch (error) {
+      throw new Error(
+        `The temporary folder ${tmpdir()} cannot be written (${(error as Error).message}). Set TMPDIR to a folder with more free space.`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #writeBufferedLines(): Promise<void> {
     if (!this.#file) {
       const path = join(tmpdir(), `ad-library-import-${randomUUID()}`);
       this.#file = { path, handle: await open(path, 'wx+', 0o600) };
