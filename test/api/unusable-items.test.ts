@@ -26,10 +26,7 @@ const lists = {
   },
 };
 
-test('a result list leaves out items without an id and says how many items it left out', async ({
-  upstream,
-  start,
-}) => {
+test('a result list omits items without an id and states their number', async ({ upstream, start }) => {
   const someItems = fc.array(fc.option(unusableItem, { nil: undefined }), { minLength: 1, maxLength: 6 });
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...Object.keys(lists)), someItems, async (tool, mixed) => {

@@ -105,7 +105,7 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
   });
 });
 
-test('the tool board_ads marks the ads that the latest check of a watch (a saved search) found to be new', async () => {
+test('board_ads marks the ads that the latest check of a watch (a saved search) found to be new', async () => {
   const service = await startBoardService(createAds(30));
   const server = await service.start({ cacheSeconds: 0 });
   await server.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
@@ -128,7 +128,7 @@ test('the tool board_ads marks the ads that the latest check of a watch (a saved
   await service.close();
 });
 
-test('the tool board_ads returns stored ads with their labels at no charge', async () => {
+test('board_ads returns stored ads with their labels at no charge', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
   const { ads, missingIds, left, offeredTools } = await callBoardTool<BoardAdsResult>('board_ads', {
@@ -168,7 +168,7 @@ test('the tool board_ads returns stored ads with their labels at no charge', asy
   });
 });
 
-test('the tool board_ads says how many ads are missing from a gather_ads result and which fields some ads lack', async () => {
+test('board_ads says how many ads are missing from a gather_ads result and which fields some ads lack', async () => {
   const ownService = await startBoardService((mediaUrl) =>
     createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, countries: index < 20 ? ['DE'] : [] })),
   );
@@ -188,7 +188,7 @@ test('the tool board_ads says how many ads are missing from a gather_ads result 
   }
 });
 
-test('the tool board_ads returns the ads of a gather_ads result and rejects an unknown result id', async () => {
+test('board_ads returns the ads of a gather_ads result and rejects an unknown result id', async () => {
   const { gathering: id } = meta<BoardData>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   const { gathering, ads } = await callBoardTool<BoardAdsResult>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
@@ -198,7 +198,7 @@ test('the tool board_ads returns the ads of a gather_ads result and rejects an u
   expect(unknown.text).toContain('gather_ads reads its ads again');
 });
 
-test('the tool board_ads returns the time at which the ads were read', async () => {
+test('board_ads returns the time at which the ads were read', async () => {
   let time = now;
   const { baseUrl, apiKey } = service;
   const server = await startServer({ config: { baseUrl, apiKey }, now: () => time });
@@ -212,7 +212,7 @@ test('the tool board_ads returns the time at which the ads were read', async () 
   await server.close();
 });
 
-test('the tool board_ads returns a large gather_ads result in several calls without duplicates', async () => {
+test('board_ads returns a large gather_ads result in several calls without duplicates', async () => {
   const ownService = await startBoardService(createAds(2100));
   const large = await ownService.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
@@ -233,7 +233,7 @@ test('the tool board_ads returns a large gather_ads result in several calls with
   await ownService.close();
 });
 
-test('the tool board_pictures returns the pictures of an ad in card order, with a reason for each missing picture', async () => {
+test('board_pictures returns the pictures of an ad in card order, with a reason for each missing picture', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const requestedIds = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
@@ -246,7 +246,7 @@ test('the tool board_pictures returns the pictures of an ad in card order, with 
   expect(service.pictures).toEqual(['/pictures/2-3.jpg', '/pictures/2-1.jpg']);
 });
 
-test('the tool board_pictures returns the other pictures if one picture fails to load', async () => {
+test('board_pictures returns the other pictures if one picture fails to load', async () => {
   const host = await startPictureHost();
   const [quick, slow] = createAds(2)('');
   const createMedia = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });

@@ -23,7 +23,7 @@ const createPath = (ending = '') => join(folder, `${++pathCount}${ending}`);
 type Environment = Record<string, string>;
 
 /**
- * Runs the command `call` in this process, with these arguments and environment variables. Returns its output and its
+ * Runs the `call` command in this process, with these arguments and environment variables. Returns its output and its
  * exit code.
  */
 async function call(args: string[], env: Environment = {}) {
@@ -57,7 +57,7 @@ async function call(args: string[], env: Environment = {}) {
 const demo = (...words: string[]) => call([...words, '--demo']);
 
 /**
- * Starts a service with `adCount` ads. In the result, `env` has the environment variables with which the command `call`
+ * Starts a service with `adCount` ads. In the result, `env` has the environment variables with which the `call` command
  * uses this service.
  */
 async function startService(adCount: number) {
@@ -95,7 +95,7 @@ test('the call command prints a tool result and exits with 0, 1 or 2, depending 
 
 describe('The call command', () => {
   test.each(['text', 'structured'])(
-    'the call command with --output %s prints the full text, and the option --json prints the full data',
+    'the call command with --output %s prints the full text, and the --json option prints the full data',
     async (output) => {
       const { call, readData } = await startService(30);
       const search = ['search_ads', '{"limit": 2}', '--output', output];
@@ -141,7 +141,7 @@ describe('The call command', () => {
   });
 
   test.each(['watch_ads', 'check_watches', 'label_ads'])(
-    'the call command without a data folder rejects the tool %s and names the setting AD_LIBRARY_FILES',
+    'the call command without a data folder rejects the tool %s and names the AD_LIBRARY_FILES setting',
     async (tool) => {
       const stderr = expect.stringContaining('AD_LIBRARY_FILES (or --files) must name a folder');
       expect(await call([tool])).toEqual({ code: 2, stdout: '', stderr });

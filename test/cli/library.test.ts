@@ -12,7 +12,7 @@ import { startServer } from '../support/server.ts';
 const databaseFlag = (database: string) => ['--database', database];
 
 describe('The library key command', () => {
-  test('the commands `library key` create, list and revoke an API key of the local library', async ({ database }) => {
+  test('`library key` creates, lists and revokes an API key of the local library', async ({ database }) => {
     const creation = await run([
       'key',
       'create',
@@ -45,7 +45,7 @@ describe('The library key command', () => {
     for (const { stdout } of creations) expect(out).toContain(stdout.slice(0, 17));
   });
 
-  test('the command `library key create` sets the credits, limits and subscription of the new key from its options', async ({
+  test('`library key create` sets the credits, limits and subscription of the new key from its options', async ({
     database,
   }) => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
@@ -69,7 +69,7 @@ describe('The library key command', () => {
     [['--hourly-limit', '-1'], /^--hourly-limit takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
   ] as const)(
-    'the command `library key create` rejects the options %j before it creates a database',
+    '`library key create` rejects the options %j before it creates a database',
     async ([options, problem], { folder, database }) => {
       await expect(run(['key', 'create', ...options, ...databaseFlag(database)])).rejects.toThrow(problem);
       expect(await readdir(folder)).toEqual([]);
@@ -125,14 +125,14 @@ describe('The library import command', () => {
       /: 1 ad and 0 pages, 1 record with the id of another/,
     ],
   ] as const)(
-    'the command `library import` prints a report and sets the exit code for an input file (contents: %s)',
+    '`library import` prints a report and sets the exit code for an input file (contents: %s)',
     async ([_, input, code, err], { database }) => {
       const result = await run(['import', '-', ...databaseFlag(database)], { input });
       expect(result).toEqual({ code, out: '', err: expect.stringMatching(err) });
     },
   );
 
-  test('the command `library formats` lists every format name that `library import` accepts', async ({ database }) => {
+  test('`library formats` lists every format name that `library import` accepts', async ({ database }) => {
     const { out } = await run(['formats']);
     const names = out.split('\n').filter((line) => /^\S/.test(line));
     expect(names).toContain('meta-ad-library');
@@ -141,7 +141,7 @@ describe('The library import command', () => {
     );
   });
 
-  test('with the option --format, `library import` reads a table whose format the command does not recognize by itself', async ({
+  test('with the --format option, `library import` reads a table whose format it does not recognize by itself', async ({
     database,
   }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';
@@ -152,7 +152,7 @@ describe('The library import command', () => {
     expect(err).toMatch(/line 2: neither a headline nor a body/);
   });
 
-  test('the command `library import` rejects a missing file and prints its path', async ({ folder, database }) => {
+  test('`library import` rejects a missing file and prints its path', async ({ folder, database }) => {
     const missingFile = join(folder, 'nowhere.jsonl');
     await expect(run(['import', missingFile, ...databaseFlag(database)])).rejects.toThrow(
       `${missingFile} does not exist`,
@@ -160,9 +160,7 @@ describe('The library import command', () => {
   });
 });
 
-test('the command `library serve` rejects a request whose Host header names a host that is not allowed', async ({
-  database,
-}) => {
+test('`library serve` rejects a request whose Host header names a host that is not allowed', async ({ database }) => {
   const { origin, close } = await serveDatabase(database, ['--allowed-hosts', 'ads.example.com']);
   const url = new URL(origin);
   const getStatus = async (host: string) =>
@@ -176,7 +174,7 @@ test('the command `library serve` rejects a request whose Host header names a ho
   expect(await close()).toBe(0);
 });
 
-test('the command `library serve --demo` prints its API key and its URLs when it starts', async () => {
+test('`library serve --demo` prints its API key and its URLs when it starts', async () => {
   // Use another loopback address than the default to check that the server listens on it. macOS has only one.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
   const { origin, readStderr, close } = await startServeCommand(['--demo', '--host', host]);
@@ -189,7 +187,7 @@ test('the command `library serve --demo` prints its API key and its URLs when it
   expect(await close()).toBe(0);
 });
 
-test('the command `library serve --demo` refuses a database file, because demo data is served from memory', async ({
+test('`library serve --demo` refuses a database file, because demo data is served from memory', async ({
   folder,
   database,
 }) => {
@@ -202,7 +200,7 @@ test('the command `library serve --demo` refuses a database file, because demo d
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('the output of the command `library filters` can be used as the filter file of a server', async ({ folder }) => {
+test('the output of `library filters` can be used as the filter file of a server', async ({ folder }) => {
   const { code, out, err } = await run(['filters']);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const filterFile = join(folder, 'filters.json');

@@ -226,7 +226,7 @@ test.each([
   ],
   ['worked', '{"pageId":"p","pageName":"P"}\n', 0, { level: 'info', msg: expect.stringContaining('0 ads and 1 page') }],
 ])(
-  'with AD_LIBRARY_LOG_FORMAT=json, the command `library import` prints each report as one line of JSON (import: %s)',
+  'with AD_LIBRARY_LOG_FORMAT=json, `library import` prints each report as one line of JSON (import: %s)',
   async (name, input, exitCode, report) => {
     const args = ['library', 'import', '-', '--pictures', '--database', join(folder, `${name}.db`)];
     const { code, stderr } = await runCommand(args, { input, env: { AD_LIBRARY_LOG_FORMAT: 'json' } });

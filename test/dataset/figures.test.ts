@@ -13,7 +13,7 @@ describe('The SQL table months', () => {
   const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
     GROUP BY 1 ORDER BY 1`;
 
-  test('the SQL table months ends with the month in which the ads were last read', async ({ upstream, start }) => {
+  test('the months table in SQL ends with the month in which the ads were last read', async ({ upstream, start }) => {
     let clock = Date.parse('2026-09-10T10:00:00Z');
     const server = await start({}, { now: () => clock });
     const service = serveAds(upstream, 0);
@@ -61,7 +61,7 @@ describe('The SQL table months', () => {
     expect(await server.queryRows(unfinished)).toEqual([['2026-11']]);
   });
 
-  test('the SQL table months ends with the month of the last API response if gather_ads never ran', async ({
+  test('the months table in SQL ends with the month of the last API response if gather_ads never ran', async ({
     upstream,
     start,
   }) => {

@@ -23,7 +23,7 @@ test.for([
   ['the time of day', "Time of day (viewer's time zone)", ['00:00:00 - 00:59:59', '01:00:00 - 01:59:59', '02:00']],
   ['the headline', 'Headline', ['One', 'Two', 'Three']],
 ] as const)(
-  'the command `library import` adds up the results of several Ads Manager rows for one ad if the rows differ in %s',
+  '`library import` adds up the results of several Ads Manager rows for one ad if the rows differ in %s',
   async ([_, column, values], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -42,7 +42,7 @@ test.for([
   },
 );
 
-test('the command `library import` adds up the results of an ad from the Ads Manager exports of two months', async ({
+test('`library import` adds up the results of an ad from the Ads Manager exports of two months', async ({
   libraryServer,
 }) => {
   const header = buildHeader('Objective');
@@ -190,7 +190,7 @@ test.for([
   ],
   ['an unknown period', [january, ','], /are not separate, so the amount spent may be 2\.5 or 4;/],
 ] as const)(
-  'the command `library import` rejects the second Ads Manager row of an ad if the rows have %s',
+  '`library import` rejects the second Ads Manager row of an ad if the rows have %s',
   async ([_, periods, problem], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -207,9 +207,7 @@ test.for([
   },
 );
 
-test('the command `library import` does not add up Ads Manager results of one ad in two currencies', async ({
-  libraryServer,
-}) => {
+test('`library import` does not add up Ads Manager results of one ad in two currencies', async ({ libraryServer }) => {
   const header = 'Reporting starts,Reporting ends,Ad name,Ad ID,Amount spent (EUR)';
   const { ads } = await importExport(libraryServer, header, `${january},A,1,5`);
   const pounds = await importExport(libraryServer, header.replace('EUR', 'GBP'), `${february},A,1,7`);
@@ -246,7 +244,7 @@ test('an ad that is in two Ads Manager exports with different columns keeps its 
   expect(ads[0]).not.toHaveProperty('breakdown');
 });
 
-test('the command `library import` adds up all Ads Manager rows of an ad, regardless of the column in which they differ', async ({
+test('`library import` adds up all Ads Manager rows of an ad, regardless of the column in which they differ', async ({
   libraryServer,
 }) => {
   let adId = 0;

@@ -22,10 +22,7 @@ async function readAds(database: string): Promise<unknown[]> {
 
 const toCsv = (...headlines: string[]) => `advertiser,headline\n${headlines.map((text) => `Tea,${text}\n`).join('')}`;
 
-test('the command `library import` reports any single wrong byte in an entry of a ZIP archive', async ({
-  folder,
-  database,
-}) => {
+test('`library import` reports any single wrong byte in an entry of a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   for (const level of [0, 6] as const) {
     const table = strToU8(toCsv('First headline', 'Second headline', 'Third headline'));
@@ -52,10 +49,7 @@ test('the command `library import` reports any single wrong byte in an entry of 
   }
 });
 
-test('the command `library import` refuses an Excel workbook in which one byte is wrong', async ({
-  folder,
-  database,
-}) => {
+test('`library import` refuses an Excel workbook in which one byte is wrong', async ({ folder, database }) => {
   const workbook = join(folder, 'ads.xlsx');
   const bytes = Buffer.from(
     zipSync({
@@ -76,7 +70,7 @@ test.for([
   ['French', 'Été à la crème, café', '\x83t\x8e \x88 la cr\x8fme, caf\x8e'],
   ['Spanish', 'mañana más fácil, ¿sí?', 'ma\x96ana m\x87s f\x87cil, \xc0s\x92?'],
 ] as const)(
-  'the command `library import` reads a %s table encoded as Mac Roman',
+  '`library import` reads a %s table encoded as Mac Roman',
   async ([_, headline, bytes], { folder, database }) => {
     const table = join(folder, 'mac.csv');
     await writeFile(table, Buffer.from(`advertiser;headline\rTea;"${bytes}"\r`, 'latin1'));

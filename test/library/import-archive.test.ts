@@ -109,7 +109,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     (record) => ({ data: [record], paging: {} }),
   ],
 ])(
-  'the command `library import` converts a record of the Meta Ad Library (%s) into an ad in the API format',
+  '`library import` converts a record of the Meta Ad Library (%s) into an ad in the API format',
   async ([_, mappings, filters, wrap], { libraryServer }) => {
     const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
     const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
@@ -122,7 +122,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
   },
 );
 
-test('the command `library import` reads a 16-digit id correctly if Python has written the id as a floating-point number', async ({
+test('`library import` reads a 16-digit id correctly if Python has written the id as a floating-point number', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords({ ad_archive_id: '1100000000000009.0', page_id: '5.0' });
@@ -131,9 +131,7 @@ test('the command `library import` reads a 16-digit id correctly if Python has w
   ]);
 });
 
-test('the command `library import` stores whether an ad is active even if the ad has no end date', async ({
-  libraryServer,
-}) => {
+test('`library import` stores whether an ad is active even if the ad has no end date', async ({ libraryServer }) => {
   for (const isActive of [true, false])
     await libraryServer.importRecords({ ad_archive_id: `300${Number(isActive)}`, is_active: isActive });
   const ads = await findAds(libraryServer);
@@ -143,7 +141,7 @@ test('the command `library import` stores whether an ad is active even if the ad
   ]);
 });
 
-test('the command `library import` stores a value that it cannot read under the original key of the value', async ({
+test('`library import` stores a value that it cannot read under the original key of the value', async ({
   libraryServer,
 }) => {
   const { notes, keys } = await libraryServer.importRecords({
@@ -190,7 +188,7 @@ test.for([
   { impressions: '5000-1000' },
   { impressions_lower: '5000', impressions_upper: '1000' },
 ])(
-  'the command `library import` reports the range %j as invalid, because its lower bound exceeds its upper bound',
+  '`library import` reports the range %j as invalid, because its lower bound exceeds its upper bound',
   async (range, { libraryServer }) => {
     const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', body: 'Tea', ...range });
     expect(notes).toContain(
@@ -224,16 +222,13 @@ test.for([
     /is a rounded number, so the id is lost/,
   ],
   ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
-] as const)(
-  'the command `library import` rejects a Meta Ad Library ad %s',
-  async ([_, record, problem], { libraryServer }) => {
-    const report = await libraryServer.importRecords(record);
-    expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
-  },
-);
+] as const)('`library import` rejects a Meta Ad Library ad %s', async ([_, record, problem], { libraryServer }) => {
+  const report = await libraryServer.importRecords(record);
+  expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
+});
 
 test.for([1e20, 'soon'])(
-  'the command `library import` stores a Meta Ad Library ad without its invalid end date %j, and reports the date',
+  '`library import` stores a Meta Ad Library ad without its invalid end date %j, and reports the date',
   async (endDate, { libraryServer }) => {
     const { notes, ...report } = await libraryServer.importRecords({ ad_archive_id: '3', end_date: endDate });
     expect(report).toMatchObject({ ads: 1, skipped: 0, problems: [] });
@@ -242,7 +237,7 @@ test.for([1e20, 'soon'])(
   },
 );
 
-test('the command `library import` counts every malformed Meta Ad Library ad as either stored or skipped', async ({
+test('`library import` counts every malformed Meta Ad Library ad as either stored or skipped', async ({
   libraryServer,
 }) => {
   const names = ['page_id', 'start_date', 'end_date', 'is_active', 'spend', 'publisher_platform', 'body', 'cards'];
@@ -289,7 +284,7 @@ test.for([
   ['commas and CRLF', ',', '\r\n'],
   ['semicolons and LF', ';', '\n'],
 ] as const)(
-  'the command `library import` reads Meta Ad Library ads from a CSV file with %s',
+  '`library import` reads Meta Ad Library ads from a CSV file with %s',
   async ([_, delimiter, lineEnd], { libraryServer }) => {
     const lines = [tableMappings.map(([column]) => column), tableMappings.map(([, cell]) => cell)].map((row) =>
       row.join(delimiter),
@@ -313,7 +308,7 @@ test('the import report shows the line number of each row that cannot be used', 
   ]);
 });
 
-test('the command `library import` skips a row with a quotation mark that is not closed and reads the rows after it', async ({
+test('`library import` skips a row with a quotation mark that is not closed and reads the rows after it', async ({
   libraryServer,
 }) => {
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
@@ -325,7 +320,7 @@ test('the command `library import` skips a row with a quotation mark that is not
   }
 });
 
-test('the command `library import` reads rows whose cells begin with a quotation mark and contain line breaks', async ({
+test('`library import` reads rows whose cells begin with a quotation mark and contain line breaks', async ({
   libraryServer,
 }) => {
   const bodies = ['"Best product ever\nOrder now, it is free!', '"Great\nBuy now!"', 'One "word"\n"Two"', '"\n"'];
@@ -342,7 +337,7 @@ test.for([
   ['\n', '\r'],
   ['\r', '\n'],
 ] as const)(
-  'the command `library import` reads a long table with lines that end in %j and cells with the line break %j',
+  '`library import` reads a long table with lines that end in %j and cells with the line break %j',
   async ([lineEnd, lineBreak], { libraryServer }) => {
     // The table is longer than the part of a text that the import passes to the CSV parser in each call.
     const body = quoteCell(['One', 'Two', 'x'.repeat(300)].join(lineBreak));
@@ -360,7 +355,7 @@ test.for([
   ['\r\r\r\n', '\r\r\r\n', ''],
   ['\n', '\n', '\r'],
 ] as const)(
-  'the command `library import` reads a long table with the line ends %j and %j and rows that start with %j',
+  '`library import` reads a long table with the line ends %j and %j and rows that start with %j',
   async ([headerEnd, rowEnd, rowStart], { libraryServer }) => {
     const rows = Array.from({ length: 400 }, (_, index) => `${rowStart}P,${index + 1},${'x'.repeat(300)}`);
     const table = `page_name,ad_archive_id,body${headerEnd}${[...rows, 'P,401'].join(rowEnd)}`;
@@ -369,7 +364,7 @@ test.for([
   },
 );
 
-test('the command `library import` stores every emoji of a long table', async ({ libraryServer }) => {
+test('`library import` stores every emoji of a long table', async ({ libraryServer }) => {
   // The rows have an odd length, so that some parts of the text that the CSV parser receives would end in an emoji.
   const body = `${'💰😀'.repeat(200)}!`;
   const rows = Array.from({ length: 200 }, (_, index) => `${1000 + index},P,${body}`);
@@ -380,7 +375,7 @@ test('the command `library import` stores every emoji of a long table', async ({
   expect(new Set(ads.map((ad) => ad.body))).toEqual(new Set([body]));
 });
 
-test('the command `library import` rejects a table that contains no ads and names the missing columns', async ({
+test('`library import` rejects a table that contains no ads and names the missing columns', async ({
   libraryServer,
 }) => {
   const { skipped, problems } = await libraryServer.importRecords('Name,Age\nA,1\n');
@@ -461,7 +456,7 @@ test.for<[query: string, storedQuery: string]>([
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET%26id%3D1&h=2', '?u=https%3A%2F%2Fa.example%3Fid%3D1&h=2'],
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET&h=2', '?u=https%3A%2F%2Fa.example&h=2'],
 ])(
-  'the command `library import` removes the access token from a URL with the query "%s"',
+  '`library import` removes the access token from a URL with the query "%s"',
   async ([query, storedQuery], { libraryServer }) => {
     const buildUrl = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
     await libraryServer.importRecords({
@@ -502,7 +497,7 @@ test("importing an advertiser page's spend in one region does not replace the to
   expect(items).toMatchObject([{ pageId: '7001', adSpendMin: 1200, adSpendMax: 1200 }]);
 });
 
-test('the command `library import` reads the ad id from the column adlib_id in tables from older versions of Radlibrary', async ({
+test('`library import` reads the ad id from the adlib_id column in tables from older versions of Radlibrary', async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(

@@ -237,7 +237,7 @@ test('the import report lists each kind of problem with a column on a separate l
   ]);
 });
 
-test('the command `library import` never stores the URL of a Google ad as the id or name of the advertiser', async ({
+test('`library import` never stores the URL of a Google ad as the id or name of the advertiser', async ({
   libraryServer,
 }) => {
   const url = 'https://adstransparency.google.com/?region=DE';

@@ -486,7 +486,7 @@ test.for(Object.entries(expectedImports))(
   },
 );
 
-test('the command `library import` ignores the computed columns of a CSV file that export_ads has written', async ({
+test('`library import` ignores the computed columns of a CSV file that export_ads has written', async ({
   libraryServer,
 }) => {
   await libraryServer.library.import(createReadStream(new URL('own-export.csv', folder)));

@@ -31,7 +31,7 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
 };
 
 test.for(Object.entries(records))(
-  'the command `library import` counts every malformed record of the format %s as either stored or skipped',
+  '`library import` counts every malformed record of the format %s as either stored or skipped',
   async ([format, { keys, fixed }], { libraryServer }) => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 4 }),
@@ -71,9 +71,7 @@ test('ads that have the same id in different ad libraries are stored as differen
   expect(body.counts.values).toHaveLength(3);
 });
 
-test('the command `library import` removes access tokens from the URLs of ads of every ad library', async ({
-  libraryServer,
-}) => {
+test('`library import` removes access tokens from the URLs of ads of every ad library', async ({ libraryServer }) => {
   const url = 'https://media.example/1.jpg?access_token=SECRET&id=1';
   await libraryServer.importRecords(
     { creative_id: 'CR1', details_link: url, image: url, advertiser_id: 'AR1' },
@@ -114,7 +112,7 @@ test('if two keys of a record fit the same field, the import uses one and stores
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
-test('the command `library import` reads NA as the country code of Namibia and not as a missing value', async ({
+test('`library import` reads NA as the country code of Namibia and not as a missing value', async ({
   libraryServer,
 }) => {
   const names = 'advertiser_id,creative_id,advertiser_disclosed_name,region_code,first_shown,last_shown';
@@ -184,7 +182,7 @@ test('the import reads the regions of a Google ad in NumPy notation and reports 
   ]);
 });
 
-test('the command `library import` stores all values of the regions of a Google ad and reports keys that it does not know', async ({
+test('`library import` stores all values of the regions of a Google ad and reports keys that it does not know', async ({
   libraryServer,
 }) => {
   const region = {
@@ -221,7 +219,7 @@ const objectColumns = [
 ];
 
 test.for(objectColumns)(
-  'the command `library import` reports a text in the column %s, which should contain a list of objects',
+  '`library import` reports a text in the column %s, which should contain a list of objects',
   async (column, { libraryServer }) => {
     const { ads, notes } = await libraryServer.importRecords(`ad_archive_id,${column}\n1,nonsense & more\n`);
     expect(ads).toBe(1);
@@ -229,9 +227,7 @@ test.for(objectColumns)(
   },
 );
 
-test('the command `library import` reads table cells that contain objects with unquoted keys', async ({
-  libraryServer,
-}) => {
+test('`library import` reads table cells that contain objects with unquoted keys', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     'ad_archive_id,demographic_distribution\n1,"{percentage: 0.5, age: 18-24, gender: male}, {percentage: 0.5, age: 65+, gender: male}"\n',
   );
@@ -246,7 +242,7 @@ test.for([
   ['JSON', { ad: { id: 8, status: 'active' }, advertiser: { business_id: 5, business_name: 'Tea' } }],
   ['a table', 'ad.id,ad.status,advertiser.business_id,advertiser.business_name\n8,active,5,Tea\n'],
 ] as const)(
-  'the command `library import` accepts a TikTok ad without dates and media (source: %s)',
+  '`library import` accepts a TikTok ad without dates and media (source: %s)',
   async ([_, source], { libraryServer }) => {
     expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
     const { items } = await libraryServer.searchAll({});
@@ -262,7 +258,7 @@ test('a table column and a JSON key with the same name are imported into the sam
   expect(items).toMatchObject([{ ageTargeting: '18', spendUsd: '5' }]);
 });
 
-test('the command `library import` adds the shares in Radlibrary tables to ads that were imported earlier', async ({
+test('`library import` adds the shares in Radlibrary tables to ads that were imported earlier', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords('id,page_id,ad_creative_bodies\n3001,77,Vote\n');
@@ -326,15 +322,12 @@ test.for([
       },
     },
   ],
-] as const)(
-  'the command `library import` reads an ad from this kind of source: %s',
-  async ([_, source], { libraryServer }) => {
-    expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
-    const { items } = await libraryServer.searchAll({});
-    expect(items).toMatchObject([{ adArchiveId: '1', body: 'Tea' }]);
-    expect(Object.keys(items[0])).not.toContain('');
-  },
-);
+] as const)('`library import` reads an ad from this kind of source: %s', async ([_, source], { libraryServer }) => {
+  expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ adArchiveId: '1', body: 'Tea' }]);
+  expect(Object.keys(items[0])).not.toContain('');
+});
 
 test.for([
   ['123', '456'],
@@ -371,9 +364,7 @@ test('the search filter "payer" finds ads by their payer, or by the disclaimer o
   expect(items.map(({ adArchiveId }) => adArchiveId).sort()).toEqual(['1', '2']);
 });
 
-test('the command `library import` removes the API key of a scraping service from URLs in ads', async ({
-  libraryServer,
-}) => {
+test('`library import` removes the API key of a scraping service from URLs in ads', async ({ libraryServer }) => {
   const link = 'https://serpapi.example/search?engine=google&api_key=SECRET&id=1';
   await libraryServer.importRecords({ creative_id: 'CR1', first_shown: 1735776000, serpapi_details_link: link });
   const { items } = await libraryServer.searchAll({});
@@ -423,7 +414,7 @@ test.for([
   ['Google', { creative_id: 'abc', target_domain: 'tea.example', first_shown: 1 }, /^creative_id: missing/],
   ['LinkedIn', { adUrl: 'https://www.linkedin.com/ad-library/detail/abc' }, /^adUrl: not the URL of an ad/],
 ] as const)(
-  'the command `library import` rejects a record whose id cannot be the id of an ad of %s',
+  '`library import` rejects a record whose id cannot be the id of an ad of %s',
   async ([_, record, problem], { libraryServer }) => {
     const { ads, problems } = await libraryServer.importRecords(record);
     expect(ads).toBe(0);
@@ -431,16 +422,12 @@ test.for([
   },
 );
 
-test('the command `library import` reads the number in a library id such as "Library ID: 123456"', async ({
-  libraryServer,
-}) => {
+test('`library import` reads the number in a library id such as "Library ID: 123456"', async ({ libraryServer }) => {
   await libraryServer.importRecords({ libraryId: 'Library ID: 123456', adText: 'Tea' });
   expect((await libraryServer.searchAll({})).items).toMatchObject([{ adArchiveId: '123456' }]);
 });
 
-test('the command `library import` stores the other entries of a list if one entry cannot be read', async ({
-  libraryServer,
-}) => {
+test('`library import` stores the other entries of a list if one entry cannot be read', async ({ libraryServer }) => {
   const groups = [
     { age_range: '18-24', male: 'many', female: 2 },
     { age_range: '25-34', male: 3 },
@@ -497,7 +484,7 @@ test.for([
   ['INACTIVE', false],
   ['Completed', undefined],
 ])(
-  'the command `library import` reads the status "%s" of a scraped Meta ad as the field isActive with the value %s',
+  '`library import` reads the status "%s" of a scraped Meta ad as the isActive field with the value %s',
   async ([status, isActive], { libraryServer }) => {
     await libraryServer.importRecords({ libraryId: '1', adText: 'Tea', status });
     const [ad] = (await libraryServer.searchAll({})).items;
@@ -506,7 +493,7 @@ test.for([
   },
 );
 
-test('the command `library import` reads the texts, links and media from the variations of a Google ad', async ({
+test('`library import` reads the texts, links and media from the variations of a Google ad', async ({
   libraryServer,
 }) => {
   const scripted = 'https://displayads.example/ads/preview/content.js?client=x';
@@ -550,7 +537,7 @@ test('the command `library import` reads the texts, links and media from the var
   expect(findAd('CR4')).toMatchObject({ media: [], previewUrl: scripted });
 });
 
-test("the command `library import` reads Google's table of political advertisers as advertiser pages with their spend", async ({
+test("`library import` reads Google's table of political advertisers as advertiser pages with their spend", async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(
@@ -570,7 +557,7 @@ test("the command `library import` reads Google's table of political advertisers
 });
 
 test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
-  "the command `library import` ignores rows about Google's political advertisers that split the spend by %s",
+  "`library import` ignores rows about Google's political advertisers that split the spend by %s",
   async (column, { libraryServer }) => {
     const report = await libraryServer.importRecords(
       `Advertiser_ID,Advertiser_Name,${column},Spend_USD\nAR5,Tea Party,2026-01-05,50\n`,

@@ -16,14 +16,14 @@ test.for<[name: string, fields: object, query?: string]>([
     { body: `caf\u0065${'\u0301\u0316'.repeat(400_000)} cr\u00e8me` },
     'cafe creme',
   ],
-])('the command `library import` stores an ad with %s unchanged', async ([_, fields, query], { libraryServer }) => {
+])('`library import` stores an ad with %s unchanged', async ([_, fields, query], { libraryServer }) => {
   const ad = { id: createUuid(1), ...fields };
   expect(await libraryServer.importRecords(ad)).toMatchObject({ ads: 1, skipped: 0 });
   expect((await libraryServer.get(`/v1/ads/${createUuid(1)}`)).body).toEqual(ad);
   if (query) expect((await libraryServer.search({ query })).body.totalHits).toBe(1);
 });
 
-test('the command `library import` rejects records with more than 64 nested levels', async ({ libraryServer }) => {
+test('`library import` rejects records with more than 64 nested levels', async ({ libraryServer }) => {
   const report = await libraryServer.library.import(
     (async function* () {
       yield `{"id":"${createUuid(1)}","x":${nestArrays(63)}}\n{"id":"${createUuid(2)}","x":${nestArrays(64)}}\n`;
@@ -46,7 +46,7 @@ function measureMemory(): number {
   return heapUsed + external;
 }
 
-test('the command `library import` does not load a line of 32 MB into memory as a whole', async ({ libraryServer }) => {
+test('`library import` does not load a line of 32 MB into memory as a whole', async ({ libraryServer }) => {
   const megabyte = Buffer.alloc(2 ** 20, 'x');
   let [bytesBefore, bytesAfter] = [0, 0];
   async function* source() {
@@ -60,9 +60,7 @@ test('the command `library import` does not load a line of 32 MB into memory as 
   expect(bytesAfter - bytesBefore).toBeLessThan(16 * 2 ** 20);
 });
 
-test('the command `library import` needs less than 32 MB of memory for a compressed file of 20 MB', async ({
-  libraryServer,
-}) => {
+test('`library import` needs less than 32 MB of memory for a compressed file of 20 MB', async ({ libraryServer }) => {
   const emptyObjectCount = 20_000;
   const emptyObjects = JSON.stringify(Array.from({ length: emptyObjectCount }, () => ({}))).slice(1, -1);
   let bytesAfter = 0;
@@ -79,7 +77,7 @@ test('the command `library import` needs less than 32 MB of memory for a compres
   expect(bytesAfter - bytesBefore).toBeLessThan(32 * 2 ** 20);
 });
 
-test('the command `library import` stops after 100,000 records that it cannot use', async ({ libraryServer }) => {
+test('`library import` stops after 100,000 records that it cannot use', async ({ libraryServer }) => {
   const unusableRecords = gzipSync('{}\n'.repeat(1000));
   let chunkCount = 0;
   async function* source() {
@@ -94,7 +92,7 @@ test('the command `library import` stops after 100,000 records that it cannot us
   expect(chunkCount).toBeLessThan(500);
 });
 
-test('the command `library import` rejects a table that has 40,001 columns', async ({ libraryServer }) => {
+test('`library import` rejects a table that has 40,001 columns', async ({ libraryServer }) => {
   const tableOf = (columns: number) => `headline${',date'.repeat(columns)}\n${'5\n'.repeat(5000)}`;
   expect(await libraryServer.importRecords(tableOf(40_000))).toMatchObject({
     skipped: 1,

@@ -103,7 +103,7 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   ['the text of a JavaScript date', (date) => `${new Date(toIsoDateTime(date)).toUTCString()}`, () => true],
 ];
 
-test('the command `library import` either reads every date of a column correctly or rejects the column as ambiguous', async ({
+test('`library import` either reads every date of a column correctly or rejects the column as ambiguous', async ({
   libraryServer,
 }) => {
   await fc.assert(
@@ -126,7 +126,7 @@ test('the command `library import` either reads every date of a column correctly
   );
 });
 
-test('the command `library import` reads a date with dots as day first, even next to dates with the month first', async ({
+test('`library import` reads a date with dots as day first, even next to dates with the month first', async ({
   libraryServer,
 }) => {
   const { fieldValues } = await importColumn(
@@ -139,7 +139,7 @@ test('the command `library import` reads a date with dots as day first, even nex
 });
 
 test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970-01-01', '0x68000000'])(
-  'the command `library import` rejects a row with the invalid date "%s" and shows the line number of the row',
+  '`library import` rejects a row with the invalid date "%s" and shows the line number of the row',
   async (value, { libraryServer }) => {
     const { report } = await importColumn(libraryServer, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -170,7 +170,7 @@ const decorations: ((text: string) => string)[] = [
   (text) => ` ${text} `,
 ];
 
-test('the command `library import` either reads every amount of a column correctly or rejects the column as ambiguous', async ({
+test('`library import` either reads every amount of a column correctly or rejects the column as ambiguous', async ({
   libraryServer,
 }) => {
   const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });
@@ -212,7 +212,7 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   ['spend', ['1e5', '1E+05'], 'adSpendMax', [100_000, 100_000]],
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
 ])(
-  'the command `library import` reads the column "%s" with the values %j into the field %s as %j',
+  '`library import` reads the column "%s" with the values %j into the %s field as %j',
   async ([column, values, field, expected], { libraryServer }) => {
     expect((await importColumn(libraryServer, column, values, field)).fieldValues).toEqual(expected);
   },
@@ -238,7 +238,7 @@ test.for<[range: string, min: number, max: number]>([
   ['10-15,000', 10, 15_000],
   ['10,000-15,000', 10_000, 15_000],
 ])(
-  'the command `library import` reads the amount spent "%s" as the range from %d to %d',
+  '`library import` reads the amount spent "%s" as the range from %d to %d',
   async ([range, min, max], { libraryServer }) => {
     const { report, fieldValues } = await importColumn(libraryServer, 'spend', [range], 'adSpendMin');
     expect(report.problems).toEqual([]);
@@ -247,7 +247,7 @@ test.for<[range: string, min: number, max: number]>([
   },
 );
 
-test('the command `library import` reads the range "1.5-2K" as 1,500 to 2,000', async ({ libraryServer }) => {
+test('`library import` reads the range "1.5-2K" as 1,500 to 2,000', async ({ libraryServer }) => {
   const { fieldValues } = await importColumn(libraryServer, 'impressions', ['1.5-2K', '900'], 'impressionsMin');
   expect(fieldValues).toEqual([1500, 900]);
 });
@@ -260,7 +260,7 @@ test.for([
   ['spend', '12%', /^spend: "12%" is not a number/],
   ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
 ] as const)(
-  'the command `library import` rejects a row whose column "%s" contains the invalid value "%s"',
+  '`library import` rejects a row whose column "%s" contains the invalid value "%s"',
   async ([column, value, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, [value, '7'], 'audienceReach');
     expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
@@ -272,7 +272,7 @@ test.for([
   ['reach', ['12.000', '5.000'], /^the column "reach" has numbers such as 12.000, which may be 12 or 12000;/],
   ['spend', ['1.234,50', '1,234.50'], /^the column "spend" has numbers such as 1.234,50 and 1,234.50, which cannot/],
 ] as const)(
-  'the command `library import` rejects a table if its column "%s" contains ambiguous or contradictory values such as %j',
+  '`library import` rejects a table if its column "%s" contains ambiguous or contradictory values such as %j',
   async ([column, values, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
@@ -293,7 +293,7 @@ test.for(['/', '.', '-'])(
   },
 );
 
-test('the command `library import` infers the order of day and month from all dates of a JSON file together', async ({
+test('`library import` infers the order of day and month from all dates of a JSON file together', async ({
   libraryServer,
 }) => {
   const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
@@ -327,9 +327,7 @@ const toPython = (value: unknown): string => {
     .join(', ')}}`;
 };
 
-test('the command `library import` reads JSON objects that are written in the notation of Python', async ({
-  libraryServer,
-}) => {
+test('`library import` reads JSON objects that are written in the notation of Python', async ({ libraryServer }) => {
   const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((json) => JSON.parse(JSON.stringify(json)));
   await fc.assert(
     fc.asyncProperty(value, fc.string({ unit: 'grapheme' }), async (extra, body) => {
@@ -354,7 +352,7 @@ test('the command `library import` reads JSON objects that are written in the no
 /** Unicode spaces that JSON does not allow between tokens. */
 const unusualSpaces = [...'\u000b\u000c\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'];
 
-test('the command `library import` accepts JSON with unusual white space between tokens', async ({ libraryServer }) => {
+test('`library import` accepts JSON with unusual white space between tokens', async ({ libraryServer }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...unusualSpaces), { minLength: 5, maxLength: 5 }),
@@ -376,7 +374,7 @@ test('the command `library import` accepts JSON with unusual white space between
   );
 });
 
-test('the command `library import` removes an access token from a URL, no matter how the token is written', async ({
+test('`library import` removes an access token from a URL, no matter how the token is written', async ({
   libraryServer,
 }) => {
   const names = ['access_token', 'ACCESS_TOKEN', 'accessToken', 'access-token', 'access%5Ftoken', 'access_token[]'];

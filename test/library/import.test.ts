@@ -46,7 +46,7 @@ test('a page that was created from an ad gets its name from a later ad, instead 
   expect(await readPageNames()).toEqual([['Tea House', ['DE', 'FR']]]);
 });
 
-test('the command `library import` stores records in the API format unchanged, whatever the layout of the JSON file', async ({
+test('`library import` stores records in the API format unchanged, whatever the layout of the JSON file', async ({
   libraryServer,
 }) => {
   const text = fc.string({ unit: 'binary' });
@@ -119,7 +119,7 @@ test.for([
   ['UTF-16 without a byte order mark', Buffer.from(text, 'utf16le').swap16()],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
 ] as const)(
-  'the command `library import` recognizes the encoding or compression of a file from its content (%s)',
+  '`library import` recognizes the encoding or compression of a file from its content (%s)',
   async ([_, bytes], { libraryServer }) => {
     for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
       expect(await libraryServer.library.import(toStream(chunks))).toMatchObject({ ads: 2, skipped: 0 });
@@ -247,7 +247,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
-  'the command `library import` stores the valid records of an input and shows the line of each problem (input: %s)',
+  '`library import` stores the valid records of an input and shows the line of each problem (input: %s)',
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
@@ -258,7 +258,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   },
 );
 
-test('the command `library import` rejects a page id that cannot be part of a URL', async ({ libraryServer }) => {
+test('`library import` rejects a page id that cannot be part of a URL', async ({ libraryServer }) => {
   const invalidIds = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
   const validIds = ['x'.repeat(300), 'ü z'];
   const report = await libraryServer.importRecords(
@@ -310,7 +310,7 @@ test.for([
   { duplicates: -1 },
   { adSpendMin: -0.5 },
 ])(
-  'the command `library import` rejects an ad in the API format with the invalid field %j and names the key of the field',
+  '`library import` rejects an ad in the API format with the invalid field %j and names the key of the field',
   async (fields, { libraryServer }) => {
     const [key] = Object.keys(fields);
     const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));

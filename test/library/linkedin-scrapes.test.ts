@@ -100,7 +100,7 @@ test('the import reads the shares of a LinkedIn ad by country and stores a share
   ]);
 });
 
-test('the command `library import` stores the company that promotes a LinkedIn ad as the payer of the ad', async ({
+test('`library import` stores the company that promotes a LinkedIn ad as the payer of the ad', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords(

@@ -40,7 +40,7 @@ async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buff
   return Buffer.concat(chunks);
 }
 
-test('the command `library import` reads every file in a ZIP archive', async ({ folder, database }) => {
+test('`library import` reads every file in a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   await writeFile(
     archive,
@@ -62,7 +62,7 @@ test('the command `library import` reads every file in a ZIP archive', async ({ 
   ]);
 });
 
-test('the command `library import` refuses a streamed ZIP archive that contains another ZIP archive', async ({
+test('`library import` refuses a streamed ZIP archive that contains another ZIP archive', async ({
   folder,
   database,
 }) => {
@@ -87,7 +87,7 @@ test('the command `library import` refuses a streamed ZIP archive that contains 
   expect((await readAds(database)).map(({ headline }) => headline)).toEqual(['One']);
 });
 
-test('the command `library import` reports a damaged file in a ZIP archive', async ({ folder, database }) => {
+test('`library import` reports a damaged file in a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   const bytes = zipSync({
     'a.csv': strToU8(toCsv(...Array.from({ length: 2000 }, (_, index) => `Ad ${index * 7919}`))),
@@ -99,7 +99,7 @@ test('the command `library import` reports a damaged file in a ZIP archive', asy
   expect(files[1]?.problems.at(-1)?.problem).toMatch(/the ZIP archive is cut off/);
 });
 
-test('the command `library import` reads the other files of a ZIP archive if one file has an unknown compression', async ({
+test('`library import` reads the other files of a ZIP archive if one file has an unknown compression', async ({
   folder,
   database,
 }) => {
@@ -116,7 +116,7 @@ test('the command `library import` reads the other files of a ZIP archive if one
   expect(files[0]?.problems[0]?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
 });
 
-test('the command `library import` never treats a truncated ZIP archive as complete', async ({ folder }) => {
+test('`library import` never treats a truncated ZIP archive as complete', async ({ folder }) => {
   const entries = Array.from({ length: 3 }, (_, index) => [`${index}.csv`, strToU8(toCsv(`Ad ${index}`))] as const);
   const archive = zipSync(Object.fromEntries(entries), { level: 0 });
   await fc.assert(
@@ -160,7 +160,7 @@ test('importing a ZIP archive whose last files are missing does not mark any ad 
   expect(questionResult).toBeUndefined();
 });
 
-test('the command `library import` reads the first sheet of an Excel workbook and rejects ids that Excel has rounded', async ({
+test('`library import` reads the first sheet of an Excel workbook and rejects ids that Excel has rounded', async ({
   folder,
   database,
 }) => {
@@ -185,7 +185,7 @@ test('the command `library import` reads the first sheet of an Excel workbook an
   ]);
 });
 
-test('the command `library import` reads a number with three decimals in an Excel workbook as a decimal number', async ({
+test('`library import` reads a number with three decimals in an Excel workbook as a decimal number', async ({
   folder,
   database,
 }) => {
@@ -222,7 +222,7 @@ test('the report about an Excel workbook contains the row numbers of the sheet, 
   expect((await readAds(database)).map(({ headline }) => headline)).toEqual(['One\n\n"two"\nthree', 'Last\nline']);
 });
 
-test('if the command `library import` cannot read an Excel workbook, it names the file and gives the reason', async ({
+test('if `library import` cannot read an Excel workbook, it names the file and gives the reason', async ({
   folder,
   database,
 }) => {
@@ -236,7 +236,7 @@ test('if the command `library import` cannot read an Excel workbook, it names th
   ]);
 });
 
-test('the command `library import` reads tables encoded as Windows-1252', async ({ folder, database }) => {
+test('`library import` reads tables encoded as Windows-1252', async ({ folder, database }) => {
   const table = join(folder, 'excel.csv');
   const text = 'advertiser;headline\r\nCafé;Größe M für 5 €\r\n';
   await writeFile(table, Buffer.from(text.replace('€', '\u0080'), 'latin1'));
@@ -253,7 +253,7 @@ const windows1252Records = [
 ] as const;
 
 test.for(windows1252Records)(
-  'the command `library import` reads %s in the encoding Windows-1252 and says so in its report',
+  '`library import` reads %s in the encoding Windows-1252 and says so in its report',
   async ([_, format], { folder, database }) => {
     const file = join(folder, 'ads.json');
     const text = format({ ad_archive_id: '2', snapshot: { title: 'Größe M für 5 €' } });
@@ -316,10 +316,7 @@ test.for([
   },
 );
 
-test('the command `library import` reads all files in a folder and merges records of the same ad', async ({
-  folder,
-  database,
-}) => {
+test('`library import` reads all files in a folder and merges records of the same ad', async ({ folder, database }) => {
   const downloads = join(folder, 'downloads');
   await mkdir(join(downloads, 'more'), { recursive: true });
   const write = (name: string, record: object) => writeFile(join(downloads, name), JSON.stringify(record));
@@ -449,7 +446,7 @@ test('the progress of an import shows the bytes read, the records stored and the
   );
 });
 
-test('the command `library import` reads each file in a folder only once, even if the folder contains a link to itself', async ({
+test('`library import` reads each file in a folder only once, even if the folder contains a link to itself', async ({
   folder,
   database,
 }) => {
@@ -462,7 +459,7 @@ test('the command `library import` reads each file in a folder only once, even i
   expect(files.map(({ name }) => name)).toEqual([join(downloads, 'week', 'a.csv')]);
 });
 
-test('the command `library import` reads a ZIP archive that is compressed with gzip', async ({ folder, database }) => {
+test('`library import` reads a ZIP archive that is compressed with gzip', async ({ folder, database }) => {
   const archive = gzipSync(zipSync({ 'a.csv': strToU8(toCsv('One')) }));
   await writeFile(join(folder, 'ads.zip.gz'), archive);
   await writeFile(join(folder, 'cut.zip.gz'), archive.subarray(0, archive.length / 2));

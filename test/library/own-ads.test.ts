@@ -11,7 +11,7 @@ const exampleTable = /```csv\n(.*?)```/s.exec(archiveGuide)?.[1] ?? '';
 const findAds = async (libraryServer: LibraryServer, filters: object = {}) =>
   (await libraryServer.search(filters)).body.items;
 
-test('the command `library import` reads the example table from the documentation', async ({ libraryServer }) => {
+test('`library import` reads the example table from the documentation', async ({ libraryServer }) => {
   expect(exampleTable).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
   expect(await libraryServer.importRecords(exampleTable)).toMatchObject({ ads: 3, skipped: 0 });
   const [sockAd] = await findAds(libraryServer, { query: 'wales' });
@@ -32,7 +32,7 @@ test('the command `library import` reads the example table from the documentatio
   expect(await findAds(libraryServer, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
-test('the command `library import` recognizes the payer and beneficiary columns of a table in any letter case', async ({
+test('`library import` recognizes the payer and beneficiary columns of a table in any letter case', async ({
   libraryServer,
 }) => {
   const table = 'Advertiser,Headline,Payer,Beneficiary\nShop,Hats,Hat Ltd,Hat Brand\n';
@@ -62,7 +62,7 @@ test('an imported table row replaces the stored ad that has the same id', async 
   expect(await findAds(libraryServer, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
-test('the command `library import` rejects a table row whose lower bound is larger than its upper bound', async ({
+test('`library import` rejects a table row whose lower bound is larger than its upper bound', async ({
   libraryServer,
 }) => {
   const rows = ['Good,10,20,5', 'Two columns,20,10,5', 'One column,10,20,300-200'];
@@ -77,9 +77,7 @@ test('the command `library import` rejects a table row whose lower bound is larg
   });
 });
 
-test('the command `library import` names the line of each invalid row and stores the other rows', async ({
-  libraryServer,
-}) => {
+test('`library import` names the line of each invalid row and stores the other rows', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
@@ -117,7 +115,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
     /^the column "First seen" has days such as 31\/03\/2026 and 03\/31\/2026, which are not written in the same order/,
   ],
 ])(
-  'the command `library import` reads all dates of the column %j in the same day and month order or rejects the column',
+  '`library import` reads all dates of the column %j in the same day and month order or rejects the column',
   async ([cells, expected], { libraryServer }) => {
     const report = await libraryServer.importRecords(
       ['Ad headline,First seen', ...cells.map((cell, index) => `Ad ${index},${cell}`)].join('\n'),
@@ -132,7 +130,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
   },
 );
 
-test('the command `library import` accepts both names and codes of countries in a table', async ({ libraryServer }) => {
+test('`library import` accepts both names and codes of countries in a table', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
@@ -147,9 +145,7 @@ test('the command `library import` accepts both names and codes of countries in 
   ]);
 });
 
-test('the command `library import` accepts the common spellings of country names in a table', async ({
-  libraryServer,
-}) => {
+test('`library import` accepts the common spellings of country names in a table', async ({ libraryServer }) => {
   const codes = {
     ...{
       Turkey: 'TR',
@@ -171,9 +167,7 @@ test('the command `library import` accepts the common spellings of country names
   );
 });
 
-test('the command `library import` counts each row of a table as stored, repeated or skipped', async ({
-  libraryServer,
-}) => {
+test('`library import` counts each row of a table as stored, repeated or skipped', async ({ libraryServer }) => {
   const cell = fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `"${text.replaceAll('"', '""')}"`);
   const columns = ['headline', 'advertiser', 'start', 'copies', 'countries', 'id', '__proto__', 'page id', 'link'];
   await fc.assert(
@@ -225,7 +219,7 @@ test.for([
   ['without a breakdown', 'Note', 'a', 'b'],
   ['with a breakdown by age', 'Age', '18-24', '18-24'],
 ] as const)(
-  'the command `library import` skips an Ads Manager row without an ad id %s, because the row may belong to another ad',
+  '`library import` skips an Ads Manager row without an ad id %s, because the row may belong to another ad',
   async ([_, column, firstCell, secondCell], { libraryServer }) => {
     const firstRow = `${firstCell},Video 1,100.00,5000,2026-01-31`;
     const { report, ads } = await importAdsManagerRows(libraryServer, column, [

@@ -116,9 +116,7 @@ test('an ad does not count as ended while another saved search in the library st
   await close();
 });
 
-test('the command `library import` rejects the option --complete without the option --question', async ({
-  database,
-}) => {
+test('`library import` rejects the --complete option without the --question option', async ({ database }) => {
   await expect(run(['import', '-', '--complete', '--database', database])).rejects.toThrow(
     /--complete needs --question/,
   );
@@ -559,7 +557,7 @@ test.for([
   },
 );
 
-test('the command `library import --question` treats names of saved searches that differ only in letter case as equal', async ({
+test('`library import --question` treats names of saved searches that differ only in letter case as equal', async ({
   folder,
   database,
 }) => {

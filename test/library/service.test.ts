@@ -148,7 +148,7 @@ describe("Details of the local library's API", () => {
     });
   });
 
-  test('the library API returns the field appUrl for ads in lists, but not for a single ad', async () => {
+  test('the library API returns the appUrl field for ads in lists, but not for a single ad', async () => {
     const { body } = await libraryServer.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
     expect(body.items[0].appUrl).toBe(`${libraryServer.baseUrl}/ads/${createUuid(1)}`);
@@ -390,7 +390,7 @@ test('the library API returns an advertiser page although the id of the page has
   );
 });
 
-test("the list of search filters at the library's path /filters.json needs no API key", async () => {
+test("the search filter list at the library's path /filters.json needs no API key", async () => {
   const { status, body } = await libraryServer.request('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
   expect(parseSearchFilters(body)).toEqual(libraryFilters);

@@ -49,7 +49,7 @@ const test = databaseTest
     return { origin, key, getAd, pagesUrl, readStderr };
   });
 
-test('the command `library import --pictures` stores the pictures of ads, and the local library then serves the pictures', async ({
+test('`library import --pictures` stores the pictures of ads, and the local library then serves the pictures', async ({
   pictureFolder,
   run,
   serve,
@@ -93,7 +93,7 @@ test('the command `library import --pictures` stores the pictures of ads, and th
   expect((await server.call('query_ads', hashQuery)).data.rows).toEqual(rowsBefore);
 });
 
-test('the command `library import --pictures` stores new pictures in the same folder as the pictures stored earlier', async ({
+test('`library import --pictures` stores new pictures in the same folder as the pictures stored earlier', async ({
   folder,
   pictureFolder,
   run,
@@ -114,7 +114,7 @@ test('the command `library import --pictures` stores new pictures in the same fo
 });
 
 test.for(['import', 'pictures'])(
-  'the command `library %s` refuses a new picture folder until the stored pictures have been moved to this folder',
+  '`library %s` refuses a new picture folder until the stored pictures have been moved to this folder',
   async (command, { folder, pictureFolder, run, serve }) => {
     const otherFolder = join(folder, 'other');
     const [firstAd = '', secondAd = ''] = writeAds(
@@ -139,7 +139,7 @@ test.for(['import', 'pictures'])(
   },
 );
 
-test('the command `library pictures` finds the default picture folder after it was moved together with the database', async ({
+test('`library pictures` finds the default picture folder after it was moved together with the database', async ({
   folder,
   database,
   run,
@@ -153,10 +153,7 @@ test('the command `library pictures` finds the default picture folder after it w
   expect(existsSync(`${database}.pictures`)).toBe(false);
 });
 
-test('the command `library import --pictures` stores only files that are valid pictures', async ({
-  pictureFolder,
-  run,
-}) => {
+test('`library import --pictures` stores only files that are valid pictures', async ({ pictureFolder, run }) => {
   const webPage = pictureHost.serve(Buffer.from('<html>'));
   const missingPicture = pictureHost.serve((response) => response.writeHead(410).end());
   const input = writeAds([webPage, missingPicture, 'http://127.0.0.1:9/inside.jpg']);
@@ -194,7 +191,7 @@ test('the local library returns an ad whose text contains 120,000 incomplete URL
   expect(media[0]?.url).toContain('/media/kept/');
 });
 
-test('the command `library pictures` skips expired picture URLs and reports their number', async ({ run }) => {
+test('`library pictures` skips expired picture URLs and reports their number', async ({ run }) => {
   // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
@@ -204,7 +201,7 @@ test('the command `library pictures` skips expired picture URLs and reports thei
   );
 });
 
-test('if the command `library pictures` is killed, its next run fetches only the pictures that are still missing', async ({
+test('if `library pictures` is killed, its next run fetches only the pictures that are still missing', async ({
   database,
   pictureFolder,
   run,

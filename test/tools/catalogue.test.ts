@@ -110,7 +110,7 @@ test('a read-only server neither lists nor runs tools that write data', async ({
   for (const { name } of writingTools) expect((await reader.call(name, {})).text).toContain('There is no tool');
 });
 
-test('the list of tools, as a model reads it, has at most 4,200 tokens', async ({ start }) => {
+test('the tool list, as a model reads it, has at most 4,200 tokens', async ({ start }) => {
   const { client } = await start({ demo: true });
   const readableTools = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
   const text = JSON.stringify(

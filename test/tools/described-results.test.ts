@@ -63,7 +63,7 @@ test('the result of every tool contains only fields that its output schema names
   expect([...new Set(unnamedFields)]).toEqual([]);
 });
 
-test('the list of tools with all of their output schemas is smaller than 96 KB', async () => {
+test('the tool list with all output schemas is smaller than 96 KB', async () => {
   expect(Buffer.byteLength(JSON.stringify(await server.client.listTools()))).toBeLessThan(96 * 1024);
 });
 

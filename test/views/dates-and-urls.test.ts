@@ -120,7 +120,7 @@ describe('How long an ad has been running', () => {
       );
   });
 
-  test('an ad list does not say how long ago an ad was seen if the ad was last seen after the date of the list', () => {
+  test('an ad list omits the time since an ad was last seen if the ad was last seen after the date of the list', () => {
     const ad = buildAdView({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });

@@ -87,7 +87,7 @@ const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
   };
 });
 
-test('the advertisers recognized in an SQL condition include the advertiser of every row that meets the condition', () => {
+test('if advertisers are recognized in an SQL condition, no row of another advertiser meets the condition', () => {
   fc.assert(
     fc.property(condition, ({ sql, isMet }) => {
       const { advertiserCondition } = readStatementLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);

@@ -180,7 +180,7 @@ test('an authorization code can be redeemed without the redirect URI, as in OAut
   expect(await server.token(grant)).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
 });
 
-test('a sign-in connection ends if its refresh token is used twice', async ({ server }) => {
+test('using a refresh token twice ends the connection of the app', async ({ server }) => {
   const [connection, otherConnection] = [await server.signIn(), await server.signIn()];
   const renew = (refresh: string, clientId = connection.clientId) => server.refreshTokens(refresh, clientId);
   expect((await renew(connection.refresh, await server.register(otherApp))).status).toBe(400);
@@ -205,7 +205,7 @@ test('a sign-in token is rejected where the server requires another type of toke
     expect((await requestPage(server, createAuthorizationRequest(id).request)).status).toBe(400);
 });
 
-test('an app can revoke only its own sign-in connection', async ({ server }) => {
+test('an app can revoke only its own connection', async ({ server }) => {
   const { clientId, access, refresh } = await server.signIn();
   const statusOf = async (token: string, id: string) =>
     (await server.send('/revoke', { method: 'POST', body: new URLSearchParams({ token, client_id: id }) })).status;
@@ -219,7 +219,7 @@ test('an app can revoke only its own sign-in connection', async ({ server }) => 
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('a sign-in connection ends when the API rejects its key, but not when a gateway returns an error', async ({
+test('the connection of an app ends when the API rejects its key, but not when a gateway returns an error', async ({
   server,
   upstream,
 }) => {
@@ -395,7 +395,7 @@ test('the server rejects a client id that is not a valid URL and does not fetch 
   expect(requests).toEqual([]);
 });
 
-test('the server limits how many client metadata documents it fetches for one IP address', async ({
+test('the server limits the number of client metadata documents that it fetches for one IP address', async ({
   upstream: { baseUrl },
 }) => {
   const open: { url: string; end(): void }[] = [];
