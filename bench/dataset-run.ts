@@ -122,7 +122,7 @@ function buildRowsOfAd(json: string): AdRows {
   return buildAdRows(ad, { gatheredAt, json, language: detectLanguage(extractLanguageText(ad)), variantId: variant });
 }
 /**
- * Builds the rows of all ads in batches of 100, as the tool `gather_ads` does. Other work can run between two batches.
+ * Builds the rows of all ads in batches of 100, as the `gather_ads` tool does. Other work can run between two batches.
  */
 async function buildAllRows(): Promise<AdRows[]> {
   const rows: AdRows[] = [];

@@ -1,7 +1,7 @@
 /**
  * Runs real MCP hosts with a scripted model (a local server that sends fixed replies), and checks which parts of tool
  * results and instructions the model receives. `npm run hosts` runs all hosts, and `npm run hosts -- claude gemini`
- * runs only some. The newest version of each host is installed outside the repository: into the folder `HOSTS_CACHE`
+ * runs only some. The newest version of each host is installed outside the repository: into the `HOSTS_CACHE` folder
  * or, by default, into `ad-library-hosts` in the user's cache folder. All hosts together take 2.2 GB.
  *
  * With `-- --write`, the results are written to `bench/hosts/results.json`, and the version and date of each host to

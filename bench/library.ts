@@ -10,7 +10,7 @@ import { addBoundedRow, computeMedian } from './row.ts';
 
 /**
  * Measures the local library with 100,000 generated ads: the import, complete searches (from the check of the API key
- * to the JSON response), and the result pages that the tool `gather_ads` reads for 1,000 ads. Run the benchmark with
+ * to the JSON response), and the result pages that the `gather_ads` tool reads for 1,000 ads. Run the benchmark with
  * `npm run bench:library`. Set `BENCH_ADS` to use another number of ads.
  */
 const adCount = Number(process.env.BENCH_ADS ?? 100_000);

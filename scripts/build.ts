@@ -271,7 +271,7 @@ function collectImportedChunks(sourceFiles: string[]): Set<string> {
 
 /**
  * Joins chunks and their static imports into one file. Other chunks still import from the original chunks, so the
- * original chunks remain as files that only re-export names. Chunks that were already joined are left out.
+ * original chunks remain as files that only re-export names. Chunks that were already joined are omitted.
  * @param chunksToJoin the chunks whose code goes into the new file
  * @param importers chunks that are changed to import directly from the new file instead of the original chunks
  */

@@ -236,7 +236,7 @@ function wrapText(text: string, columns: number): string[] {
   return [...lines, currentLine];
 }
 
-/** Returns the first `maxLines` lines of a wrapped text. Adds an ellipsis if lines are left out. */
+/** Returns the first `maxLines` lines of a wrapped text. Adds an ellipsis if lines are omitted. */
 function wrapAndClip(text: string, { columns, maxLines }: { columns: number; maxLines: number }): string[] {
   const lines = wrapText(text, columns - 2);
   if (lines.length <= maxLines) return lines;

@@ -56,8 +56,8 @@ interface Dependency {
 
 /**
  * Creates the bill of materials of a bundle (a list of its packages) in CycloneDX format, from the output of `npm
- * sbom`. Lists only packages in the bundle. Leaves out the time, the serial number and the npm version, so that the
- * same files produce identical bytes.
+ * sbom`. Lists only packages in the bundle. Omits the time, the serial number and the npm version, so that the same
+ * files produce identical bytes.
  */
 export function createBillOfMaterials(bundledFiles: readonly string[], root: URL): string {
   const cwd = fileURLToPath(root);

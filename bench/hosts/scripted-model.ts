@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
  * A server that acts as the language model of a host. Its replies follow a fixed script, and it records the requests of
  * hosts. It supports the four protocols that the hosts use.
  *
- * The package `@copilotkit/aimock` supports these protocols as well, but cannot be used here. It drops tools in
+ * The `@copilotkit/aimock` package supports these protocols as well, but cannot be used here. It drops tools in
  * namespaces and `tool_search` calls, which Codex needs, and it does not record requests exactly as the hosts sent
  * them.
  */

@@ -43,7 +43,7 @@ const readRepositoryUrl = ({ repository }: Publisher) => omitPlaceholder(reposit
 export const screenshotFile = 'conversation.jpg';
 
 /**
- * Updates the manifest of the desktop bundle (MCPB). Placeholders are left out, because they would become broken links.
+ * Updates the manifest of the desktop bundle (MCPB). Placeholders are omitted, because they would become broken links.
  * The manifest stays at version 0.3: version 0.4 only adds features for Python, and some hosts do not support it.
  */
 export function updateManifest(manifest: object, publisher: Publisher): object {

@@ -87,14 +87,14 @@ function formatDefault(defaultValue: unknown): string {
 export const insertSettings = (page: string): string => replaceMarkedSection(page, 'settings', formatSettingsTable());
 
 /**
- * The settings that compose.yaml does not pass to the container. The API key comes from each caller. The command `http`
+ * The settings that compose.yaml does not pass to the container. The API key comes from each caller. The `http` command
  * supports neither files nor the local library. The image fixes the host and the port, because compose.yaml publishes
  * this port.
  */
 const excludedSettings: SettingName[] = ['apiKey', 'files', 'database', 'host', 'port'];
 
 /**
- * Adds a line to compose.yaml for each setting of the command `http` that is missing there. Existing lines stay
+ * Adds a line to compose.yaml for each setting of the `http` command that is missing there. Existing lines stay
  * unchanged.
  */
 export function insertPassedSettings(composeFile: string): string {

@@ -152,7 +152,7 @@ export interface ServiceResponse {
   wasRepeated?: true;
 }
 
-/** The error of a call with the option `forbidsPaidRequests` that would need a paid request. */
+/** The error of a call with the `forbidsPaidRequests` option that would need a paid request. */
 export class PaymentNeededError extends Error {
   override readonly name = 'PaymentNeededError';
   readonly request: ServiceRequest;

@@ -248,7 +248,7 @@ function detectUnknownPath(
 const maxRedirectTargetLength = 300;
 
 /**
- * Returns the target of a redirect as an absolute URL. Leaves out the user name, the query and the fragment, which may
+ * Returns the target of a redirect as an absolute URL. Omits the user name, the query and the fragment, which may
  * contain secrets. The URL parser percent-encodes all non-ASCII characters, so the target is safe to show.
  */
 function readRedirectTarget(location: string | null, requestUrl: string): string | undefined {
@@ -332,12 +332,12 @@ const missingErrorBodyFields: CommonFailureFields = {
 
 const ServiceError = createLenientSchema(ErrorBody.shape.error, []);
 
-/** The maximum waiting time that is taken from the header `Retry-After`, in seconds. */
+/** The maximum waiting time that is taken from the `Retry-After` header, in seconds. */
 const maxRetryAfterSeconds = 24 * 60 * 60;
 
 /**
- * Returns the waiting time from the header `Retry-After` (RFC 9110, section 10.2.3) in seconds, at most one day. If the
- * header is a date, compares it with the header `Date`, because the clock of the service may differ. Returns undefined
+ * Returns the waiting time from the `Retry-After` header (RFC 9110, section 10.2.3) in seconds, at most one day. If the
+ * header is a date, compares it with the `Date` header, because the clock of the service may differ. Returns undefined
  * if the header is missing, invalid or not in the future.
  */
 function readRetryAfter(headers: HttpResponse['headers']): number | undefined {
@@ -503,8 +503,8 @@ const getFirstValue = (headerValue: string | string[] | undefined): string | nul
   (Array.isArray(headerValue) ? headerValue[0] : headerValue) ?? null;
 
 /**
- * Converts an error of undici to an `AdLibraryError`. Leaves out the message of the undici error, which may contain
- * URLs and response text.
+ * Converts an error of undici to an `AdLibraryError`. Omits the message of the undici error, which may contain URLs and
+ * response text.
  */
 function createNetworkError(error: unknown, origin: string): AdLibraryError {
   const code = findErrorCode(error);

@@ -16,7 +16,7 @@ export interface Operation extends OperationRules {
   path: string;
 }
 
-/** The rules of an API operation, e.g. whether it costs credits, and how often a failed call may be retried. */
+/** The rules of an API operation, e.g. whether it costs credits, and the maximum number of retries of a failed call. */
 interface OperationRules {
   /**
    * True if the operation requires credits and a subscription, and counts toward the hourly and daily limits on credits
@@ -24,9 +24,9 @@ interface OperationRules {
    */
   requiresCredits: boolean;
   /**
-   * How often a call is retried if the service may already have performed it. The value is 0 for reads that cost
-   * credits, because the service may have charged for them. The value is 1 for adding an item to a collection, because
-   * adding the same item twice is harmless (API document, *Endpoints*, rule 1).
+   * The maximum number of retries of a call that the service may already have performed. The value is 0 for reads that
+   * cost credits, because the service may have charged for them. The value is 1 for adding an item to a collection,
+   * because adding the same item twice is harmless (API document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
   /** True if the operation changes data on the service, e.g. if it adds an item to a collection. */

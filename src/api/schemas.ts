@@ -29,7 +29,7 @@ export const Account = z.looseObject({
 });
 export type Account = z.infer<typeof Account>;
 
-/** The hourly and daily limits on the credits of an API key, and how many of these credits are used. */
+/** The hourly and daily limits on the credits of an API key, and the number of these credits that are used. */
 export const UsageLimit = z.looseObject({
   isLimitReached: z.boolean(),
   /** The limit that was reached. Known values: `none`, `hourly`, `daily`. */

@@ -14,7 +14,7 @@ export const boardMetaKey = 'ad-library/board';
 
 /**
  * The fields of an ad that the ad board needs to show, filter and sort ad cards. They have the same names as in the
- * API. Fields without a value are left out.
+ * API. Fields without a value are omitted.
  */
 export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   id: string;
@@ -69,7 +69,7 @@ export interface CarouselCard {
   body?: string;
 }
 
-/** The result of the tool `board_ads`, from which the ad board gets its ads. */
+/** The result of the `board_ads` tool, from which the ad board gets its ads. */
 export interface BoardAdsResult<Ad extends BriefAd = BriefAd> {
   /** The time of the tool call, in ISO format. */
   asOf: string;
@@ -82,8 +82,8 @@ export interface BoardAdsResult<Ad extends BriefAd = BriefAd> {
   offeredTools: string[];
   ads: Ad[];
   /**
-   * The ids of ads that did not fit into this result. The board requests these ads in another call, with the argument
-   * `ids`.
+   * The ids of ads that did not fit into this result. The board requests these ads in another call, with the `ids`
+   * argument.
    */
   left: string[];
   /** The ids of requested ads that the server does not store, e.g. because it removed them to save memory. */
@@ -92,7 +92,7 @@ export interface BoardAdsResult<Ad extends BriefAd = BriefAd> {
 }
 
 /**
- * The gathering whose ads the board shows. A gathering is the stored result of the tool `gather_ads`: all ads that
+ * The gathering whose ads the board shows. A gathering is the stored result of the `gather_ads` tool: all ads that
  * match a search. `found` is the number of matching ads, or null if it is unknown. `read` is the number of ads that the
  * server has read.
  */
@@ -106,7 +106,7 @@ export interface BoardGathering {
   notes: string[];
 }
 
-/** The result of the tool `board_pictures`, from which the ad board gets the pictures of ads. */
+/** The result of the `board_pictures` tool, from which the ad board gets the pictures of ads. */
 export interface BoardPicturesResult {
   pictures: BoardPicture[];
   /** The ids of pictures that did not fit into this result. The board requests these pictures again. */

@@ -56,13 +56,13 @@ const identitySchema = z.looseObject({
 });
 
 /**
- * Returns true if a response of the API operation `whoami` has the form that the API document (*Identity*) defines for
+ * Returns true if a response of the `whoami` API operation has the form that the API document (*Identity*) defines for
  * a valid key. The status 200 alone is no proof, because a gateway may send this status with any body.
  */
 const isIdentityResponse = ({ rawBody }: ServiceResponse): boolean => identitySchema.safeParse(rawBody).success;
 
 /**
- * Checks that a response of the API operation `whoami` confirms the caller's API key.
+ * Checks that a response of the `whoami` API operation confirms the caller's API key.
  * @throws AdLibraryError `unauthorized` if the response does not confirm the key
  */
 export function assertIdentity(whoamiResponse: ServiceResponse): void {

@@ -54,7 +54,7 @@ export type CallCache = ReturnType<typeof openCallCache>;
 /**
  * Creates the cache in front of the credit meter, so that callers do not pay twice for the same data.
  *
- * - It returns cached responses without sending a request. With the option `acceptsListedAd`, it also returns ads that
+ * - It returns cached responses without sending a request. With the `acceptsListedAd` option, it also returns ads that
  * are already in the dataset.
  * - It sends identical calls only once, within this process and across all replicas. All callers get the same response.
  * - It caches each new response and adds the ads and pages of the response to the dataset.
@@ -199,7 +199,7 @@ export function openCallCache(
   }
 
   /**
-   * Calls the API operation `whoami` to find out whether the service accepts the caller's API key. The receipt (the
+   * Calls the `whoami` API operation to find out whether the service accepts the caller's API key. The receipt (the
    * recorded cost) of the tool call does not include this request.
    */
   function callWhoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
@@ -220,8 +220,8 @@ export function openCallCache(
    * undefined if the dataset does not contain the ad.
    *
    * In the API document, list items and responses of `getAd` have the same schema, in which only `id` is required. A
-   * list item may therefore lack fields that `getAd` returns. For this reason, only calls with the option
-   * `acceptsListedAd` get the stored ad, and the result mentions its age and source.
+   * list item may therefore lack fields that `getAd` returns. For this reason, only calls with the
+   * `acceptsListedAd` option get the stored ad, and the result mentions its age and source.
    */
   async function findListedAd(owner: CallOwner, adId = ''): Promise<ServiceResponse | undefined> {
     const dataset = await datasets.open(owner);

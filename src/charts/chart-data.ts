@@ -53,7 +53,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
     : filledCells.length > 0 && filledCells.every(Number.isFinite)
       ? 'numbers'
       : 'names';
-  // Leave out rows without a date or number, because they have no position on the axis.
+  // Omit rows without a date or number, because they have no position on the axis.
   const isOnAxis = ([cell]: readonly unknown[]) => axisKind === 'names' || cell !== null;
   const rowsOnAxis = allRows.flatMap((row, index) =>
     isOnAxis(row) ? [{ row, rowNumber: pivotedRows?.rowNumbers[index] ?? index + 1 }] : [],
@@ -236,7 +236,7 @@ function pivotSeries(
 /**
  * Adds points for months, weeks or days without a row. Their value is 0 in series of counts, and null (a gap) in other
  * series. If there would be more than `maxPointCount` points, adds none: returns `points` unchanged if only gaps are
- * left out, and undefined if zeros would be left out, because a chart of counts would be wrong without its zeros.
+ * omitted, and undefined if zeros would be omitted, because a chart of counts would be wrong without its zeros.
  */
 function fillGaps(
   points: readonly ChartPoint[],

@@ -83,7 +83,7 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
 }
 
 /**
- * The maximum number of lines of notes below the chart. Further lines are left out, because the text of the tool result
+ * The maximum number of lines of notes below the chart. Further lines are omitted, because the text of the tool result
  * contains all notes.
  */
 const maxNoteLines = 12;

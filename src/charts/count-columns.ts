@@ -27,7 +27,7 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
 }
 
 /**
- * Returns true if the statement may leave out dates between the first and the last row, e.g. with
+ * Returns true if the statement may exclude dates between the first and the last row, e.g. with
  * `WHERE startedMonth IN ('2026-01', '2026-04')`. A date without a row then does not mean zero. Returns false if all
  * conditions on dates compare them with a bound, e.g. `WHERE startedAt >= '2026-01-01'`.
  *
@@ -41,11 +41,11 @@ export function canOmitDates(sql: string, axisColumn: string): boolean {
     // A condition in `FILTER (WHERE …)` decides which ads are counted, and removes no rows.
     .replace(/\bfilter\s*\(\s*where\b/g, ' ')
     .replace(/\bbetween\b/g, '>=')
-    // Leave out groups without a date, e.g. `(language = 'de' OR language = 'fr')` and `strftime('%Y', 'now')`.
+    // Remove groups without a date, e.g. `(language = 'de' OR language = 'fr')` and `strftime('%Y', 'now')`.
     .replace(/(?:\bstrftime\s*)?\([^()]*\)/g, (group) => (isConditionOnDate(group, axisName) ? group : '()'));
   return [...conditionsText.matchAll(conditionClausePattern)].some(([clause]) => {
     const dateConditions = clause.split(/\b(?:and|or)\b/).filter((condition) => isConditionOnDate(condition, axisName));
-    // With `OR`, two bounds can leave out the dates between them.
+    // With `OR`, two bounds can exclude the dates between them.
     if (dateConditions.length > 0 && /\bor\b/.test(clause)) return true;
     return dateConditions.some((condition) => !boundPattern.test(condition) || otherComparisonPattern.test(condition));
   });
@@ -68,8 +68,8 @@ const dateNamePattern = /(?:startedat|seenat|gatheredat|date|month|week|day|year
 /** Matches a comparison with a bound, or the condition that a date is known or unknown. */
 const boundPattern = /[<>]|\bis\s+(?:not\s+)?null\b/;
 /**
- * Matches comparisons that can leave out dates between others, and functions after which the order of dates is lost,
- * e.g. `strftime('%m', startedAt)`.
+ * Matches comparisons that can exclude dates between others, and functions after which the order of dates is lost, e.g.
+ * `strftime('%m', startedAt)`.
  */
 const otherComparisonPattern =
   /<>|!=|(?<![<>])=|\bnot\b(?!\s+null\b)|\b(?:in|like|glob|regexp|match|strftime|length|instr)\b|\bsubstr(?:ing)?\s*\((?!\s*[\w.]+\s*,\s*1\s*,)/;

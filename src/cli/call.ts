@@ -10,7 +10,7 @@ import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** A parsed command line of the command `call`, such as `call search_ads '{"limit": 5}'`. */
+/** A parsed command line of the `call` command, such as `call search_ads '{"limit": 5}'`. */
 export type ParsedCallCommand = Extract<ParsedCommand, { name: 'call' }>;
 
 interface CallOptions {
@@ -32,7 +32,7 @@ interface CallOptions {
   onProgress?: ((message: string) => void) | undefined;
 }
 
-/** The options of the command `call`, e.g. `--json` or `--out FILE`. Settings such as `--demo` are not included. */
+/** The options of the `call` command, e.g. `--json` or `--out FILE`. Settings such as `--demo` are not included. */
 interface CallFlags {
   json?: true;
   out?: string;
@@ -44,7 +44,7 @@ interface CallFlags {
 /** The exit code if `--exit-code` is set and `check_watches` has found new ads. It lets scripts react to new ads. */
 const newAdsExitCode = 3;
 
-/** Runs the command `call`: calls a tool, and prints the result as an AI model would read it. Returns the exit code. */
+/** Runs the `call` command: calls a tool, and prints the result as an AI model would read it. Returns the exit code. */
 export async function callTool({ positionals, options }: ParsedCallCommand, callOptions: CallOptions): Promise<number> {
   const { config, log, writeToStdout, printStatus } = callOptions;
   const [toolName = '', argumentsText = '{}'] = positionals;

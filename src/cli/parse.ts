@@ -319,7 +319,7 @@ export function readCommand(
 
 /**
  * Replaces `help X` and `X help` with `X --help`, where X is a command. Returns any other arguments unchanged, so that
- * the package `commander` reports the problem.
+ * the `commander` package reports the problem.
  */
 function replaceHelpCommand(argv: readonly string[]): readonly string[] {
   const helpIndex = argv.indexOf('help');

@@ -26,7 +26,7 @@ export class SettingsError extends Error {
 }
 
 interface ReadOptions {
-  /** The names of all tools, for checking the tool names in the setting `AD_LIBRARY_TOOLS`. */
+  /** The names of all tools, for checking the tool names in the `AD_LIBRARY_TOOLS` setting. */
   toolNames?: readonly string[];
   /** The command that reads the settings. The required settings depend on the command. */
   commandName?: string;

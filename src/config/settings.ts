@@ -272,7 +272,7 @@ export const settings = addNames({
   },
 });
 
-/** The name of a setting in the code, e.g. `creditBudget` for the variable `AD_LIBRARY_CREDIT_BUDGET`. */
+/** The name of a setting in the code, e.g. `creditBudget` for the `AD_LIBRARY_CREDIT_BUDGET` variable. */
 export type SettingName = keyof typeof settings;
 /** The parsed values of all settings, by their names in the code. */
 export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };

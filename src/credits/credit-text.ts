@@ -51,7 +51,7 @@ export const getSpendingSchema = createLazyGetter(() =>
     })
     .meta({ title: 'Spending' }),
 );
-/** The spending of an API key on this server. The type of `prices` is more precise than in the schema `Spending`. */
+/** The spending of an API key on this server. The type of `prices` is more precise than in the `Spending` schema. */
 export type Spending = z.infer<ReturnType<typeof getSpendingSchema>> & { prices: Record<string, ItemCountCharge[]> };
 
 /**
@@ -82,7 +82,7 @@ export function buildSpending(
 }
 
 /**
- * Returns the operations whose prices are shown. Leaves out operations that are normally free, unless the service has
+ * Returns the operations whose prices are shown. Omits operations that are normally free, unless the service has
  * charged for them.
  */
 const listPricedOperations = ({ prices }: CreditAccount) =>

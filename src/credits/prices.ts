@@ -19,7 +19,7 @@ export interface PriceTable {
    */
   bySize: Map<number, PageSizePrice>;
   /**
-   * The charges of calls without the argument `limit`. Used until `defaultPageSize` is known; later charges are stored
+   * The charges of calls without the `limit` argument. Used until `defaultPageSize` is known; later charges are stored
    * in `bySize`.
    */
   unsized?: PageSizePrice;

@@ -63,7 +63,7 @@ const emptyResponse = { validatedBody: { items: [] } };
 type Charge = Pick<Settlement, 'chargedCredits' | 'uncertainCredits'>;
 
 /**
- * Computes how many credits a finished call adds to one credit account.
+ * Computes the number of credits that a finished call adds to one credit account.
  *
  * If the charge is unknown, it is estimated from earlier charges of the operation. Without earlier charges, the call
  * counts as having used all remaining credits of the budget. If there is no budget either, it counts as free.

@@ -457,7 +457,7 @@ interface AdRowFacts extends Partial<Pick<AdFacts, 'language' | 'variantId'> & G
   firstGatheredAt?: number;
   /** The latest date on which any ad of the same search was seen running, as ISO text. */
   lastSeenTo?: string | null | undefined;
-  /** The last attempt to fetch the ad's picture. If undefined, the column `pictureState` is null. */
+  /** The last attempt to fetch the ad's picture. If undefined, the `pictureState` column is null. */
   pictureAttempt?: Parameters<typeof findPictureState>[1];
   /** The JSON of the ad as the service sent it. Defaults to the serialized ad object. */
   json?: string;
@@ -499,7 +499,7 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
 
 /**
  * Returns the text from which the language of an ad is detected, or null if there is no such text. Omits texts with
- * placeholders such as `{{product.name}}`, because the ad network replaces the placeholders with other words.
+ * placeholders such as `{{product.name}}`, because the ad network replaces the placeholders with different words.
  */
 export function extractLanguageText(ad: object): string | null {
   return joinAdTexts(dropTextsWithPlaceholders(extractAdTexts(ad as UntypedFields)));
@@ -537,7 +537,7 @@ function readPageName(ad: UntypedFields): string | null {
   return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
-/** Builds the columns of the table `ads` that this server computes from API fields, e.g. `daysRunning`. */
+/** Builds the columns of the `ads` table that this server computes from API fields, e.g. `daysRunning`. */
 function buildDerivedColumns(ad: UntypedFields, texts: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,

@@ -21,7 +21,7 @@ export interface IncompleteGathering {
   matchingCount: number | null;
   /**
    * The number of matching ads in words, e.g. `90 found in 2 of 3 parts`. Set only if a search is split into parts
-   * (smaller searches) and only some of the parts report how many ads match.
+   * (smaller searches) and only some of the parts report a total.
    */
   matchingCountText?: string | undefined;
   /**
@@ -97,7 +97,7 @@ export function formatIncompleteGathering(incompleteGathering: IncompleteGatheri
     .join(' ');
 }
 
-/** Formats how many of the matching ads were read, e.g. `4,000 of 5,437 ads`. */
+/** Formats the number of matching ads that were read, e.g. `4,000 of 5,437 ads`. */
 function formatReadCount({ readCount, matchingCount, matchingCountText, repeatedCount }: IncompleteGathering): string {
   const totalText = matchingCount === null ? matchingCountText : formatCount(matchingCount, 'ad');
   if (totalText === undefined) return `${formatCount(readCount, 'ad')} of an unknown number`;

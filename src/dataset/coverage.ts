@@ -38,7 +38,7 @@ import { cleanCell, type StatementFields } from './sql/statement.ts';
 
 /**
  * Schema of a text such as `90 found in 2 of 3 parts`. The text is set only if a search is split into parts (smaller
- * searches) and only some of the parts report how many ads match.
+ * searches) and only some of the parts report a total.
  */
 export const FoundInPartsView = z
   .string()
@@ -74,7 +74,7 @@ const UncoveredAdvertiserView = z
 type UncoveredAdvertiserView = DataOf<typeof UncoveredAdvertiserView>;
 
 /**
- * Schema of the ads in the SQL view `current_ads`: their number, and the first and last day on which they were read.
+ * Schema of the ads in the `current_ads` SQL view: their number, and the first and last day on which they were read.
  */
 const CurrentAdsView = z
   .looseObject({
@@ -109,7 +109,7 @@ export const CoverageView = z
 export type CoverageView = DataOf<typeof CoverageView>;
 
 /**
- * Schema of the result field `coverage` for tools that write files. Only the tool `query_ads` describes the fields of
+ * Schema of the result field `coverage` for tools that write files. Only the `query_ads` tool describes the fields of
  * `coverage`, to keep the list of tools short.
  */
 export const FileCoverageView = z
@@ -308,7 +308,7 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
 }
 
 /**
- * Counts how many ads have a value for each field that the board (the interactive view of ads) shows in charts and
+ * Counts the ads that have a value for each field that the board (the interactive view of ads) shows in charts and
  * filters.
  */
 function countChartedFields(ads: readonly AdFacts[]): StatementFields {
@@ -337,7 +337,7 @@ function countChartedFields(ads: readonly AdFacts[]): StatementFields {
   };
 }
 
-/** Determines how many ads of a search were read, and which ads are missing. */
+/** Determines the number of ads of a search that were read, and which ads are missing. */
 function describeIncompleteGathering(
   gathering: Gathering,
   { contents, listingOrders, remainingPrices }: Pick<CoverageInput, 'contents' | 'listingOrders' | 'remainingPrices'>,

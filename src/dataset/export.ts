@@ -30,7 +30,7 @@ export interface StatementSummary extends Omit<ExportStatement, 'runStatement'> 
   firstRows: Cell[][];
   /** The number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
   truncatedCellCount: number;
-  /** The ad fields that the SQL statement reads, and how many ads have a value for each field. */
+  /** The ad fields that the SQL statement reads, with the number of ads that have a value for each field. */
   statementFields: SqlExport['statementFields'];
   /** True if the SQL statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;

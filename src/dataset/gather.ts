@@ -658,8 +658,8 @@ class GatheringReader {
 }
 
 /**
- * Returns how many ads match a search, according to the stored result of the search or a cached response, whichever is
- * newer.
+ * Returns the number of ads that match a search, according to the stored result of the search or a cached response,
+ * whichever is newer.
  */
 export async function findKnownTotal(adQuery: AdQuery, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =

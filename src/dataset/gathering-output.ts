@@ -81,7 +81,7 @@ export const errorFieldSchemas = {
   problem: z.string().optional().describe('Text of the error.'),
 };
 
-/** Schema for the structured result of the tool `gather_ads`. */
+/** Schema for the structured result of the `gather_ads` tool. */
 export const GatherOutput = z.looseObject({
   gathering: z
     .string()

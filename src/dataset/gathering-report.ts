@@ -21,7 +21,7 @@ export function formatEstimate({ ads, pages, credits, atLeast, atMost }: Estimat
 }
 
 /**
- * Formats the result of the tool `gather_ads` as text for a model: how many ads were read, a summary of these ads, and
+ * Formats the result of the `gather_ads` tool as text for a model: how many ads were read, a summary of these ads, and
  * how to continue.
  */
 export function formatGatherOutput(output: GatherOutput): string {

@@ -74,7 +74,7 @@ export function formatDifferences(
 
 /**
  * Returns the title for ads that a search no longer lists. With most filters, such ads may still be running. Such ads
- * have ended if the filter `active` selects only running ads, or if the filter `question` selects imported ads, because
+ * have ended if the `active` filter selects only running ads, or if the `question` filter selects imported ads, because
  * a complete import removes ads that are gone.
  */
 export const formatGoneAdsTitle = (filters: Gathering['filters']): string =>
@@ -241,7 +241,7 @@ type CompareValueCounts = (left: ValueCount, right: ValueCount) => number;
 const compareByValue: CompareValueCounts = ([left], [right]) => (left < right ? -1 : 1);
 const compareByFrequency: CompareValueCounts = (left, right) => right[1] - left[1] || compareByValue(left, right);
 
-/** The order of the values in a line of the summary, and the text for the values that the line leaves out. */
+/** The order of the values in a line of the summary, and the text for the values that the line omits. */
 interface ValueOrder {
   compare: CompareValueCounts;
   formatOmittedCount(omittedCount: number): string;
@@ -251,7 +251,7 @@ const mostFrequentFirst: ValueOrder = {
   compare: compareByFrequency,
   formatOmittedCount: (omittedCount) => formatCount(omittedCount, 'other'),
 };
-/** Leaves out the oldest months. A gap between two months would look like a month in which no ad started. */
+/** Omits the oldest months. A gap between two months would look like a month in which no ad started. */
 const newestFirst: ValueOrder = {
   compare: (left, right) => compareByValue(right, left),
   formatOmittedCount: (omittedCount) => `${formatNumber(omittedCount)} older`,

@@ -217,8 +217,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
 }
 
 /**
- * Counts the ads that do not belong to the newest gathering (the stored ads) of any search, e.g. ads that only the tool
- * `search_ads` returned. Returns 0 if the dataset has no gatherings.
+ * Counts the ads that do not belong to the newest gathering (the stored ads) of any search, e.g. ads that only the
+ * `search_ads` tool returned. Returns 0 if the dataset has no gatherings.
  */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
@@ -253,8 +253,8 @@ const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.partGatheringIds.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
- * Formats how many ads match a split search if only some of its parts (smaller searches) report a total, e.g. `90 found
- * in 2 of 3 parts`. Returns undefined in all other cases.
+ * Formats the number of ads that match a split search if only some of its parts (smaller searches) report a total, e.g.
+ * `90 found in 2 of 3 parts`. Returns undefined in all other cases.
  */
 export function formatFoundInParts({ matchingCount, partGatheringIds, storedParts }: Gathering): string | undefined {
   const partTotals = storedParts.flatMap((part) => part.matchingCount ?? []);
@@ -263,13 +263,13 @@ export function formatFoundInParts({ matchingCount, partGatheringIds, storedPart
 }
 
 /**
- * Returns how many ads of the total `matchingCount` are repetitions, because the ads match several parts (smaller
- * searches) of a split search.
+ * Returns the number of ads that the total `matchingCount` counts repeatedly, because the ads match several parts
+ * (smaller searches) of a split search.
  */
 export const countAdRepetitions = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumNumbers(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
-/** Returns how many ads the service counted but did not list. Returns 0 unless all pages were read. */
+/** Returns the number of ads that the service counted but did not list. Returns 0 unless all pages were read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
   gathering.hasReadLastPage
     ? sumNumbers(
@@ -309,7 +309,7 @@ interface Period {
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // Use `state.gatheredAt`, which is the time of the last response. The property `gatheredAt` of a split search is the
+  // Use `state.gatheredAt`, which is the time of the last response. The `gatheredAt` property of a split search is the
   // time of its oldest part (smaller search).
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
@@ -319,7 +319,7 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
 }
 
 /**
- * Returns up to which times the launches of ads are known, in milliseconds since the Unix epoch:
+ * Returns the times up to which the launches of ads are known, in milliseconds since the Unix epoch:
  *
  * - `completeUntil`: launches before this time are known for all searches. It is the earliest of the times at which
  *   each search was last read.

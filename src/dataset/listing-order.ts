@@ -152,7 +152,7 @@ function buildListingOrder({ field, values, isDescending = true, hasListedAllVal
 }
 
 /**
- * Returns the longest subsequence of the values that never rises (if `isDescending`) or never falls. It leaves out the
+ * Returns the longest subsequence of the values that never rises (if `isDescending`) or never falls. It omits the
  * values that are out of order.
  */
 function findLongestSortedSubsequence(values: readonly number[], isDescending: boolean): number[] {
@@ -179,7 +179,7 @@ function findLongestSortedSubsequence(values: readonly number[], isDescending: b
   return sortedValues.reverse();
 }
 
-/** Counts how often a value is larger than the previous value, and how often a value is smaller. */
+/** Counts the values that are larger than the previous value, and the values that are smaller. */
 function countRisesAndFalls(values: readonly number[]): [rising: number, falling: number] {
   let [risingSteps, fallingSteps] = [0, 0];
   for (const [index, value] of values.entries()) {

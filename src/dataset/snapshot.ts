@@ -128,8 +128,8 @@ const buildVersionRows = (item: StoredItem, includeJson: boolean): Row<'ad_versi
   }));
 
 /**
- * Builds the row of the table `gatherings` for the stored ads of one search.
- * @param isCurrent true if the ads of the gathering belong to the SQL view `current_ads`
+ * Builds the row of the `gatherings` table for the stored ads of one search.
+ * @param isCurrent true if the ads of the gathering belong to the `current_ads` SQL view
  * @param lastSeenRange the first and the last date on which any ad of the gathering was seen running
  */
 function buildGatheringRow(

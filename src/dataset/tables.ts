@@ -87,8 +87,8 @@ export const tables = {
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /**
- * SQL views of the table `ads`, each with the condition that selects its rows. The view `current_ads` contains the ads
- * that each search returned when it was last read completely. The table `ads` also contains ads that no search returns
+ * SQL views of the `ads` table, each with the condition that selects its rows. The `current_ads` view contains the ads
+ * that each search returned when it was last read completely. The `ads` table also contains ads that no search returns
  * any longer.
  */
 export const views = {
@@ -96,7 +96,7 @@ export const views = {
 } as const;
 
 /**
- * Explanations of the columns that this server computes. The description of the tool `query_ads` and the method note of
+ * Explanations of the columns that this server computes. The description of the `query_ads` tool and the method note of
  * exports show these explanations.
  */
 const columnExplanations: { [Name in keyof typeof tables.ads]?: string } = {
@@ -128,9 +128,9 @@ type CellOf<Type> = Type extends 'numeric' ? number | null : string | null;
 export type Row<Table extends TableName> = {
   -readonly [Name in keyof (typeof tables)[Table]]: CellOf<(typeof tables)[Table][Name]>;
 };
-/** A row of the table `ads`. Its `id` is never null. */
+/** A row of the `ads` table. Its `id` is never null. */
 export type AdRow = Row<'ads'> & { id: string };
-/** A row of the table `pages`. Its `pageId` is never null. */
+/** A row of the `pages` table. Its `pageId` is never null. */
 export type PageRow = Row<'pages'> & { pageId: string };
 
 /** The names of all tables. */
@@ -141,7 +141,7 @@ export const viewNames = Object.keys(views) as ViewName[];
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 
 /**
- * Returns the columns of the table `ads` that this server computes, with their explanations. All other columns contain
+ * Returns the columns of the `ads` table that this server computes, with their explanations. All other columns contain
  * API fields.
  */
 export function listComputedColumns(): { name: string; meaning: string | undefined }[] {
@@ -210,7 +210,7 @@ export const formatIsoTime = (timeMs: number): string => new Date(timeMs).toISOS
 const maxMonthRows = 240;
 
 /**
- * Builds the rows of the table `months`. There is one row per UTC month from `firstDate` to the latest API response,
+ * Builds the rows of the `months` table. There is one row per UTC month from `firstDate` to the latest API response,
  * but at most for the last 240 months. It is unknown which ads launched after that response.
  *
  * Each row contains the first and the last millisecond of its month. A month is marked as unfinished if it had not

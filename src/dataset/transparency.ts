@@ -51,8 +51,9 @@ function parsePublicUrl(publicUrl: unknown): string | undefined {
 const maxReachRows = 5000;
 
 /**
- * Returns how many people an ad reached, by country, age range and gender. If only the total of a country is known, the
- * country has a single row without age and gender. No country has both kinds of rows, so the rows can be summed.
+ * Returns the number of people that an ad reached, by country, age range and gender. If only the total of a country is
+ * known, the country has a single row without age and gender. No country has both kinds of rows, so the rows can be
+ * summed.
  */
 export function listReach(id: string, ad: UntypedFields): Row<'ad_reach'>[] {
   const rows: Row<'ad_reach'>[] = [];

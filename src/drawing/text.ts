@@ -109,7 +109,7 @@ export const measureText = (text: string, fontStyle: FontStyle): number =>
 export const canDrawText = (text: string): boolean =>
   [...composeAccentedLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
 
-/** Draws a text on one line. Letters that no font contains are left out. */
+/** Draws a text on one line. Letters that no font contains are omitted. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
   const { size, bold, maxWidth = Number.POSITIVE_INFINITY, color, anchor = 'start' } = position;
   const shortenedText = shortenWithEllipsis(text, position, maxWidth);

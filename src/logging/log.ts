@@ -42,7 +42,7 @@ export const logFormats = ['text', 'json'] as const;
 /** The format of the log: text for people, or JSON for programs. */
 export type LogFormat = (typeof logFormats)[number];
 
-/** Formats a log event for people, e.g. `ad-library-mcp: warn: message field="value"`. Leaves out undefined fields. */
+/** Formats a log event for people, e.g. `ad-library-mcp: warn: message field="value"`. Omits undefined fields. */
 const formatTextLine: FormatLine = (level, message, fields) => {
   const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
   const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
@@ -117,8 +117,7 @@ export const signInToolName = 'sign_in';
 export type OnCall = (event: CallEvent) => void;
 
 /**
- * Creates a handler that logs each tool call, but leaves out the ids of the tenant (API key) and of the sign-in
- * connection.
+ * Creates a handler that logs each tool call, but omits the ids of the tenant (API key) and of the sign-in connection.
  * @param hashTenant returns the hash that is logged instead of the tenant id; without it, no hash is logged
  */
 export const createCallLogger =

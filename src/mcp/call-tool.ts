@@ -263,7 +263,7 @@ async function createToolContext(
 }
 
 /**
- * Estimates the price of a call. If the price exceeds the setting `AD_LIBRARY_CONFIRM_CREDITS`, asks the user to
+ * Estimates the price of a call. If the price exceeds the `AD_LIBRARY_CONFIRM_CREDITS` setting, asks the user to
  * confirm the call. The time until the user answers does not count against the call's deadline.
  * @returns whether the user has accepted the whole call or only its first result page
  */

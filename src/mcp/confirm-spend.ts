@@ -235,7 +235,7 @@ export interface EstimatedPrice extends PriceBounds {
 }
 
 /**
- * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns an estimate, and
+ * Estimates the price of a call without a paid request. A tool with the `maxCredits` argument returns an estimate, and
  * never spends more than `maxCredits`. Any other tool makes at most one paid request, or one for each different id in
  * `itemIds`.
  * @throws AdLibraryError if the tool refuses the call, e.g. because it requires `maxCredits`

@@ -1,8 +1,8 @@
 import hostRows from './hosts.json' with { type: 'json' };
 
-/** The allowed values of the setting `AD_LIBRARY_OUTPUT` and of the query parameter `output`. */
+/** The allowed values of the `AD_LIBRARY_OUTPUT` setting and of the `output` query parameter. */
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
-/** A value of the setting `AD_LIBRARY_OUTPUT`. `auto` selects the format that the client can read. */
+/** A value of the `AD_LIBRARY_OUTPUT` setting. `auto` selects the format that the client can read. */
 export type OutputSetting = (typeof outputSettings)[number];
 
 /** The parts of a result: text and data (`both`), text only, or data with one line of text (`structured`). */

@@ -101,9 +101,7 @@ angle: problem first, saves time, saves money, discount, scarcity, deadline, fre
   },
 ];
 
-/**
- * Returns the prompts that this server offers. Leaves out prompts that mention a tool that the server does not offer.
- */
+/** Returns the prompts that this server offers. Omits prompts that mention a tool that the server does not offer. */
 export const selectPrompts = (isToolOffered: (tool: string) => boolean, toolNames: readonly string[]): Prompt[] =>
   prompts.filter(({ buildText }) => {
     const words = new Set(buildText({}).split(/\W+/));

@@ -41,7 +41,7 @@ export function isRevision2026Message(message: unknown): boolean {
 
 /**
  * Converts a message to the form that the MCP SDKs expect. Removes null parameters, which many clients send. Replaces
- * empty lists with empty objects, because PHP clients encode an empty object as a list. Removes the parameter `task` of
+ * empty lists with empty objects, because PHP clients encode an empty object as a list. Removes the `task` parameter of
  * a tool call: a server that does not support tasks must run the call as if the parameter were missing (MCP
  * specification, *Tasks*), and the SDK for earlier revisions would reject the call.
  */

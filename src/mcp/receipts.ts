@@ -120,7 +120,7 @@ function formatCreditsLine(
 }
 
 /**
- * Formats a note about items without an id, which are left out of the result. Users need the note because the service
+ * Formats a note about items without an id, which are omitted from the result. Users need the note because the service
  * charges for the whole page.
  */
 const formatUnusableItems = (unusableCount: number) =>

@@ -19,7 +19,7 @@ export interface ResourceRequest extends Credentials {
 
 /** A resource that can be read. */
 export interface Resource {
-  /** True for a large file. The server limits how many large files are in memory at the same time. */
+  /** True for a large file. The server limits the number of large files that are in memory at the same time. */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
 }

@@ -166,8 +166,8 @@ interface GuardOptions {
 }
 
 /**
- * Creates an HTTP agent that connects only to public IP addresses and to hosts that the setting
- * `AD_LIBRARY_MEDIA_HOSTS` lists by name. The agent checks an IP address when it connects, so that a host name cannot
+ * Creates an HTTP agent that connects only to public IP addresses and to hosts that the
+ * `AD_LIBRARY_MEDIA_HOSTS` setting lists by name. The agent checks an IP address when it connects, so that a host name cannot
  * resolve to a different address after the check.
  */
 export async function createGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
@@ -211,7 +211,7 @@ const createPublicHostLookup =
     void lookUp();
   };
 
-/** The hosts from which pictures may be fetched, as specified by the setting `AD_LIBRARY_MEDIA_HOSTS`. */
+/** The hosts from which pictures may be fetched, as specified by the `AD_LIBRARY_MEDIA_HOSTS` setting. */
 export interface MediaHosts {
   /** True if pictures may be fetched from all public hosts over https. */
   allowsPublicHosts: boolean;
@@ -223,7 +223,7 @@ export interface MediaHosts {
 }
 
 /**
- * Returns true if the setting `AD_LIBRARY_MEDIA_HOSTS` lists the host by name. Such a host may be in a private network.
+ * Returns true if the `AD_LIBRARY_MEDIA_HOSTS` setting lists the host by name. Such a host may be in a private network.
  */
 const isListedHost = ({ listedHosts }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
   listedHosts.some(

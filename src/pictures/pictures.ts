@@ -49,12 +49,12 @@ interface TileCaption {
 
 interface DrawingOptions {
   signal: AbortSignal;
-  /** Returns how many milliseconds remain for drawing. The time spent waiting for a worker counts. */
+  /** Returns the time that remains for drawing, in milliseconds. The time spent waiting for a worker counts. */
   getRemainingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
-  /** The maximum time to wait for pictures, in milliseconds. Pictures that arrive later are left out. */
+  /** The maximum time to wait for pictures, in milliseconds. Pictures that arrive later are omitted. */
   maxWaitMs: number;
   /** True if every picture is drawn in the size that `loadPreview` uses, so that cached previews can be reused. */
   usesPreviewSize?: boolean;
@@ -129,7 +129,7 @@ const drawFailureReasons = {
 
 /**
  * Opens the resources that all tenants share for pictures: worker threads, a cache and an HTTP agent. Pictures are
- * fetched only from hosts that the setting `AD_LIBRARY_MEDIA_HOSTS` allows.
+ * fetched only from hosts that the `AD_LIBRARY_MEDIA_HOSTS` setting allows.
  */
 export function openPictureService({ resolveHost = resolveInDns, ...options }: PictureServiceOptions) {
   const { hosts, servedPictures, userAgent, getTime, random } = options;

@@ -65,12 +65,12 @@ export interface ReportTable {
 /** Data on how the ads of a report were read. A gathering is the stored list of all ads that match one search. */
 export interface ReportMethodology {
   adCount: number;
-  /** The number of ads that the tool `gather_ads` read. The other stored ads come from single searches. */
+  /** The number of ads that the `gather_ads` tool read. The other stored ads come from single searches. */
   gatheredAdCount: number;
   gatherings: ReturnType<typeof selectPaidGatherings>;
   /** The number of gatherings (stored ad lists of searches) that the report does not list. */
   unlistedGatheringCount: number;
-  /** The period in which the tool `gather_ads` read the ads. Undefined if the tool was never called. */
+  /** The period in which the `gather_ads` tool read the ads. Undefined if the tool was never called. */
   readingPeriod: ReturnType<typeof getReadingPeriod>;
   /** The cost of all gatherings (stored ad lists of searches), including gatherings that the report does not list. */
   cost: ReturnType<typeof sumGatheringCharges>;
@@ -216,7 +216,7 @@ function ReportHeader({
 }
 
 /**
- * Formats how many ads a report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3
+ * Formats the number of ads in a report and the days on which they were read, e.g. `1,200 ads, 900 of them read in 3
  * gatherings on 2026-06-14`.
  */
 function formatBasis({

@@ -41,11 +41,11 @@ export interface Dataset {
    */
   nextSequenceNumber(): Promise<number>;
   /**
-   * Stores one step of a gathering: the ads on the result pages that the tool `gather_ads` has just read. Storing the
+   * Stores one step of a gathering: the ads on the result pages that the `gather_ads` tool has just read. Storing the
    * same step twice has no further effect.
    */
   saveGathering(gathering: GatheringStep): Promise<void>;
-  /** Estimates how many ads a single search may store, based on the average size of the stored ads. */
+  /** Estimates the number of ads that a single search may store, based on the average size of the stored ads. */
   estimateMaxAds(): Promise<number>;
 }
 
@@ -111,13 +111,13 @@ export interface GatheringState {
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * True if a call with the argument `fresh` (read all ads again) started this gathering, and the next such call may
+   * True if a call with the `fresh` argument (read all ads again) started this gathering, and the next such call may
    * continue it instead of starting over. False once the gathering is stuck, or once its complete result has been
    * returned.
    */
   isFresh: boolean;
   /**
-   * The ids of the gatherings of all parts, if the argument `split` divided the search into smaller searches (parts).
+   * The ids of the gatherings of all parts, if the `split` argument divided the search into smaller searches (parts).
    * The gathering of the whole search then contains no ads, because the gatherings of the parts contain them.
    */
   partGatheringIds: readonly string[];
@@ -139,7 +139,7 @@ export interface GatheringState {
   /** The sequence number of the gathering. A gathering that started later has a higher number. */
   sequenceNumber: number;
   /**
-   * The number of the latest step. Each step adds the ads from the result pages that the tool `gather_ads` has just
+   * The number of the latest step. Each step adds the ads from the result pages that the `gather_ads` tool has just
    * read.
    */
   stepNumber: number;
@@ -163,11 +163,11 @@ export interface GatheringStep extends GatheringState {
  * oldest part.
  */
 export interface Gathering extends GatheringState {
-  /** The stored state from which the next call of the tool `gather_ads` continues. */
+  /** The stored state from which the next call of the `gather_ads` tool continues. */
   state: GatheringState;
   /**
    * The gatherings of the parts, if the search was split into smaller searches (parts). Gatherings that have been
-   * evicted are left out.
+   * evicted are omitted.
    */
   storedParts: readonly Gathering[];
   /**

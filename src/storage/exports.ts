@@ -128,7 +128,7 @@ const linkTtlMs = 2 * reportTtlMs;
 /** The maximum number of files in a folder whose names differ only in a number, e.g. `ads.csv` and `ads-2.csv`. */
 const maxNumberedNames = 10_000;
 
-/** Returns the path of the folder for exports, which is in the folder that the setting `AD_LIBRARY_FILES` names. */
+/** Returns the path of the folder for exports, which is in the folder that the `AD_LIBRARY_FILES` setting names. */
 export const getExportsFolder = (filesFolder: string): string => join(filesFolder, 'exports');
 
 /**

@@ -50,8 +50,8 @@ const maxLeaseAgeMs = 15 * 60_000;
 const createFileName = (...nameParts: string[]): string => `${hash('sha256', nameParts.join('\n')).slice(0, 32)}.log`;
 
 /**
- * The folder `accounts` contains one file per account, with its ads, labels, watches (repeated searches) and reports.
- * The folder `keys` contains one file per API key, with its cached responses, page cursors, locks and spending.
+ * The `accounts` folder contains one file per account, with its ads, labels, watches (repeated searches) and reports.
+ * The `keys` folder contains one file per API key, with its cached responses, page cursors, locks and spending.
  */
 const getAccountsFolder = (folder: string): string => join(folder, 'accounts');
 const getKeysFolder = (folder: string): string => join(folder, 'keys');
@@ -223,7 +223,7 @@ const createUnknownAccountError = (cause?: unknown) => {
   return new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' }, { cause });
 };
 
-/** A file in the data folder, as the command `files` shows it to the user. */
+/** A file in the data folder, as the `files` command shows it to the user. */
 export interface StoredFile {
   path: string;
   bytes: number;
@@ -234,7 +234,7 @@ export interface StoredFile {
 }
 
 /**
- * Lists the files in the data folder and counts the stored objects in each account file. Used by the command `files`.
+ * Lists the files in the data folder and counts the stored objects in each account file. Used by the `files` command.
  */
 export async function listStoredFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
   const accounts = await listFiles(getAccountsFolder(folder));

@@ -175,8 +175,8 @@ export const findVersionAt = (sequenceNumber: number, item: StoredItem): ItemVer
     : item.versions.findLast(({ sinceSequenceNumber }) => sinceSequenceNumber <= sequenceNumber);
 
 /**
- * Returns the earlier versions of an ad, from oldest to newest. Leaves out each version that has the same content as
- * the next version.
+ * Returns the earlier versions of an ad, from oldest to newest. Omits each version that has the same content as the
+ * next version.
  */
 export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));

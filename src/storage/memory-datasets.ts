@@ -191,8 +191,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Returns how many bytes the dataset of a tenant may use without shrinking the datasets of other tenants. The result
-   * is at least an equal share of the memory limit.
+   * Returns the number of bytes that the dataset of a tenant may use without shrinking the datasets of other tenants.
+   * The result is at least an equal share of the memory limit.
    */
   #computeAvailableBytes(tenantId: string): number {
     const datasetBytes = this.#datasets.get(tenantId)?.bytes ?? 0;

@@ -202,9 +202,9 @@ async function estimateWatchesOfQuery(
 }
 
 /**
- * Returns how many ads of a search are already in the dataset (the stored ads). If the search has gatherings (stored
- * results), returns the number of ads in the newest one. If not, but a broader search has a complete gathering, returns
- * `matchingCount`, because all matching ads are then stored. Otherwise, returns 0.
+ * Returns the number of ads of a search that are already in the dataset (the stored ads). If the search has gatherings
+ * (stored results), returns the number of ads in the newest one. If not, but a broader search has a complete gathering,
+ * returns `matchingCount`, because all matching ads are then stored. Otherwise, returns 0.
  * @param matchingCount the number of ads that match the search, if known
  */
 function countStoredAds(

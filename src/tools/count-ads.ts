@@ -228,7 +228,7 @@ async function countBySearch(
 }
 
 /**
- * The schema of the field `counts` in a search response. `values` contains the number of ads for each value of a filter
+ * The schema of the `counts` field in a search response. `values` contains the number of ads for each value of a filter
  * key, and `none` is the number of ads without a value. `more` is the number of values that are not listed.
  */
 const ValueCounts = z.object({
@@ -285,8 +285,8 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
 const maxCountIntervalMs = 60_000;
 
 /**
- * Returns how many ads belong to no part of a split search: the total minus the counts of all parts. Returns undefined
- * if a count is unknown, if the parts overlap, or if the counts were taken at different times.
+ * Returns the number of ads that belong to no part of a split search: the total minus the counts of all parts. Returns
+ * undefined if a count is unknown, if the parts overlap, or if the counts were taken at different times.
  */
 function countAdsOutsideParts(
   { total, countedAt }: AdCount,
@@ -550,7 +550,7 @@ function buildCountView(
 }
 
 /**
- * Returns the note for counts with the filter `active`. The service decides by an unknown rule which ads are active, so
+ * Returns the note for counts with the `active` filter. The service decides by an unknown rule which ads are active, so
  * the note says when these ads were last seen running.
  */
 function formatRunningNote(lastSeenDays: AdCount['lastSeenDays'], isFromGathering: boolean): string {

@@ -73,7 +73,7 @@ function encodeServiceCursor(serviceCursor: string): string {
 }
 
 /**
- * Stores the filters of a search under the key `cursor`, because the next call may contain only the cursor. If the
+ * Stores the filters of a search under the `cursor` key, because the next call may contain only the cursor. If the
  * service cursor is too long to be part of `cursor`, also stores the service cursor.
  */
 export async function saveCursor(cursor: string, { searchParams, position }: PageListing, { save }: Cursors) {

@@ -287,7 +287,7 @@ export async function estimateRemainingAds(
   return estimateParts(adQuery, searchParts, context, Math.max(0, maxAds - countReadAds(searchParts)));
 }
 
-/** Returns how many ads were read for a search. An ad that several parts list counts once. */
+/** Returns the number of ads that were read for a search. An ad that several parts list counts once. */
 const countReadAds = (parts: readonly SearchPart[]): number =>
   new Set(parts.flatMap(({ readIds }) => [...readIds])).size;
 

@@ -40,7 +40,7 @@ export interface ToolDescription {
    * their charges.
    */
   makesSeveralApiCalls?: true;
-  /** The value of the argument `maxCredits` if the caller sets none, in credits. */
+  /** The value of the `maxCredits` argument if the caller sets none, in credits. */
   defaultMaxCredits?: number;
   /**
    * True if the tool stores user data, such as labels. Lost user data cannot be restored, whereas lost ads can be
@@ -138,8 +138,8 @@ export const picturesNotAllowedReason = 'this host does not show pictures to its
 const sendingReserveMs = 1000;
 
 /**
- * Returns how many milliseconds remain for drawing a picture. If drawing takes longer, the result is sent without the
- * picture.
+ * Returns the time that remains for drawing a picture, in milliseconds. If drawing takes longer, the result is sent
+ * without the picture.
  */
 export const getRemainingDrawingMs = ({ deadline, getTime }: Pick<ToolContext, 'deadline' | 'getTime'>): number =>
   deadline - getTime() - sendingReserveMs;
@@ -220,7 +220,7 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   isDemo: boolean;
   /**
    * True if the call only estimates the price of its arguments. The call must not send paid requests or change anything.
-   * A tool with the argument `maxCredits` then returns an estimate, whatever `maxCredits` is.
+   * A tool with the `maxCredits` argument then returns an estimate, whatever `maxCredits` is.
    */
   isEstimate: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */

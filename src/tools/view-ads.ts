@@ -127,7 +127,7 @@ export const viewAds = defineTool({
         usesPreviewSize: comparison !== undefined,
       },
     );
-    // Leave out the sheet of pictures if the host does not show pictures to its model. The sheet was drawn anyway,
+    // Omit the sheet of pictures if the host does not show pictures to its model. The sheet was drawn anyway,
     // because drawing loads the pictures, whose hashes are stored below.
     const sheet = context.allowsPictures
       ? drawnSheet
@@ -286,7 +286,7 @@ async function selectAdIds(
 }
 
 /**
- * Creates a function that formats how many pictures were compared. The text mentions the sheet of pictures only if
+ * Creates a function that formats the number of compared pictures. The text mentions the sheet of pictures only if
  * `hasSheet` is true.
  */
 function createComparisonFormatter(

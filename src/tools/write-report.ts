@@ -405,7 +405,7 @@ async function buildSection(
   return { ...result, reportSection };
 }
 
-/** Formats how many of the rows a chart shows, e.g. `The chart shows only the first 1,000 of 1,500 rows.` */
+/** Formats the number of rows that a chart shows, e.g. `The chart shows only the first 1,000 of 1,500 rows.` */
 const formatOmittedChartRows = (chartedCount: number, rowCount: number | null): string =>
   `The chart shows only the first ${formatNumber(chartedCount)} of ${rowCount === null ? 'more than 100,000' : formatNumber(rowCount)} rows.`;
 

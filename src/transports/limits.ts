@@ -128,7 +128,7 @@ export function createConcurrencyLimiter(
       callTool: (call: ToolCall) => trackUntilSettled(callTool(call)),
       readResource: (request: ResourceRequest) => trackUntilSettled(readResource(request)),
     },
-    /** Returns how many tool calls and resource reads are running and waiting. */
+    /** Returns the numbers of running and waiting tool calls and resource reads. */
     countCalls: () => ({ running: callSlots.runningCount, waiting: callSlots.waitingCount }),
     /** Resolves when no tool call or resource read is running or waiting. */
     waitUntilIdle: async (): Promise<void> => {

@@ -70,7 +70,7 @@ export function buildAdCardContent(adFields: AdCardInput): AdCardContent {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
     title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
     firstLine,
-    // Leave out the format of a carousel ad, because `creative` already states the number of cards, e.g. `5 cards`.
+    // Omit the format of a carousel ad, because `creative` already states the number of cards, e.g. `5 cards`.
     mediaText: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),

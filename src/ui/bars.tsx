@@ -135,8 +135,8 @@ interface LaunchesChartProps {
 }
 
 /**
- * A chart of how many ads were launched in each month, for at most two years. The first column also includes all ads
- * that were launched earlier.
+ * A chart of the number of ads that were launched in each month, for at most two years. The first column also includes
+ * all ads that were launched earlier.
  */
 export function LaunchesChart({ ads, readAt, formatters = englishFormatters }: LaunchesChartProps) {
   const { formatNumber, formatMonth } = formatters;
@@ -211,8 +211,8 @@ interface DaysRunningChartProps {
 }
 
 /**
- * A histogram of how many days the ads have run. All columns cover the same number of days, and there are at most
- * twelve columns.
+ * A histogram of the number of days for which the ads have run. All columns cover the same number of days, and there
+ * are at most twelve columns.
  */
 export function DaysRunningChart({ ads, formatters = englishFormatters }: DaysRunningChartProps) {
   const { formatCount, formatNumber } = formatters;
@@ -289,7 +289,7 @@ export function countValues(values: readonly (string | undefined)[]): Map<string
   return countsByValue;
 }
 
-/** A list of facts, each with a name and a value. Facts without a value are left out. */
+/** A list of facts, each with a name and a value. Facts without a value are omitted. */
 export const FactList = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (
   <dl class="fact-list">
     {facts.map(

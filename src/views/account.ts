@@ -19,7 +19,7 @@ const createCommonFields = () => ({ otherTypes: getOtherTypesSchema(), notice: c
 
 /**
  * Schema of an account, as `get_account` returns it. All schemas in this file keep the field names and values of the
- * API. Fields with null values are left out of the results.
+ * API. Fields with null values are omitted from the results.
  */
 export const getAccountViewSchema = createLazyGetter(() =>
   z.looseObject({

@@ -318,8 +318,8 @@ export function readCardField(
 }
 
 /**
- * The maximum length of a media URL in characters. A longer URL is left out of the result, because a shortened URL
- * would not work.
+ * The maximum length of a media URL in characters. A longer URL is omitted from the result, because a shortened URL would
+ * not work.
  */
 const maxUrlChars = 2000;
 /**
@@ -330,14 +330,14 @@ const linkLabelTokens = 24;
 
 /**
  * Creates an object whose method `writeLinks` converts media files to links. All calls of `writeLinks` together return
- * links with at most `maxTokens` tokens. Files beyond this limit are left out.
+ * links with at most `maxTokens` tokens. Files beyond this limit are omitted.
  */
 export function createLinkWriter(maxTokens: number, now: number) {
   let remainingTokens = maxTokens;
   let omittedCount = 0;
   return {
     /**
-     * The number of media files that `writeLinks` has left out so far, because their link exceeds the token limit or
+     * The number of media files that `writeLinks` has omitted so far, because their link exceeds the token limit or
      * their URL is unusable.
      */
     get omittedCount() {

@@ -239,8 +239,8 @@ function isTruncated(shownText: string | undefined, originalText: unknown): bool
 }
 
 /**
- * Estimates how many tokens are needed to show the first `openingChars` characters of a text. With this minimum, a few
- * words are visible even in scripts where a single letter takes three tokens.
+ * Estimates the number of tokens that are needed to show the first `openingChars` characters of a text. With this
+ * minimum, a few words are visible even in scripts where a single letter takes three tokens.
  */
 const estimateOpeningTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;

@@ -20,7 +20,7 @@ export interface ApiField {
    * ad (`full`).
    */
   board?: 'brief' | 'full';
-  /** Set if the field is an amount of money. The field `currency` names its currency. */
+  /** Set if the field is an amount of money. The `currency` field names its currency. */
   isAmount?: true;
   /**
    * The phrase that precedes the value of the field in a text, e.g. `reach` in `reach 800000`. Set only if the phrase

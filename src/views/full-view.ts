@@ -50,7 +50,7 @@ export const getOtherTypesSchema = createLazyGetter(() =>
   z.looseObject({}).optional().describe('Fields whose values have another type than this schema states.'),
 );
 
-/** Moves all fields that do not match the schema to the object `otherTypes`, so that the result remains valid. */
+/** Moves all fields that do not match the schema to the `otherTypes` object, so that the result remains valid. */
 export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(
   view: UntypedFields,
   { shape }: Schema,
@@ -136,7 +136,7 @@ function cleanName(name: string): string {
 
 const plainNamePattern = /^[a-z][A-Za-z\d]*$/;
 
-/** The name of the field that tells how many fields are missing, e.g. `…: (+3 more fields)`. */
+/** The name of the field that states the number of missing fields, e.g. `…: (+3 more fields)`. */
 const omissionFieldName = '…';
 
 const estimateJsonTokens = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
@@ -151,7 +151,7 @@ function shortenValue(value: unknown, maxTokens: number): unknown {
 }
 
 const quoteTokens = 4;
-/** The number of tokens of a note such as `… (+12 more)`, which tells how many items or fields are missing. */
+/** The number of tokens of a note such as `… (+12 more)`, which states the number of missing items or fields. */
 const omissionNoteTokens = 12;
 
 function shortenArray(items: unknown[], maxTokens: number): unknown[] {

@@ -34,7 +34,7 @@ export const formatCount = (number: number, noun: string, pluralNoun = `${noun}s
 export const computeMedian = (values: readonly number[]): number => computePercentile(values, 50);
 
 /**
- * Computes a percentile with linear interpolation, like the function `percentile` of SQLite. The numbers in a summary
+ * Computes a percentile with linear interpolation, like the `percentile` function of SQLite. The numbers in a summary
  * therefore match the numbers of an SQL query. Returns 0 if there are no values.
  * @param percentage a number from 0 to 100
  */

@@ -57,7 +57,7 @@ export function buildPageView(page: object, options: { detail: DetailLevel; maxT
   return view;
 }
 
-/** Formats how many thumbnails of each kind an advertiser page has, e.g. `4 videos, 1 image`. */
+/** Formats the number of thumbnails of each kind on an advertiser page, e.g. `4 videos, 1 image`. */
 function describeThumbnails(thumbnails: unknown): string | undefined {
   const thumbnailObjects = readObjects(thumbnails);
   const videoCount = thumbnailObjects.filter(({ isVideo }) => isVideo === true).length;

@@ -196,11 +196,11 @@ export function computeFnv1a(text: string, seed = 0): number {
   return hash >>> 0;
 }
 
-/** Joins the texts in `parts` with a separator. Leaves out parts that are empty, zero, false or undefined. */
+/** Joins the texts in `parts` with a separator. Omits parts that are empty, zero, false or undefined. */
 export const joinNonEmpty = (parts: readonly (string | number | false | undefined)[], separator: string): string =>
   parts.filter((part) => part).join(separator);
 
-/** Joins the texts in `parts` with line breaks. Leaves out parts that are empty, zero, false or undefined. */
+/** Joins the texts in `parts` with line breaks. Omits parts that are empty, zero, false or undefined. */
 export const joinLines = (parts: Parameters<typeof joinNonEmpty>[0]): string => joinNonEmpty(parts, '\n');
 
 /** Joins names like in an English sentence, e.g. `title, text and link`. */

@@ -2,7 +2,7 @@ import { quote, quoteUnlessWord, sanitizeLine } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
- * Estimates how many tokens a text has in the encoding o200k_base of OpenAI, without loading the tokenizer. Every
+ * Estimates the number of tokens of a text in the encoding o200k_base of OpenAI, without loading the tokenizer. Every
  * character has a cost, which is lower if the character forms a frequent pair with the preceding one. For lists of real
  * ads, the estimate is at most 12% too high. For random characters of any script, it is at most a third too low.
  */
@@ -40,7 +40,7 @@ type CostTables = { charCosts: Uint16Array; pairCosts: Uint8Array };
 let costTables: CostTables | undefined;
 
 /**
- * Returns the index of a pair of code units in the table `pairCosts`. Different pairs of code units in the same script
+ * Returns the index of a pair of code units in the `pairCosts` table. Different pairs of code units in the same script
  * never have the same index.
  */
 const getPairIndex = (firstCode: number, secondCode: number) => (4099 * firstCode + secondCode) & 0xfffff;
@@ -199,9 +199,9 @@ interface FittingItemsOptions<Item> extends TextLimits {
 }
 
 /**
- * Returns how many items from the beginning of a list fit within `maxTokens` and `maxBytes`. Returns at least 1 for a
- * non-empty list, because the text of a single item has a separate limit. Renders the list once if all items fit, and
- * otherwise about three times.
+ * Returns the number of items from the beginning of a list that fit within `maxTokens` and `maxBytes`. Returns at least
+ * 1 for a non-empty list, because the text of a single item has a separate limit. Renders the list once if all items
+ * fit, and otherwise about three times.
  */
 export function countFittingItems<Item>({
   items,

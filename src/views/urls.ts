@@ -60,7 +60,7 @@ export function cleanUrl(urlText: unknown, maxTokens: number): string | undefine
 }
 
 /**
- * Reads the time at which a signed URL expires, e.g. from the parameter `expires`. Returns milliseconds since the Unix
+ * Reads the time at which a signed URL expires, e.g. from the `expires` parameter. Returns milliseconds since the Unix
  * epoch, or undefined if the URL contains no such time.
  */
 export function parseExpiry(urlText: string): number | undefined {

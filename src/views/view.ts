@@ -103,7 +103,7 @@ export function createFactFormatter(fields: Record<string, ApiField>): (view: ob
 }
 
 /**
- * Copies fields from an object of the service to a result. Leaves out fields that are missing, null, empty or of an
+ * Copies fields from an object of the service to a result. Omits fields that are missing, null, empty or of an
  * unexpected type. Truncates long texts and lists.
  */
 export function copyFields(

@@ -10,7 +10,7 @@ interface CheckResult {
   new: readonly string[] | null;
   changed: readonly string[] | null;
   gone: readonly string[] | null;
-  /** For each list that was cut: the number of ids that are left out. */
+  /** For each list that was cut: the number of ids that are omitted. */
   more?: { new?: number; changed?: number; gone?: number };
   found: number | null;
   read: number;
@@ -45,7 +45,7 @@ const buildBoardCheck = ({ name, found, read, complete, since, gathering, more =
     newAds: (ids.new?.length ?? 0) + omittedNewAds,
     changedAds: (ids.changed?.length ?? 0) + omittedChangedAds,
     goneAds: (ids.gone?.length ?? 0) + omittedGoneAds,
-    /** The number of new and changed ads whose ids the result leaves out. The board cannot show these ads. */
+    /** The number of new and changed ads whose ids the result omits. The board cannot show these ads. */
     omittedAds: omittedNewAds + omittedChangedAds,
     ...{ found, read, complete, since },
     ...(gathering !== undefined && { gathering }),

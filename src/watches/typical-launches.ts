@@ -51,7 +51,7 @@ const minCheckIntervalMs = 20 * 3_600_000;
  *
  * - The check is incomplete, or there is no earlier check.
  * - The launches of fewer than four intervals, or of less than four weeks, are known.
- * - The filters select ads by running state or by date, so they leave out ads that have ended.
+ * - The filters select ads by running state or by date, so they omit ads that have ended.
  */
 export async function computeTypicalLaunches(
   adQuery: AdQuery,

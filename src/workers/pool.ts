@@ -10,7 +10,7 @@ interface PoolOptions {
    */
   maxWaitingCalls?: number;
   worker: WorkerSource;
-  /** Creates the `workerData` of a new worker thread. `PooledWorker` adds the property `stop` to this object. */
+  /** Creates the `workerData` of a new worker thread. `PooledWorker` adds the `stop` property to this object. */
   createWorkerData?: () => object;
   /**
    * The maximum number of workers that compute at the same time. Workers that `reserveWorker` has reserved do not
@@ -155,7 +155,7 @@ interface RequestOptions {
 const startTimeoutMs = 20_000;
 
 /**
- * A worker thread that handles one request at a time. The thread sends a message when it is ready. The property `stop`
+ * A worker thread that handles one request at a time. The thread sends a message when it is ready. The `stop` property
  * of its `workerData` is the buffer of a shared `Int32Array`. If the first element of this array is 1, the thread
  * should stop working on the current request.
  */

@@ -7,7 +7,7 @@ const findAds = async (libraryServer: LibraryServer, filters = {}) => (await lib
 
 /**
  * A key of a Meta Ad Library record, its value, and the fields of the ad that the import creates from it. A key that
- * starts with a dot is inside the object `snapshot`.
+ * starts with a dot is inside the `snapshot` object.
  */
 type Mapping = readonly [key: string, value: unknown, adFields?: object];
 

@@ -395,7 +395,7 @@ const expectedImports: Record<string, ExpectedImport> = {
           { type: 'THUMB', url: 'https://m.example/2.jpg', nr: 1 },
         ],
       },
-      // The id in the URL of the ad takes precedence over the key `id`, which is a row number here.
+      // The id in the URL of the ad takes precedence over the `id` key, which is a row number here.
       { adArchiveId: '8002', headline: 'Fly low', body: 'Kites for calm days' },
     ],
     reportLines: ['values that are not stored, because another key has the same field: id (1)'],

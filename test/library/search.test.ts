@@ -56,7 +56,7 @@ const adLists: fc.Arbitrary<ModelAd[]> = fc.array(
 
 const isStillRunning = (ad: ModelAd) => computeRunningTime(ad, testStartTime).stillRunning;
 const countDaysRunning = (ad: ModelAd) => computeRunningTime(ad, testStartTime).daysRunning;
-/** For each key that the filter `missing` accepts, a function that returns true if an ad has no value for the key. */
+/** For each key that the `missing` filter accepts, a function that returns true if an ad has no value for the key. */
 const hasNoValue: Record<string, (ad: ModelAd) => boolean> = {
   active: (ad) => isStillRunning(ad) === undefined,
   headline: (ad) => !ad.headline,

@@ -29,7 +29,7 @@ const { id: defaultCollectionId } = await readFirstCollection(keys.good);
 
 /**
  * A request to the API. `{collection}` in its path stands for the id of a collection, by default the first collection
- * of the key `keys.good`.
+ * of the `keys.good` key.
  */
 type Call = { method?: string; path: string; body?: unknown };
 const send = ({ method = 'GET', path, body }: Call, key?: string, collectionId = defaultCollectionId) =>

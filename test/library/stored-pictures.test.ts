@@ -192,7 +192,7 @@ test('the local library returns an ad whose text contains 120,000 incomplete URL
 });
 
 test('`library pictures` skips expired picture URLs and reports their number', async ({ run }) => {
-  // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
+  // The `oe` parameter of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
   await run(['import', '-'], ads.map((ad) => JSON.stringify(ad)).join('\n'));

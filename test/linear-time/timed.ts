@@ -197,7 +197,7 @@ async function timePatterns(): Promise<void> {
     for (const pattern of [...literals, ...constants]) {
       if (measuredPatterns.has(String(pattern))) continue;
       measuredPatterns.add(String(pattern));
-      // With the flag `g`, the pattern is tried at every character.
+      // With the `g` flag, the pattern is tried at every character.
       const everywhere = new RegExp(pattern, [...new Set(`${pattern.flags}g`)].join(''));
       const run: Run = (text) => text.replace(everywhere, '');
       await time(`${file} ${pattern}`, run, createTextGroups(namedIn(pattern).slice(0, 40), 3));

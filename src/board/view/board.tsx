@@ -384,7 +384,7 @@ function NextPageButton({ board }: { board: BoardController }) {
     setBusy(true);
     board.updateState({ statusText: 'Searching …', problem: undefined });
     try {
-      // Leave out the argument `fresh`, which bypasses the cache. With `fresh`, the service would charge again for
+      // Omit the `fresh` argument, which bypasses the cache. With `fresh`, the service would charge again for
       // cached pages.
       const { fresh: _fresh, ...searchArguments } = board.state.toolArguments;
       const nextBoardData = await board.serverTools.searchAds({ ...searchArguments, cursor: boardData.cursor });

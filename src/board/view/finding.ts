@@ -176,7 +176,7 @@ function findLaunchChange(
  */
 function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   const launchCountsByMonth = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  // Leave out the first month and the month of `lastKnownDay`, because the known ads may cover only part of them.
+  // Omit the first month and the month of `lastKnownDay`, because the known ads may cover only part of them.
   const [earliestMonth = ''] = [...launchCountsByMonth.keys()].sort();
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
     (month) => month > earliestMonth,

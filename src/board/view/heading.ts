@@ -138,7 +138,9 @@ export function formatEmptyResult(state: BoardState): string {
   return searchText === '' ? 'There are no ads to show.' : `Nothing was found: ${searchText}.`;
 }
 
-/** Formats the cost of a call: how many credits the service charged for the call, and how many credits remain. */
+/**
+ * Formats the cost of a call: the number of credits that the service charged, and the number of credits that remain.
+ */
 export function formatReceipt(receipt: BoardData['receipt'], { formatCount, formatNumber }: Formatters): string {
   const { charged = null, remaining = null } = receipt ?? {};
   const chargeText =
@@ -209,7 +211,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const countriesText =
     countryNames.length > 3 ? `${formatNumber(countryNames.length)} countries` : joinWithAnd(countryNames);
   const hasNoFilter = Object.keys(filters).length === 0;
-  // A call with a cursor may leave out the filters, because the server remembers them.
+  // A call with a cursor may omit the filters, because the server remembers them.
   const isUnfiltered = hasNoFilter && !toolArguments.cursor;
   const fallbackTitle = titlesByTool[boardData.tool ?? ''] || (isUnfiltered ? 'All ads' : runStateTitle);
   const title = sanitizeHeadingText(subject || collectionName || fallbackTitle);

@@ -187,8 +187,8 @@ const getStructuredContent = ({ structuredContent }: JsonObject): JsonObject =>
   (structuredContent as JsonObject | undefined) ?? {};
 
 /**
- * Returns the ads in a tool result: the items of a list, or the tiles of a `view_ads` result. Advertiser pages are left
- * out, because the board shows only ads.
+ * Returns the ads in a tool result: the items of a list, or the tiles of a `view_ads` result. Advertiser pages are
+ * omitted, because the board shows only ads.
  */
 function listAdItems(toolResult: JsonObject): JsonObject[] {
   const { items, tiles, itemType } = getStructuredContent(toolResult);

@@ -145,8 +145,8 @@ export const createProblem = (error: unknown, retry: () => unknown): BoardProble
 });
 
 /**
- * Returns how many ads match the search, including those that are not on the board. Returns undefined if the board has
- * all matching ads, and `Infinity` if their number is unknown.
+ * Returns the number of ads that match the search, including ads that are not on the board. Returns undefined if the
+ * board has all matching ads, and `Infinity` if their number is unknown.
  */
 export function countAllMatches({
   ads,

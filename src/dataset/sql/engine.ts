@@ -67,7 +67,7 @@ export class SqlEngine {
    * starts.
    */
   #tablesByRootPage: ReadonlyMap<number, string> = new Map();
-  /** The ids of the ads in the SQL view `current_ads`. They are read on first use. */
+  /** The ids of the ads in the `current_ads` SQL view. They are read on first use. */
   #currentAdIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
@@ -92,7 +92,7 @@ export class SqlEngine {
   }
 
   /**
-   * Adds the operator `text REGEXP pattern`, which SQLite runs as `regexp(pattern, text)`. The last compiled pattern is
+   * Adds the `text REGEXP pattern` operator, which SQLite runs as `regexp(pattern, text)`. The last compiled pattern is
    * cached, because a statement usually applies one pattern to many rows.
    */
   #addRegexpOperator(): void {
@@ -136,7 +136,7 @@ export class SqlEngine {
   /**
    * Makes the database read-only after all tables were loaded, and enforces the limits on SQL statements.
    * @param findInterruption returns why a running statement must stop, or undefined if the statement may continue
-   * @param hasJson true if the column `json` was loaded; otherwise statements that read this column fail with the
+   * @param hasJson true if the `json` column was loaded; otherwise statements that read this column fail with the
    * reason `jsonNotLoaded`
    */
   lockDown(findInterruption: FindInterruption, hasJson: boolean): void {
@@ -254,7 +254,8 @@ export class SqlEngine {
   }
 
   /**
-   * Returns which ad fields the last prepared SQL statement reads, and how many ads have a value for each field.
+   * Returns the ad fields that the last prepared SQL statement reads, with the number of ads that have a value for each
+   * field.
    * @param sql the text of this statement
    */
   describeStatement(sql: string): Pick<SqlResult, 'statementFields' | 'isAboutAds' | 'readsPages'> {
@@ -317,7 +318,7 @@ export class SqlEngine {
     return cells;
   }
 
-  /** Returns how many bytes of memory SQLite uses. */
+  /** Returns the memory that SQLite uses, in bytes. */
   readUsedMemoryBytes(): number {
     const { capi, wasm } = this.#sqlite;
     const pointer = wasm.alloc(16);
@@ -421,7 +422,7 @@ function buildCreateTableSql(name: TableName): string {
 }
 
 /**
- * Builds the SQL that creates a view. If the column `json` was not loaded, the view contains NULL instead, so that the
+ * Builds the SQL that creates a view. If the `json` column was not loaded, the view contains NULL instead, so that the
  * view never reads `json`. Every read of `json` that SQLite reports then comes from the statement. This matters because
  * a view and a common table expression of the same name cannot be told apart in these reports.
  */
@@ -492,7 +493,7 @@ type WasmExports = Record<
   (...values: number[]) => number
 >;
 
-/** The value of the constant `SQLITE_STATIC`, which tells SQLite not to copy a bound text. */
+/** The value of the `SQLITE_STATIC` constant, which tells SQLite not to copy a bound text. */
 const sqliteStaticFlag = 0;
 /**
  * The maximum number of UTF-8 bytes per UTF-16 code unit of a string. Buffers for texts are allocated for this maximum.

@@ -123,7 +123,7 @@ function explainFunction(name: string): string {
   return `There is no function ${quoteId(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
 }
 
-/** Lists the names of the tables. Omits their columns, because the description of the tool `query_ads` lists them. */
+/** Lists the names of the tables. Omits their columns, because the description of the `query_ads` tool lists them. */
 export const formatTableList = (): string => `The tables are ${joinNames(readableTableNames)}.`;
 
 const formatColumnList = (): string =>

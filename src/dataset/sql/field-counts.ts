@@ -26,7 +26,7 @@ const alwaysFilledColumns = new Set(['id', 'number', 'firstGatheredAt', 'gathere
 /** Tables without ads. Missing ads do not affect the results of statements that read only these tables. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
-/** The table and the column for each API field that has no column of the same name in the table `ads`. */
+/** The table and the column for each API field that has no column of the same name in the `ads` table. */
 const columnByJsonField: Record<string, readonly [table: AdTable, column: string]> = {
   countries: ['ad_countries', 'country'],
   publisherPlatform: ['ad_platforms', 'platform'],
@@ -40,7 +40,7 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
  */
 const currentAdsView = 'current_ads';
 /**
- * A column that the view `current_ads` reads. If SQLite reports that `current_ads` reads this column, the statement
+ * A column that the `current_ads` view reads. If SQLite reports that `current_ads` reads this column, the statement
  * uses the view. A common table expression called `current_ads` hardly ever reads this column.
  */
 const columnReadByCurrentAdsView = 'gathered.adId';
@@ -49,10 +49,10 @@ const columnReadByCurrentAdsView = 'gathered.adId';
 export class StatementColumns {
   readonly #tables = new Set<string>();
   /**
-   * Columns such as `ads.headline`. The value `ads.` means that the statement only counts the rows of the table `ads`.
+   * Columns such as `ads.headline`. The value `ads.` means that the statement only counts the rows of the `ads` table.
    */
   readonly #columns = new Set<string>();
-  /** The columns that are read by the view `current_ads`, or by a common table expression called `current_ads`. */
+  /** The columns that are read by the `current_ads` view, or by a common table expression called `current_ads`. */
   readonly #columnsReadByView = new Set<string>();
 
   /**
@@ -65,8 +65,8 @@ export class StatementColumns {
   }
 
   /**
-   * Adds a table that the statement joins. Ignores the table `ads`, because a statement that reads only the view
-   * `current_ads` opens this table too.
+   * Adds a table that the statement joins. Ignores the `ads` table, because a statement that reads only the
+   * `current_ads` view opens this table too.
    */
   addJoinedTable(table: string): void {
     if (isAdTable(table) && table !== 'ads') this.addColumn(table, '', '');
@@ -96,7 +96,7 @@ export class StatementColumns {
 }
 
 /**
- * One bit for each column of the table `ads`, so that a single number can store which columns of an ad have a value.
+ * One bit for each column of the `ads` table, so that a single number can store which columns of an ad have a value.
  */
 const columnBitMasks = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
@@ -108,7 +108,7 @@ interface AdField {
 }
 
 /**
- * Returns the ad fields that a statement reads, without duplicates. If the statement reads the column `json`, the JSON
+ * Returns the ad fields that a statement reads, without duplicates. If the statement reads the `json` column, the JSON
  * paths in the statement, e.g. `$.headline`, add further fields.
  */
 function listStatementFields(
@@ -135,7 +135,7 @@ function listStatementFields(
 }
 
 /**
- * Returns the column that contains an API field, e.g. `ad_countries.country` for the field `countries`. Returns an
+ * Returns the column that contains an API field, e.g. `ad_countries.country` for the `countries` field. Returns an
  * empty list if no column contains the field.
  */
 function findColumnOfJsonField(apiFieldName: string): Pick<AdField, 'table' | 'column'>[] {
@@ -148,14 +148,14 @@ const apiColumns = new Set(
   ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
 );
 
-/** The columns of the table `ads` with amounts of money. The column `currency` names their currency. */
+/** The columns of the `ads` table with amounts of money. The `currency` column names their currency. */
 const amountColumns = Object.entries<ApiField>(adFields).flatMap(([name, { isAmount, column }]) =>
   isAmount && column ? [name] : [],
 );
 
 /** The parts of an ad that are needed to count fields: its advertiser, and which columns have a value. */
 interface CountedAd {
-  /** One bit for each column of the table `ads`, which is 1 if the ad has a value in this column. */
+  /** One bit for each column of the `ads` table, which is 1 if the ad has a value in this column. */
   filledColumnBits: bigint;
   advertiser: AdvertiserIdentity;
   /** The currency of the ad's amounts. Only imported ads have one. */
@@ -179,7 +179,7 @@ interface FieldCountCache {
 }
 
 /**
- * Counts how many ads have a value for each field. Records which fields have values while the tables are loaded.
+ * Counts the ads that have a value for each field. Records which fields have values while the tables are loaded.
  * Counting with SQL would take seconds, because SQLite stores these columns behind long texts.
  */
 export class FieldCounts {
@@ -187,7 +187,7 @@ export class FieldCounts {
   readonly #advertisers = new Map<string, AdvertiserIdentity>();
   readonly #currencies = new Map<string, string>();
   /**
-   * The field counts for all ads, and for the ads in the view `current_ads`. These counts stay valid, because the
+   * The field counts for all ads, and for the ads in the `current_ads` view. These counts stay valid, because the
    * tables do not change after they were loaded.
    */
   readonly #cachedCounts: { all?: FieldCountCache; current?: FieldCountCache } = {};
@@ -258,9 +258,9 @@ export class FieldCounts {
   }
 
   /**
-   * Counts how many ads have a value for each field that an SQL statement reads. Returns undefined if the statement
+   * Counts the ads that have a value for each field that an SQL statement reads. Returns undefined if the statement
    * reads no table with ads.
-   * @param readCurrentAdIds returns the ids of the ads in the view `current_ads`
+   * @param readCurrentAdIds returns the ids of the ads in the `current_ads` view
    */
   countFields(
     statementColumns: StatementColumns,
@@ -292,7 +292,7 @@ export class FieldCounts {
 
   /**
    * Lists the currencies of the amounts that a statement reads. Returns an empty list if the statement reads no amount,
-   * or if it also reads the column `currency`.
+   * or if it also reads the `currency` column.
    * @param namedAdvertiserKeys the advertisers to which the statement limits its rows; empty for all advertisers
    */
   #listMixedCurrencies(

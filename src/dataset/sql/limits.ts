@@ -38,7 +38,7 @@ export const sqliteLimits = {
 } as const;
 
 /**
- * The limits of the SQL operator `REGEXP`. `maxSteps` limits the number of steps in the compiled pattern. `maxTextChars`
+ * The limits of the `REGEXP` SQL operator. `maxSteps` limits the number of steps in the compiled pattern. `maxTextChars`
  * is the length of the longest text in the tables, the JSON of an ad. A longer text fails instead of being cut, because
  * the end of the text may match.
  */

@@ -12,7 +12,7 @@ export interface DatasetSnapshot {
   tenantId: string;
   version: string;
   /**
-   * Yields the table rows in batches, so that memory does not hold a second copy of all rows. The column `json` makes
+   * Yields the table rows in batches, so that memory does not hold a second copy of all rows. The `json` column makes
    * up most of the size of an ad, so it is loaded only if a statement reads it.
    */
   readTables(options: { includeJson: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
@@ -261,7 +261,7 @@ const charsPerBatch = 500_000;
 async function* buildBatches(snapshot: DatasetSnapshot, includeJson: boolean): AsyncGenerator<LoadedRows> {
   let [batch, batchChars]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.readTables({ includeJson })) {
-    // If the column `json` is not loaded, its cells must be null. No row has a property with an empty name, so this
+    // If the `json` column is not loaded, its cells must be null. No row has a property with an empty name, so this
     // name results in null.
     const columns = getColumnNames(table).map((name) => (name === 'json' && !includeJson ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {

@@ -14,7 +14,7 @@ export interface QueryOptions {
 
 /** The ad fields that an SQL statement reads, with the number of ads that have a value for each field. */
 export interface StatementFields {
-  /** The number of ads that the statement reads: all ads of the dataset, or only the ads in the view `current_ads`. */
+  /** The number of ads that the statement reads: all ads of the dataset, or only the ads in the `current_ads` view. */
   adCount: number;
   /**
    * The number of ads that the statement reads, by advertiser key, e.g. `page 12345` (see `createAdvertiserKeyFinder`).

@@ -39,7 +39,7 @@ const workerMethods = {
     for (const [table, rows] of batch) engine.insertRows(table, rows);
   },
   /**
-   * Makes the tables read-only. If `hasJson` is false, statements that read the column `json` fail with the reason
+   * Makes the tables read-only. If `hasJson` is false, statements that read the `json` column fail with the reason
    * `jsonNotLoaded`.
    */
   lockDown: (hasJson: boolean) => engine.lockDown(findInterruption, hasJson),

@@ -88,7 +88,7 @@ export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions
   return { url, apiKey, close: () => stopListening().then(closeLibrary) };
 }
 
-/** The options of the command `library import`. */
+/** The options of the `library import` command. */
 export interface ImportFilesOptions extends Omit<ImportOptions, 'runNumber' | 'onProgress'> {
   stdin: AsyncIterable<Uint8Array>;
   /**
@@ -110,7 +110,7 @@ export interface ImportProgress extends ImportCounts {
   totalBytes: number | undefined;
 }
 
-/** The result of the command `library import`. */
+/** The result of the `library import` command. */
 export interface ImportFilesResult {
   files: ImportedFile[];
   /** The names of files in folders and ZIP archives that contain no ads or advertiser pages, e.g. pictures. */
@@ -224,7 +224,7 @@ const hasNoRecords = ({ ads, pages, repeated, columns, resultPages }: ImportRepo
   ads + pages + repeated + resultPages.length === 0 && columns === undefined;
 
 /**
- * Returns the name, title and documentation of each file format that can be imported. The command `library formats`
+ * Returns the name, title and documentation of each file format that can be imported. The `library formats` command
  * prints them.
  */
 export const listFormats = () =>

@@ -25,7 +25,7 @@ export type ImportedFile = ImportReport & {
   sheetCount?: number;
 };
 
-/** A file with the pages of search results that it contains. Pages that an earlier file also contains are left out. */
+/** A file with the pages of search results that it contains. Pages that an earlier file also contains are omitted. */
 interface FileWithResultPages {
   file: ImportedFile;
   pages: ResultPage[];

@@ -12,7 +12,7 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, makeAdvertiser } from './market/market.ts';
 
 /**
- * Generates the demo data from the JSON tables in the folder `market`. All dates are relative to 1 January 1970. The
+ * Generates the demo data from the JSON tables in the `market` folder. All dates are relative to 1 January 1970. The
  * demo library adds the current day to these dates later.
  */
 export async function makeDemoData(): Promise<DemoData> {

@@ -43,7 +43,7 @@ export interface ImportOptions {
    */
   runNumber?: number | undefined;
   /**
-   * The name under which the user saves the results of a search, e.g. `socks`. The filter `question` of the library
+   * The name under which the user saves the results of a search, e.g. `socks`. The `question` filter of the library
    * finds ads by this name.
    */
   question?: string | undefined;

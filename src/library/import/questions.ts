@@ -15,7 +15,7 @@ import type { JsonObject } from './formats/import-format.ts';
  */
 
 /**
- * Normalizes the name of a saved search for comparison, in the same way as the filter `question`. Differences in case
+ * Normalizes the name of a saved search for comparison, in the same way as the `question` filter. Differences in case
  * and in the Unicode form of letters do not matter.
  */
 const normalizeQuestionName = (questionName: string): string => normalizeTagValue({}, questionName);

@@ -5,7 +5,7 @@ import type { UsedKeys } from './used-keys.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
 
-/** The report about an imported source, e.g. a file. The command `library import` prints the report. */
+/** The report about an imported source, e.g. a file. The `library import` command prints the report. */
 export type ImportReport = {
   /** The number of stored ads. An ad that occurs several times in an import run counts once. */
   ads: number;

@@ -66,7 +66,7 @@ function toStoredJson(item: object, json = JSON.stringify(item)): string {
 
 /**
  * Formats whose records have the fields of the API themselves. In all other formats, a key that no rule reads may have
- * the name of such a field by accident, e.g. the key `website` with a URL.
+ * the name of such a field by accident, e.g. the `website` key with a URL.
  */
 const formatsWithApiFields = [apiFormat, datasetExportFormat, ownAdsFormat];
 
@@ -203,8 +203,8 @@ function findFieldProblems(schema: z.ZodType, item: JsonObject): { field: string
 }
 
 /**
- * Leaves out the fields of an ad that have an invalid value, and reports them. Returns the same object if all fields
- * are valid. The formats compute the field `id`, so it is always valid.
+ * Omits the fields of an ad that have an invalid value, and reports them. Returns the same object if all fields are
+ * valid. The formats compute the `id` field, so it is always valid.
  */
 function leaveOutInvalidFields(ad: JsonObject, parser: ColumnValueParser): Ad {
   const problems = findFieldProblems(Ad, ad);

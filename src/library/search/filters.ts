@@ -3,7 +3,7 @@ import { type Measure, type RecordType, recordTypes, type TagFilter, type TextFi
 
 /**
  * The search filters of this library, computed from the descriptions of the record types (ads and advertiser pages).
- * They are used to validate requests, in the text of 422 errors, by the command `library filters`, and in tool
+ * They are used to validate requests, in the text of 422 errors, by the `library filters` command, and in tool
  * descriptions. The build replaces this module with the computed list.
  */
 
@@ -45,7 +45,7 @@ function describeTagFilter(tagFilter: TagFilter): SearchFilter {
 }
 
 /**
- * Describes the filter `not`. Its value is an object with other filters, e.g. `{ countries: ['DE'] }`. The search
+ * Describes the `not` filter. Its value is an object with other filters, e.g. `{ countries: ['DE'] }`. The search
  * excludes all records that match at least one of these filters.
  */
 const describeNotFilter = (filters: SearchFilter[]): SearchFilter => ({
@@ -94,7 +94,7 @@ function describeFilters(
  */
 export const resultsPerPage = { default: 20, maximum: 100 };
 
-/** Describes the search filters of the library, in the format of the setting `AD_LIBRARY_SEARCH_FILTERS`. */
+/** Describes the search filters of the library, in the format of the `AD_LIBRARY_SEARCH_FILTERS` setting. */
 export const libraryFilters = {
   inclusive: true,
   ignoresCase: true,

@@ -71,7 +71,7 @@ function createUnknownValueNotes({ recordType, filters }: Search, database: Data
 const maxValueLength = 60;
 const shortenValue = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
-/** Adds a key to the filter `missing`, so that only records without a value for the key match. */
+/** Adds a key to the `missing` filter, so that only records without a value for the key match. */
 const addKeyToMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
   missing: [...new Set([...listFilterValues(missing), key])],

@@ -63,7 +63,7 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
     throw createInvalidRequestError('"cursor" takes the text that an earlier answer returned.');
   const cursorContent = cursors.decode(getListName(itemType), cursor) as CursorContent;
   const [previousLimit, totalHits, sortValue, rowNumber, searchTimeMs, storedFilters] = cursorContent;
-  // Validate the filters in the cursor again, because another version of the library with other filters may have
+  // Validate the filters in the cursor again, because another version of the library with different filters may have
   // created the cursor.
   const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
@@ -135,7 +135,7 @@ function parseFilters(
 }
 
 /**
- * Parses the filter `not`, whose value is an object with other filters. These must not include another `not` or a sort
+ * Parses the `not` filter, whose value is an object with other filters. These must not include another `not` or a sort
  * order.
  */
 function parseNotFilter(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {

@@ -64,7 +64,7 @@ export function findResultPage(database: Database, search: Search, limit: number
 
 /**
  * Returns the column and the direction by which a search is sorted, and the operator that selects the rows after a
- * position. Without the filter `sort`, the search is sorted by the first measure (a number or date) of the record type.
+ * position. Without the `sort` filter, the search is sorted by the first measure (a number or date) of the record type.
  */
 function selectSortOrder({ recordType, filters, searchTimeMs }: RelativeSearch) {
   const [defaultMeasure] = recordType.measures;
@@ -75,7 +75,7 @@ function selectSortOrder({ recordType, filters, searchTimeMs }: RelativeSearch) 
     : { column, order: 'DESC', comparisonOperator: '<' };
 }
 
-/** The validated value of a search filter. Only the value of the filter `not` contains further filters. */
+/** The validated value of a search filter. Only the value of the `not` filter contains further filters. */
 export type FilterValue = string | number | boolean | string[] | FilterValues;
 
 /** The validated filters of a search, i.e. the value of each filter by its key, e.g. `countries: ['DE']`. */
@@ -132,8 +132,8 @@ export function buildSearchSql(database: Database, search: Search) {
 }
 
 /**
- * Builds the conditions for the filter `not`, which excludes records that match at least one of its filters. A record
- * without a value does not match a filter, so the record stays in the results. Each key in the list `missing` counts as
+ * Builds the conditions for the `not` filter, which excludes records that match at least one of its filters. A record
+ * without a value does not match a filter, so the record stays in the results. Each key in the `missing` list counts as
  * a separate filter.
  */
 function buildNotConditions(search: RelativeSearch, notFilter: FilterValues[string] | undefined): SqlCondition[] {
@@ -167,7 +167,7 @@ function buildColumnConditions(search: RelativeSearch): SqlCondition[] {
 }
 
 /**
- * Builds the conditions for all tag filters, e.g. for the filter `countries`.
+ * Builds the conditions for all tag filters, e.g. for the `countries` filter.
  *
  * @param shouldLookUpTags true if another condition, such as a text search, finds the records first. SQLite then looks
  * up the tags of each record. Otherwise, SQLite starts with all records that have the tag value.

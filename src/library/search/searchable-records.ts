@@ -76,7 +76,7 @@ export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
 type TextColumn = (typeof textColumns)[number];
 type OptionalTexts = (string | null | undefined)[];
 
-/** A filter that searches for words in the texts of a record, such as the filter `query`. */
+/** A filter that searches for words in the texts of a record, such as the `query` filter. */
 export type TextFilter = {
   key: string;
   description: string;
@@ -102,7 +102,7 @@ export type RecordType<LibraryRecord = unknown> = {
   measures: Measure<LibraryRecord>[];
 };
 
-/** Returns the texts in a value, which may be a single text or a list. Leaves out values that are not texts. */
+/** Returns the texts in a value, which may be a single text or a list. Omits values that are not texts. */
 export const collectTexts = (textOrList: unknown): string[] =>
   (Array.isArray(textOrList) ? textOrList : [textOrList]).filter((item) => typeof item === 'string');
 
@@ -131,7 +131,7 @@ const defineBooleanFilter = (key: string, description: string): TagFilter<Record
 });
 
 /**
- * Adds the filter `missing` to a record type, which finds records without a value for the listed keys. Missing texts
+ * Adds the `missing` filter to a record type, which finds records without a value for the listed keys. Missing texts
  * and tags are stored as tag values. For missing numbers and dates, the search checks the columns instead.
  *
  * @param otherFields fields that `missing` accepts in addition to the keys of all tag filters and measures
@@ -189,7 +189,7 @@ const collectCardTexts = (cards: Ad['cards']) =>
 const removeRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
- * Defines a filter by the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`.
+ * Defines a filter by the `languages` field. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`.
  * Both filter values `pt` and `pt_BR` find an ad in `pt_BR`.
  */
 const defineLanguageFilter = (

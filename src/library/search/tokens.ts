@@ -9,7 +9,7 @@
 
 const invisibleCharacterPattern = /\p{Cf}/gu;
 /**
- * Matches marks that many people leave out when they search: Latin, Greek and Cyrillic accents, Arabic and Hebrew vowel
+ * Matches marks that many people omit when they search: Latin, Greek and Cyrillic accents, Arabic and Hebrew vowel
  * points, and variation selectors, e.g. after an emoji. Does not match the vowel signs of Indic scripts, because they
  * distinguish words.
  */

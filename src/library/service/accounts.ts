@@ -313,8 +313,8 @@ const hourMs = 3_600_000;
 const toHourNumber = (timeMs: number) => Math.floor(timeMs / hourMs);
 
 /**
- * Creates the meter that charges credits for calls. A database table stores how many credits each paying user has spent
- * in each hour. The balance and the usage limits are computed from this table, so they always agree.
+ * Creates the meter that charges credits for calls. A database table stores the number of credits that each paying user
+ * has spent in each hour. The balance and the usage limits are computed from this table, so they always agree.
  *
  * The usage limits apply to the current hour and the current day in UTC. The billing period is the current calendar
  * month, and the full balance is available again in each new month.

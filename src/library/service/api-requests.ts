@@ -267,7 +267,7 @@ function searchRecords(
 }
 
 /**
- * Creates the response of the operation `whoami`. Without a plan or subscription, `planId` or `subscriptionStatus` is
+ * Creates the response of the `whoami` operation. Without a plan or subscription, `planId` or `subscriptionStatus` is
  * the text `none`. In the response of `getAccount`, these fields are null instead.
  */
 function createIdentity(caller: Caller): Identity {

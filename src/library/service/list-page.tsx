@@ -40,7 +40,7 @@ export type HtmlPageContext = SearchContext & {
 const itemsPerPage = 60;
 
 /**
- * The sort orders that users can choose in each list, with their labels. The keys are values of the filter `sort`, and
+ * The sort orders that users can choose in each list, with their labels. The keys are values of the `sort` filter, and
  * the first key is the default.
  */
 const sortOrders = {
@@ -115,7 +115,7 @@ interface ListProps {
   context: HtmlPageContext;
 }
 
-/** Builds a relative link to the same page with other query parameters. Leaves out empty parameters. */
+/** Builds a relative link to the same page with different query parameters. Omits empty parameters. */
 const buildRelativeLink = (queryParams: Record<string, string>): string =>
   `?${new URLSearchParams(Object.entries(queryParams).filter(([, value]) => value !== ''))}`;
 

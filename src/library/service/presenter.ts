@@ -46,7 +46,7 @@ export function createPresenter(
   return {
     /** Reads the records with these row numbers, and returns them in the same order. */
     readItems,
-    /** Reads records for a list. Adds the field `appUrl`, which the API document specifies only for list items. */
+    /** Reads records for a list. Adds the `appUrl` field, which the API document specifies only for list items. */
     readListItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
       readItems(itemType, rowNumbers).map((record) => {
         const id = String(itemType === 'ads' ? record.id : record.pageId);

@@ -82,7 +82,7 @@ export interface ApiRequest {
 const maxBodyBytes = 64 * 1024;
 
 /**
- * Reads the body of a request, which must be a JSON object in UTF-8 with the header `Content-Type: application/json`.
+ * Reads the body of a request, which must be a JSON object in UTF-8 with the `Content-Type: application/json` header.
  *
  * @throws ApiError 422 for any other body, and for a body that is too large or nested too deeply
  */

@@ -11,7 +11,7 @@ import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreChan
 
 interface FileStoreOptions {
   path: string;
-  /** The base URL of the API from which the data comes. The command `files` shows this URL for each file. */
+  /** The base URL of the API from which the data comes. The `files` command shows this URL for each file. */
   baseUrl: string;
   /** Returns the time of this process's clock, in milliseconds since 1970. */
   now: () => number;

@@ -51,7 +51,7 @@ interface DocumentsOptions {
   getProcessTime?(): number;
   wait?(delayMs: number): Promise<void>;
   /**
-   * The memory limit for cached documents, in bytes. The function `estimateDocumentBytes` estimates the memory of a
+   * The memory limit for cached documents, in bytes. The `estimateDocumentBytes` function estimates the memory of a
    * document.
    */
   maxCachedBytes?: number;

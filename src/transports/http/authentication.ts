@@ -12,7 +12,7 @@ const apiKeyPatternSource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
 const apiKeyPattern = new RegExp(`^${apiKeyPatternSource}$`);
 const bearerApiKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${apiKeyPatternSource})$`);
 /**
- * Matches the header `Authorization: Bearer …` with an access token. The server issues an access token when a user
+ * Matches the `Authorization: Bearer …` header with an access token. The server issues an access token when a user
  * signs in.
  */
 const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;

@@ -141,7 +141,7 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
 }
 
 /**
- * Returns false if the header `MCP-Protocol-Version` names an unsupported revision. The SDK rejects such a request with
+ * Returns false if the `MCP-Protocol-Version` header names an unsupported revision. The SDK rejects such a request with
  * status 400 (MCP specification 2025-11-25, *Transports*, *Protocol Version Header*).
  */
 const hasSupportedRevision = ({ headers }: Request): boolean =>

@@ -222,7 +222,7 @@ function limitConnections(
  * Sends text responses as bytes, and closes connections with unread request data.
  *
  * Node buffers an unread text twice, with five bytes per character in total, but buffers bytes only once. If a long
- * request was not read completely, the response has the header `connection: close`. Otherwise, the server would have to
+ * request was not read completely, the response has the `connection: close` header. Otherwise, the server would have to
  * read all remaining bytes before it could read the client's next request.
  */
 class BytesResponse extends ServerResponse {

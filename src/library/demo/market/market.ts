@@ -96,7 +96,7 @@ export function makeCampaignAds(
   return ads;
 }
 
-/** Sets the field `page` of each ad to the name of its advertiser page and the number of ads of this page. */
+/** Sets the `page` field of each ad to the name of its advertiser page and the number of ads of this page. */
 function setPageField(ads: Ad[], { name }: Advertiser, adCount: number): void {
   for (const ad of ads) ad.page = { pageName: name, adsAmount: adCount };
 }
@@ -444,7 +444,7 @@ const technologies = [
 ];
 
 /**
- * A picture file in the folder `../pictures`. `name` lacks the extension `.webp`. Each product has three kinds of
+ * A picture file in the `../pictures` folder. `name` lacks the `.webp` extension. Each product has three kinds of
  * pictures: `offer` with the price and a sticker, `meet` with a headline, and `tall` in upright format.
  */
 type DemoPicture = { name: string; width: number; height: number };

@@ -32,7 +32,7 @@ export const apiFormat: ImportFormat = {
     const ad = record.toObject();
     for (const name of Object.keys(ad)) if (!knownKeys.has(name)) parser.unusedKeys.push(name);
     const { pageName, page, ...otherFields } = ad;
-    // Exported tables have a separate column for the advertiser's name. Move the name into the object `page`, as in API
+    // Exported tables have a separate column for the advertiser's name. Move the name into the `page` object, as in API
     // responses.
     if (typeof pageName !== 'string' || (isObject(page) && page.pageName != null)) return ad;
     return { ...otherFields, page: { ...(isObject(page) && page), pageName } };

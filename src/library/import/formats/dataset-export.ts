@@ -36,7 +36,7 @@ const exportOnlyKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegr
 const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields];
 
 /**
- * Ads that the tool `export_ads` wrote. Each record is a row of the dataset's table `ads`, either as a line of JSON or
+ * Ads that the `export_ads` tool wrote. Each record is a row of the dataset's table `ads`, either as a line of JSON or
  * as a row of a CSV file with column titles.
  */
 export const datasetExportFormat: ImportFormat = {
@@ -66,7 +66,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const value = record.get(key);
     return isMissingValue(value) ? undefined : parse(value);
   };
-  // The column `json` contains the complete ad. Use the other columns only for fields that `json` lacks.
+  // The `json` column contains the complete ad. Use the other columns only for fields that `json` lacks.
   const completeAd = parseField('json', (value) => parser.parseStructure(value));
   for (const column of computedColumns) record.markUsed(normalizeKey(column));
   const ad: JsonObject = isObject(completeAd) ? { ...completeAd } : {};

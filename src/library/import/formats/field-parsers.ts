@@ -98,7 +98,7 @@ export function parseEachObject<ParsedObject>(
 }
 
 /**
- * Parses a list of objects with the key `percentage`, e.g. the share of viewers for each age range. Converts the
+ * Parses a list of objects with the `percentage` key, e.g. the share of viewers for each age range. Converts the
  * percentages to numbers from 0 to 1.
  */
 export const parseShares: FieldParser = (sourceValue, keyName, parser) => {

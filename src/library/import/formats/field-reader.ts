@@ -51,7 +51,7 @@ export const listKeysByCamelCaseName = (spaceSeparatedKeys: string): Record<stri
       .map((keyName) => [toCamelCase(keyName), [normalizeKey(keyName)]]),
   );
 
-/** Reads the fields of an ad from an imported record, and collects them in the property `ad`. */
+/** Reads the fields of an ad from an imported record, and collects them in the `ad` property. */
 export class FieldReader {
   readonly ad: JsonObject = {};
   readonly #parser: ColumnValueParser;

@@ -6,7 +6,7 @@ import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
  * Flattens the nested objects of a record that are listed in `containerPaths`, e.g. `{"ad": {"id": 1}}` to `{"ad.id":
- * 1}`. `ad.id` is then normalized to `adid`, as is the column `ad_id` of a table, so that one rule reads both.
+ * 1}`. `ad.id` is then normalized to `adid`, as is the `ad_id` column of a table, so that one rule reads both.
  * @param containerPaths the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
  */
 function flattenRecord(
@@ -52,10 +52,10 @@ export function readFlatRecord(
 
 /**
  * Collects the values that no rule has used, under their own keys in camel case, so that the import loses no data.
- * Empty values are left out. The import report lists unknown keys, and keys whose field another key already has.
+ * Empty values are omitted. The import report lists unknown keys, and keys whose field another key already has.
  * @param keysWithoutField the known keys that have no field in the API and are stored under their own names
  * @param unnamedContainers the objects whose names are removed from field names, e.g. `ad.status_statement` becomes
- * `statusStatement`
+ *   `statusStatement`
  */
 export function collectOtherFields(
   record: SourceRecord,

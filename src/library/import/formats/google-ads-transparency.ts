@@ -203,7 +203,7 @@ const isAdvertiserRow = (record: SourceRecord): boolean =>
   record.hasAny(['totalcreatives', ...spendKeys]) &&
   !record.hasAny(['adid', 'creativeid', 'adcreativeid', 'id', ...urlKeys]);
 
-/** Converts a row of the table `advertiser_stats` to an advertiser page. Returns undefined for a row about an ad. */
+/** Converts a row of the `advertiser_stats` table to an advertiser page. Returns undefined for a row about an ad. */
 function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | undefined {
   if (!isAdvertiserRow(record)) return undefined;
   const reader = new FieldReader(parser, (key) => [record, key]);
@@ -349,7 +349,7 @@ interface RegionStats {
 }
 
 /**
- * Reads the results of an ad by region from the list `region_stats`. In a table with a separate row for each region,
+ * Reads the results of an ad by region from the `region_stats` list. In a table with a separate row for each region,
  * reads the region of the row.
  */
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
@@ -432,7 +432,7 @@ function combineRegionStats(earlierStats: unknown, laterStats: unknown): { regio
 
 /**
  * Returns the country codes of regions. A region may be a country code, a country name, or another area such as `EU`,
- * which is left out.
+ * which is omitted.
  */
 const findCountryCodes = (regions: readonly string[]): string[] =>
   regions.flatMap((region) => {

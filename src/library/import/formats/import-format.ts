@@ -12,7 +12,7 @@ export type AdLibraryName = 'meta' | 'google' | 'tiktok' | 'linkedin' | 'own';
 export interface ImportFormat {
   /** The name of the format in commands and reports, e.g. `meta-ad-library`. */
   name: string;
-  /** A short description of the format, which the command `library formats` prints. */
+  /** A short description of the format, which the `library formats` command prints. */
   title: string;
   /**
    * The place where the format is documented: a URL, a page of this project, or a note that there is no documentation.

@@ -231,7 +231,7 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   toAd,
 };
 
-/** Returns true if the record, or the object `ad` in the record, contains the URL of a LinkedIn ad. */
+/** Returns true if the record, or the `ad` object in the record, contains the URL of a LinkedIn ad. */
 export const isLinkedInAd = (record: SourceRecord): boolean =>
   // If the record has no object `ad`, both records are the same. The `Set` removes the duplicate.
   [...new Set([record, unwrapAd(record)])].some((candidate) =>
@@ -239,7 +239,7 @@ export const isLinkedInAd = (record: SourceRecord): boolean =>
   );
 
 /**
- * Returns the object `ad` of a record, or the record itself if it has no such object. Responses of SearchApi with a
+ * Returns the `ad` object of a record, or the record itself if it has no such object. Responses of SearchApi with a
  * single ad contain the ad in this object.
  */
 function unwrapAd(record: SourceRecord): SourceRecord {

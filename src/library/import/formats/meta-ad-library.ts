@@ -275,8 +275,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Reads the id of an ad. If the record has no archive id, the id in the URL of the ad takes precedence over the key
- * `id`, which may be a row number.
+ * Reads the id of an ad. If the record has no archive id, the id in the URL of the ad takes precedence over the `id`
+ * key, which may be a row number.
  */
 function readArchiveId(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const hasArchiveId = archiveIdKeys.some((key) => !isMissingValue(record.get(key)));

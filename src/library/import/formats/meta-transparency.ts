@@ -11,14 +11,14 @@ import { SourceRecord } from './source-record.ts';
  * `aaa_info` and `transparency_by_location`, which are not documented. Scrapers pass these objects on unchanged.
  */
 
-/** An entry of the list `beneficiary_payers`, which says who paid for an ad and on whose behalf it ran. */
+/** An entry of the `beneficiary_payers` list, which says who paid for an ad and on whose behalf it ran. */
 interface PayerEntry {
   payer?: string;
   beneficiary?: string;
   current?: boolean;
 }
 
-/** Parses the list `beneficiary_payers`, which says who paid for an ad and on whose behalf the ad ran. */
+/** Parses the `beneficiary_payers` list, which says who paid for an ad and on whose behalf the ad ran. */
 export const parsePayers: FieldParser = (sourceValue, keyName, parser) =>
   parseEachObject(sourceValue, keyName, parser, (payerObject): PayerEntry | undefined => {
     const payerRecord = new SourceRecord(Object.entries(payerObject));

@@ -59,7 +59,7 @@ export class SourceRecord {
   readonly #usedFields = new Set<SourceField>();
   #sourceObject: Record<string, unknown> | undefined;
 
-  /** Creates a record from a parsed JSON object. The method `toObject` of the record returns the same object. */
+  /** Creates a record from a parsed JSON object. The `toObject` method of the record returns the same object. */
   static fromObject(sourceObject: Record<string, unknown>): SourceRecord {
     const record = new SourceRecord(Object.entries(sourceObject));
     record.#sourceObject = sourceObject;

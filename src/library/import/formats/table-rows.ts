@@ -3,7 +3,7 @@ import { namibiaCode } from '../values/countries.ts';
 import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** Creates a function that converts a row of a table to a record. The function leaves out empty cells. */
+/** Creates a function that converts a row of a table to a record. The function omits empty cells. */
 export function createRowConverter(columnNames: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
     const paths = columnNames.map(parseColumnPath);
@@ -31,7 +31,7 @@ export function createRowConverter(columnNames: readonly string[], { format, fie
 type ColumnTree = Map<string, ColumnTree | string>;
 
 /**
- * Builds an object from the cells of a flattened row. For example, the column `snapshot/body/text` becomes `{ snapshot:
+ * Builds an object from the cells of a flattened row. For example, the `snapshot/body/text` column becomes `{ snapshot:
  * { body: { text: … } } }`. An object whose keys are all numbers becomes a list.
  */
 function buildObject(

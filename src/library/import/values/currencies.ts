@@ -69,7 +69,7 @@ function findCurrencies({ key, text }: SourceAmount): AmountCurrency[] {
   });
 }
 
-/** The fields of an ad or page that contain an amount of money. The field `currency` states their currency. */
+/** The fields of an ad or page that contain an amount of money. The `currency` field states their currency. */
 export const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
 /**

@@ -85,7 +85,7 @@ const nonPublicHostDelayMs = 2000;
 const ClientMetadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
   // Replace a redirect URI that is not a string with an empty string, so that the other URIs remain valid. The empty
-  // string is left out later, because `isAllowedRedirectUri` rejects it.
+  // string is omitted later, because `isAllowedRedirectUri` rejects it.
   redirect_uris: z.array(z.string().catch('')).min(1),
 });
 /** The registration that a client id contains in encrypted form. */
@@ -224,7 +224,7 @@ export function createClientRegistry(options: ClientsOptions) {
 }
 
 /**
- * Opens an HTTP agent that connects only to public hosts. Ignores the setting `AD_LIBRARY_MEDIA_HOSTS`, which can allow
+ * Opens an HTTP agent that connects only to public hosts. Ignores the `AD_LIBRARY_MEDIA_HOSTS` setting, which can allow
  * internal hosts for pictures.
  */
 const openPublicAgent = () =>
@@ -286,7 +286,7 @@ function parseClient(documentText: string, url: URL): ClientOrProblem {
     authenticationMethods;
   if (method !== 'none' && !supportedMethods.includes('none'))
     return createProblem('requires a way to authenticate that this server does not support');
-  // Leave out redirect URIs that this server does not support, such as the URIs of desktop apps. The server never
+  // Omit redirect URIs that this server does not support, such as the URIs of desktop apps. The server never
   // redirects to such a URI.
   return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isAllowedRedirectUri) };
 }

@@ -37,7 +37,9 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   userAgent: string;
   /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
   monotonicNow: () => number;
-  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
+  /**
+   * Limits the number of unknown API keys that an IP address may try. A key is unknown until the service accepts it.
+   */
   keyAttemptLimiter: KeyAttemptLimiter;
   getClientAddress: GetClientAddress;
   log: Log;
@@ -102,7 +104,7 @@ export function createSignIn(options: SignInOptions) {
 
   routes.post('/authorize', async (context) => {
     // Reject forms that other web pages submit. Browsers always send `Origin` and `Sec-Fetch-Site`. Other programs may
-    // leave out these headers.
+    // omit these headers.
     const { origin = publicUrl, 'sec-fetch-site': fetchSite = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || fetchSite !== 'same-origin')
       return respondWithProblem(context, { text: 'This form was sent from another page.', status: 403 });

@@ -71,7 +71,7 @@ interface TokenContent {
   /** The sign-in connection to which the token belongs. */
   connectionId: string;
   /**
-   * How many times the sign-in connection had been renewed when this token was issued. If this number is lower than the
+   * The number of renewals of the sign-in connection before this token was issued. If this number is lower than the
    * current number of renewals, a code or refresh token was already used.
    */
   renewalCount: number;
