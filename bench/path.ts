@@ -10,7 +10,7 @@ import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
-import { createLog } from '../src/logging/log.ts';
+import { createLogger } from '../src/logging/log.ts';
 import { serveStdio } from '../src/transports/stdio.ts';
 import { startChild } from './child.ts';
 
@@ -25,7 +25,7 @@ const calls = [
 
 const sourcesUrl = new URL('../src/', import.meta.url).href;
 const service = await startChild<{ port: number }>('upstream.ts', '10');
-const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
+const log = createLogger('warn', (line) => process.stderr.write(`${line}\n`));
 const config = readConfig({
   AD_LIBRARY_API_KEY: 'svc_live_path',
   AD_LIBRARY_BASE_URL: `http://127.0.0.1:${service.readyMessage.port}`,

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { Client } from 'undici';
 import { monotonicNow, openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
-import { createLog } from '../src/logging/log.ts';
+import { createLogger } from '../src/logging/log.ts';
 import type { RemoteStore } from '../src/storage/storage.ts';
 import { openStoreState } from '../src/storage/store/open-store.ts';
 import { AdService } from '../test/support/ad-service.ts';
@@ -67,7 +67,7 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);
   const { baseUrl, close } = await startUpstream(service.respond);
-  const log = createLog('silent', printLine);
+  const log = createLogger('silent', printLine);
   let calls: { name: string; key: string }[] = [];
   const store = new Proxy<RemoteStore>(openMemoryStore(), {
     get: (target, name: keyof RemoteStore) => {

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
-import { createLog } from '../src/logging/log.ts';
+import { createLogger } from '../src/logging/log.ts';
 import { createPaletteStyles } from '../src/ui/palette.ts';
 import { type ServedAd, serveAds } from '../test/support/ad-service.ts';
 import { type HostOptions, openHostPage } from '../test/support/board/board-host.ts';
@@ -121,7 +121,7 @@ async function createWeeklyMail() {
   let currentTime = firstCheckTime;
   const app = await openApp({
     config: { ...readConfig({}), baseUrl: upstream.baseUrl, apiKey },
-    log: createLog('silent', () => {}),
+    log: createLogger('silent', () => {}),
     ...{ now: () => currentTime, monotonicNow: () => currentTime, random: () => 0 },
   });
   const signal = new AbortController().signal;

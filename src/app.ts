@@ -12,8 +12,8 @@ import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
 import { createLazyGetter } from './lazy-getter.ts';
 import { createKeyMasker, maskPrefixedKeys } from './logging/key-masking.ts';
-import { createCallLogger, escapeControlCharacters, type Log, type OnCall } from './logging/log.ts';
-import type { CallResources } from './mcp/caller-context.ts';
+import { createCallLogger, escapeControlCharacters, type Logger, type OnCall } from './logging/log.ts';
+import type { CallBackend } from './mcp/caller-context.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { ResolveHost, ServedPictures } from './pictures/fetch-picture.ts';
@@ -31,7 +31,7 @@ export interface AppOptions {
    * Problems in the settings. If the settings have problems, every call fails with an error that lists these problems.
    */
   problems?: readonly string[];
-  log: Log;
+  log: Logger;
   /** Called after each tool call, e.g. to count the calls. By default, the call is written to the log. */
   onCall?: OnCall;
   now: () => number;
@@ -100,7 +100,7 @@ export async function openApp(options: AppOptions) {
   // Every call in progress listens to this signal. Without this line, Node would report a memory leak at more than ten
   // listeners.
   setMaxListeners(0, closeController.signal);
-  const getCallResources = createLazyGetter(() => openCallResources(options, service));
+  const getCallBackend = createLazyGetter(() => openCallBackend(options, service));
   const { resultTokens, timeoutMs, cacheSeconds, confirmCredits, output } = config;
   const { notice, searchFilters: getSearchFilters } = service;
   const server = {
@@ -121,7 +121,7 @@ export async function openApp(options: AppOptions) {
   const catalog = createCatalog({
     server,
     version,
-    openCallResources: getCallResources,
+    openCallBackend: getCallBackend,
     getSearchFilters,
   });
   return {
@@ -133,7 +133,7 @@ export async function openApp(options: AppOptions) {
      * @throws AdLibraryError if the service rejects the key
      */
     checkKey: async (caller: Caller) => {
-      const { validatedBody } = await (await getCallResources()).whoami(caller);
+      const { validatedBody } = await (await getCallBackend()).whoami(caller);
       if (validatedBody.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
     /**
@@ -141,8 +141,8 @@ export async function openApp(options: AppOptions) {
      * is renewed, so that earlier spending still counts against the connection's budget.
      */
     extendSpendingRetention: async (connection: SignInConnection) =>
-      (await getCallResources()).extendSpendingRetention(connection),
-    findLinkedFile: async (link: string, fileName: string) => (await getCallResources()).findLinkedFile(link, fileName),
+      (await getCallBackend()).extendSpendingRetention(connection),
+    findLinkedFile: async (link: string, fileName: string) => (await getCallBackend()).findLinkedFile(link, fileName),
     respondWithPicture: service.servedPictures?.respond,
     /**
      * Makes long tool calls stop early and return the data that they have read so far. Used before the process exits.
@@ -154,7 +154,7 @@ export async function openApp(options: AppOptions) {
      */
     close: async (drainMs = 0): Promise<void> => {
       closeController.abort();
-      await (await getCallResources.getIfCreated())?.close(drainMs);
+      await (await getCallBackend.getIfCreated())?.close(drainMs);
       await service.close?.();
     },
   };
@@ -170,14 +170,14 @@ const whoamiTimeoutMs = 5000;
  * Connects the API client, the cache, the credit meter and the storage. Imports their modules on the first call, so
  * that the server starts fast.
  */
-export async function openCallResources(options: AppOptions, apiService: Service): Promise<CallResources> {
+export async function openCallBackend(options: AppOptions, apiService: Service): Promise<CallBackend> {
   const { config, log, now, monotonicNow, random, replicaState } = options;
   const { baseUrl } = apiService;
   const filesFolder = config.files === undefined ? undefined : toAbsolutePath(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
   const {
     createApi,
-    createSharedResources,
+    createCallerFunctions,
     createHttpSender,
     createMemoryLedger,
     createSingleUserAcceptedKeys,
@@ -254,7 +254,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
   const pictureOpener = createPictureOpener(options, apiService);
-  const sharedResources = createSharedResources({
+  const sharedResources = createCallerFunctions({
     createCallerApi,
     callCache,
     acceptedKeys: keys,
@@ -278,7 +278,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   };
 }
 
-async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall): Promise<void> {
+async function logLostCall(log: Logger, meter: Meter, { request, owner }: ApiCall): Promise<void> {
   if (!request.operation.requiresCredits) return;
   const { computeRequestPriceBounds, isExactPrice } = await import('./credits/prices.ts');
   const bounds = computeRequestPriceBounds(await meter.readPrices(owner.tenantId), request);

@@ -7,7 +7,7 @@ export { createHttpSender, createUndiciFetch } from './api/http.ts';
 export { recordAcceptedKeys } from './cache/accepted-keys.ts';
 export { openCallCache } from './cache/call-cache.ts';
 export { createMeter } from './credits/meter.ts';
-export { createSharedResources } from './mcp/caller-context.ts';
+export { createCallerFunctions } from './mcp/caller-context.ts';
 export { getExportsFolder } from './storage/exports.ts';
 export { createMemoryLedger } from './storage/in-memory.ts';
 export { createSingleUserAcceptedKeys } from './storage/keys.ts';

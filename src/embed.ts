@@ -1,6 +1,6 @@
 import { monotonicNow, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
-import { createLog } from './logging/log.ts';
+import { createLogger } from './logging/log.ts';
 
 /** The part of `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
 export interface Transport {
@@ -38,7 +38,7 @@ export async function openServer(
   writeLine: (line: string) => void = () => {},
 ): Promise<EmbeddedServer> {
   const config = readConfig({ ...settings }, {}, { toolNames, commandName: 'stdio' });
-  const log = createLog(config.logLevel, writeLine, { format: config.logFormat, now: Date.now });
+  const log = createLogger(config.logLevel, writeLine, { format: config.logFormat, now: Date.now });
   const app = await openApp({ config, log, now: Date.now, monotonicNow, random: Math.random });
   const { createSdkV1Server } = await import('./mcp/sdk-v1.ts');
   return {

@@ -6,7 +6,7 @@ import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
@@ -59,7 +59,7 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
   };
   const app = await openApp({
     config: { ...readConfig({}), ...(countsRawTokens ? service : { demo: true }) },
-    log: createLog('silent', () => {}),
+    log: createLogger('silent', () => {}),
     ...{ now, monotonicNow: now, random: () => 0 },
     ...(countsRawTokens && {
       fetch: async (url, request) => {

@@ -5,7 +5,7 @@ import { canCostCredits } from '../api/operations.ts';
 import { type App, monotonicNow, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { escapeControlCharacters, type Log, type PrintStatus } from '../logging/log.ts';
+import { escapeControlCharacters, type Logger, type PrintStatus } from '../logging/log.ts';
 import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { ParsedCommand } from './parse.ts';
@@ -15,7 +15,7 @@ export type ParsedCallCommand = Extract<ParsedCommand, { name: 'call' }>;
 
 interface CallOptions {
   config: Config;
-  log: Log;
+  log: Logger;
   stdin: AsyncIterable<Uint8Array>;
   /** The folder for exports and reports if the settings do not define one. */
   exportFolder: string;

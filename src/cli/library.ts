@@ -26,7 +26,7 @@ import {
   serveLibrary,
 } from '../library/commands/commands.ts';
 import { type Library, libraryFilters } from '../library/open.ts';
-import type { Log, PrintStatus } from '../logging/log.ts';
+import type { Logger, PrintStatus } from '../logging/log.ts';
 import { createPrivateFolder } from '../storage/drivers/file.ts';
 import { restrictToHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
@@ -36,7 +36,7 @@ import type { ParsedCommand } from './parse.ts';
 /** The settings, log, clock and streams with which a `library` command runs. */
 export interface LibraryCommandOptions {
   config: Config;
-  log: Log;
+  log: Logger;
   now: () => number;
   stdin: AsyncIterable<Uint8Array>;
   writeToStdout(text: string): void;

@@ -9,7 +9,7 @@ import {
 } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { maskPrefixedKeys } from '../logging/key-masking.ts';
-import { createCallLogger, createLog, escapeControlCharacters, type PrintStatus } from '../logging/log.ts';
+import { createCallLogger, createLogger, escapeControlCharacters, type PrintStatus } from '../logging/log.ts';
 import { serveStdio } from '../transports/stdio.ts';
 import type { ParsedCallCommand } from './call.ts';
 import type { ParsedCommand } from './parse.ts';
@@ -49,7 +49,7 @@ function writeToStderr(line: string): void {
  * setting is read first, because status messages may be printed before the other settings are read.
  */
 const isJsonLog = readLogFormat(process.env, process.argv.slice(2)) === 'json';
-const jsonLog = createLog('debug', writeToStderr, { format: 'json', now: Date.now });
+const jsonLog = createLogger('debug', writeToStderr, { format: 'json', now: Date.now });
 
 /** Prints a message about the start or the end of the process, regardless of the log level. */
 const printStatus: PrintStatus = (level, message) => {
@@ -102,7 +102,7 @@ async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
   const { runLibrary } = await import('./library.ts');
   return runLibrary(parsedCommand, {
     config,
-    log: createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
+    log: createLogger(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
     now: Date.now,
     stdin: process.stdin,
     writeToStdout,
@@ -131,7 +131,7 @@ function readSettingsForHost(readSettings: () => Config): { config: Config; prob
 
 async function serveOverStdio(readSettings: () => Config): Promise<number> {
   const { config, problems } = readSettingsForHost(readSettings);
-  const log = createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now });
+  const log = createLogger(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now });
   const exportTarget = { homeFolder: findHomeFolder(), temporaryFolder: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, monotonicNow, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
@@ -185,7 +185,7 @@ async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config):
   let lastProgressMessage = '';
   const exitCode = await callTool(parsedCommand, {
     config,
-    log: createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
+    log: createLogger(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
     stdin,
     exportFolder: process.cwd(),
     writeToStdout: (text) => {

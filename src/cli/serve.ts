@@ -6,10 +6,10 @@ import {
   type CallEvent,
   createCallLogger,
   createFailureWarner,
-  createLog,
+  createLogger,
   createRateLimitedWarner,
   isLogged,
-  type Log,
+  type Logger,
   type OnCall,
   trackServiceState,
 } from '../logging/log.ts';
@@ -21,7 +21,10 @@ import { createClientAddressGetter, createPeerAddressGetter } from '../transport
 import { createLinkOriginFinder } from '../transports/http/files.ts';
 import { createKeyAttemptLimiter } from '../transports/http/key-attempts.ts';
 import { formatUrlHost, type ListeningServer, listen } from '../transports/http/server.ts';
-import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.ts';
+import type {
+  AuthorizationServer,
+  AuthorizationServerOptions,
+} from '../transports/http/sign-in/authorization-server.ts';
 import { openReplicaState } from './replica-state.ts';
 
 /**
@@ -35,7 +38,7 @@ export async function serveHttp(
   writeLogLine: (line: string) => void,
   dependencies: ServeDependencies = {},
 ): Promise<ListeningServer> {
-  const log = createLog(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
+  const log = createLogger(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
   const replicaState = await openReplicaState(config, log, Date.now);
   try {
     return await startServer({ config, log, replicaState, dependencies });
@@ -46,11 +49,11 @@ export async function serveHttp(
   }
 }
 
-type ServeDependencies = Partial<Pick<SignInOptions, 'openAgent' | 'monotonicNow'>>;
+type ServeDependencies = Partial<Pick<AuthorizationServerOptions, 'openAgent' | 'monotonicNow'>>;
 
 interface StartOptions {
   config: Config;
-  log: Log;
+  log: Logger;
   /** The state that all replicas share. The started server closes it. If the start fails, the caller closes it. */
   replicaState: ReplicaState | undefined;
   dependencies: ServeDependencies;
@@ -80,7 +83,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
       'AD_LIBRARY_TRUSTED_PROXY is not set, so all callers behind a proxy count as one address; set it to the address of the proxy, or to none if there is no proxy',
     );
   const serviceStateTracker = trackServiceState();
-  let signIn: SignIn | undefined;
+  let authorizationServer: AuthorizationServer | undefined;
   const callHandlers = [
     // Each log line of a call contains a hash of the tenant id, which identifies an API key. Compute this hash only if
     // calls are logged, because hashing takes time.
@@ -91,7 +94,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     serviceStateTracker.onCall,
     metrics?.onCall,
     keyAttemptLimiter.onCall,
-    (event: CallEvent) => signIn?.onCall(event),
+    (event: CallEvent) => authorizationServer?.onCall(event),
   ];
   const onCall: OnCall = (event) => {
     for (const handleCall of callHandlers) handleCall?.(event);
@@ -108,9 +111,9 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     mediaUrl: getMediaUrl(config),
   });
   if (publicUrl && signInSecret) {
-    const { createSignIn } = await import('../transports/http/sign-in/sign-in.ts');
+    const { createAuthorizationServer } = await import('../transports/http/sign-in/authorization-server.ts');
     const clockOffsetMs = now() - monotonicNow();
-    signIn = createSignIn({
+    authorizationServer = createAuthorizationServer({
       publicUrl,
       secret: signInSecret,
       keyAttemptLimiter,
@@ -136,7 +139,9 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     monotonicNow,
     onCall,
     allowedNames: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
-    authentication: demo ? { demo: app.credentials } : { keyAttemptLimiter, getTenantId, getClientAddress, signIn },
+    authentication: demo
+      ? { demo: app.credentials }
+      : { keyAttemptLimiter, getTenantId, getClientAddress, authorizationServer },
     serveDemoPicture: app.respondWithPicture,
     publicUrl,
     ...(fileLinks === 'on' && {
@@ -183,7 +188,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
       await Promise.race([httpApp.drain(), delay(getRemainingMs(), undefined, { ref: false })]);
       await httpServer.close(getRemainingMs());
       await app.close(getRemainingMs());
-      await signIn?.close();
+      await authorizationServer?.close();
       replicaState?.close();
     },
   };

@@ -27,7 +27,7 @@ import {
   countUnlistedAds,
   findPreviousCompleteGathering,
   formatAdQueryJson,
-  formatFoundInParts,
+  formatSplitMatchingCount,
   getAdQuery,
   selectCurrentGatherings,
   selectNewestGatherings,
@@ -40,7 +40,7 @@ import { cleanCell, type StatementFields } from './sql/statement.ts';
  * Schema of a text such as `90 found in 2 of 3 parts`. The text is set only if a search is split into parts (smaller
  * searches) and only some of the parts report a total.
  */
-export const FoundInPartsView = z
+export const SplitMatchingCountText = z
   .string()
   .optional()
   .describe('If found is null: the number of ads in the parts whose number is known, in words.');
@@ -51,7 +51,7 @@ const IncompleteGatheringView = z
     gathering: z.string().describe('Id of the gathering.'),
     about: z.string().describe('Question of the gathering.'),
     found: z.number().nullable().describe('Number of matching ads. null if unknown.'),
-    foundInParts: FoundInPartsView,
+    foundInParts: SplitMatchingCountText,
     read: z.number().describe('Number of ads that were read.'),
     removed: z.number().optional().describe('Number of ads that were read and then removed to make room.'),
     repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
@@ -348,7 +348,7 @@ function describeIncompleteGathering(
   return {
     readCount: adIds.size,
     matchingCount,
-    matchingCountText: formatFoundInParts(gathering),
+    matchingCountText: formatSplitMatchingCount(gathering),
     repeatedCount: countAdRepetitions(gathering),
     evictedCount,
     hasReadLastPage,
@@ -394,7 +394,8 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
 }
 
 /**
- * Returns the order of the list that ended first. A list that contains all ads with a value ends after every other list.
+ * Returns the order of the list that ended first. A list that contains all ads with a value ends after every other
+ * list.
  */
 function selectEarlierEnd(left: ListingOrder, right: ListingOrder): ListingOrder {
   if (left.hasListedAllValues !== right.hasListedAllValues) return left.hasListedAllValues ? right : left;

@@ -5,7 +5,7 @@ import type { DataOf } from '../views/fields.ts';
 import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
-import { describeGathering, FoundInPartsView } from './coverage.ts';
+import { describeGathering, SplitMatchingCountText } from './coverage.ts';
 import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
@@ -13,7 +13,7 @@ import {
   countAdRepetitions,
   countUnlistedAds,
   findPreviousCompleteGathering,
-  formatFoundInParts,
+  formatSplitMatchingCount,
 } from './gatherings.ts';
 import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
@@ -89,7 +89,7 @@ export const GatherOutput = z.looseObject({
     .describe('Id of the gathering, as in the SQL table gatherings. null in an estimate.'),
   gatheredAt: z.string().optional().describe('Time when the oldest part of the gathering was read.'),
   found: z.number().nullable().describe('Number of matching ads. An ad in two parts counts twice. null if unknown.'),
-  foundInParts: FoundInPartsView,
+  foundInParts: SplitMatchingCountText,
   read: z.number().describe('Number of ads that this call and earlier calls read.'),
   added: z.number().describe('Number of ads that were added to the dataset.'),
   updated: z.number().describe('Number of ads that changed. Changes of counters do not count.'),
@@ -136,7 +136,7 @@ export async function buildGatheringResult(
 ) {
   const { adIds: ids, matchingCount, isComplete } = gathering;
   const [foundInParts, unlisted, repeats] = [
-    formatFoundInParts(gathering),
+    formatSplitMatchingCount(gathering),
     countUnlistedAds(gathering),
     countAdRepetitions(gathering),
   ];

@@ -256,7 +256,11 @@ const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
  * Formats the number of ads that match a split search if only some of its parts (smaller searches) report a total, e.g.
  * `90 found in 2 of 3 parts`. Returns undefined in all other cases.
  */
-export function formatFoundInParts({ matchingCount, partGatheringIds, storedParts }: Gathering): string | undefined {
+export function formatSplitMatchingCount({
+  matchingCount,
+  partGatheringIds,
+  storedParts,
+}: Gathering): string | undefined {
   const partTotals = storedParts.flatMap((part) => part.matchingCount ?? []);
   if (matchingCount !== null || partTotals.length === 0) return undefined;
   return `${formatNumber(sumNumbers(partTotals))} found in ${partTotals.length} of ${partGatheringIds.length} parts`;

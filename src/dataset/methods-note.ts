@@ -2,7 +2,7 @@ import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { formatCount, sumNumbers } from '../views/numbers.ts';
 import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
 import type { StatementSummary } from './export.ts';
-import { countAdsOutsideGatherings, formatAdQueryJson, formatFoundInParts } from './gatherings.ts';
+import { countAdsOutsideGatherings, formatAdQueryJson, formatSplitMatchingCount } from './gatherings.ts';
 import { formatIsoTime, listComputedColumns } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
@@ -88,7 +88,7 @@ const gatheringColumns = ['gathering', 'question', 'gathered', 'found', 'read', 
 
 const buildGatheringRow = (gathering: Gathering): (string | number)[] => {
   const { id, gatheredAt, matchingCount, adIds, isComplete } = gathering;
-  const total = matchingCount ?? formatFoundInParts(gathering) ?? 'not stated';
+  const total = matchingCount ?? formatSplitMatchingCount(gathering) ?? 'not stated';
   return [id, formatAdQueryJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, isComplete ? 'yes' : 'no'];
 };
 

@@ -8,24 +8,24 @@ type LogLevel = (typeof logLevels)[number];
  * Returns true if a log whose minimum level is `minLevel` records events of `level`. For example, a `warn` log records
  * `error` events but no `info` events.
  */
-export const isLogged = (level: keyof Log, minLevel: LogLevel): boolean =>
+export const isLogged = (level: keyof Logger, minLevel: LogLevel): boolean =>
   logLevels.indexOf(level) >= logLevels.indexOf(minLevel);
 
-/** A log with one method per level. A method call logs one event, which has a message and optional fields. */
-export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
+/** A logger with one method per level. A method call logs one event, which has a message and optional fields. */
+export type Logger = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
 /** Prints a status message, e.g. the URL of a started server. Status messages are printed at every log level. */
 export type PrintStatus = (level: 'error' | 'warn' | 'info', message: string) => void;
 
 /** Formats a log event as one line, without the final line feed. */
-type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
+type FormatLine = (level: keyof Logger, message: string, fields: Record<string, unknown>) => string;
 
 /**
- * Creates a log that writes each event at or above `minLevel` as one line. `writeLine` must not write to standard
+ * Creates a logger that writes each event at or above `minLevel` as one line. `writeLine` must not write to standard
  * output, because standard output carries MCP messages.
  */
-function createFilteredLog(minLevel: LogLevel, writeLine: (line: string) => void, formatLine: FormatLine): Log {
-  const createLogMethod = (level: keyof Log): Log[keyof Log] =>
+function createFilteredLogger(minLevel: LogLevel, writeLine: (line: string) => void, formatLine: FormatLine): Logger {
+  const createLogMethod = (level: keyof Logger): Logger[keyof Logger] =>
     isLogged(level, minLevel)
       ? (message, fields = {}) => writeLine(maskPrefixedKeys(`${formatLine(level, message, fields)}\n`))
       : () => {};
@@ -49,7 +49,7 @@ const formatTextLine: FormatLine = (level, message, fields) => {
   return `ad-library-mcp: ${level}: ${message}${details.join('')}`;
 };
 
-interface LogOptions {
+interface LoggerOptions {
   /** The format of the log lines. Default: `text`. */
   format?: LogFormat | undefined;
   /**
@@ -59,15 +59,18 @@ interface LogOptions {
   now?: () => number;
 }
 
-/** Creates a log that writes each event as one line: as text for people, or as JSON for programs that collect logs. */
-export const createLog = (
+/**
+ * Creates a logger that writes each event as one line: as text for people, or as JSON for programs that collect logs.
+ */
+export const createLogger = (
   minLevel: LogLevel,
   writeLine: (line: string) => void,
-  { format, now }: LogOptions = {},
-): Log => createFilteredLog(minLevel, writeLine, format === 'json' ? createJsonLineFormatter(now) : formatTextLine);
+  { format, now }: LoggerOptions = {},
+): Logger =>
+  createFilteredLogger(minLevel, writeLine, format === 'json' ? createJsonLineFormatter(now) : formatTextLine);
 
 const createJsonLineFormatter =
-  (now: LogOptions['now']): FormatLine =>
+  (now: LoggerOptions['now']): FormatLine =>
   (level, msg, fields) =>
     JSON.stringify({
       level,
@@ -121,7 +124,7 @@ export type OnCall = (event: CallEvent) => void;
  * @param hashTenant returns the hash that is logged instead of the tenant id; without it, no hash is logged
  */
 export const createCallLogger =
-  (log: Log, hashTenant?: (tenantId: string) => string): OnCall =>
+  (log: Logger, hashTenant?: (tenantId: string) => string): OnCall =>
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
@@ -142,7 +145,7 @@ const warningIntervalMs = 60_000;
  * @param monotonicNow returns the time of a clock that is never set back, in milliseconds
  * @returns a function to call at each occurrence; `getFields` receives the number of occurrences since the last warning
  */
-export function createRateLimitedWarner(log: Log, monotonicNow: () => number, message: string) {
+export function createRateLimitedWarner(log: Logger, monotonicNow: () => number, message: string) {
   let occurrences = 0;
   let warnedAt = Number.NEGATIVE_INFINITY;
   return (getFields: (occurrences: number) => Record<string, unknown>): void => {
@@ -158,7 +161,7 @@ export function createRateLimitedWarner(log: Log, monotonicNow: () => number, me
  * Creates a handler that warns if a tool call fails because of the service or because of this server's storage. Each of
  * these two warnings is logged at most once a minute.
  */
-export function createFailureWarner(log: Log, monotonicNow: () => number): OnCall {
+export function createFailureWarner(log: Logger, monotonicNow: () => number): OnCall {
   const warnOfServiceFailure = createRateLimitedWarner(
     log,
     monotonicNow,

@@ -10,13 +10,13 @@ import { isAffordable } from '../credits/ledger.ts';
 import { freePriceBounds, type PriceBounds } from '../credits/prices.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
 import { createKeyMasker } from '../logging/key-masking.ts';
-import type { CallEvent, Log, OnCall } from '../logging/log.ts';
+import type { CallEvent, Logger, OnCall } from '../logging/log.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { clampText, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
-import type { CallResources } from './caller-context.ts';
+import type { CallBackend } from './caller-context.ts';
 import {
   type Confirmation,
   confirmSpend,
@@ -38,7 +38,7 @@ export interface ServerContext {
   now: () => number;
   /** Returns the time of a clock that is never set back, in milliseconds. Used to measure durations. */
   monotonicNow: () => number;
-  log: Log;
+  log: Logger;
   onCall: OnCall;
   maxTextTokens: number;
   timeoutMs: number;
@@ -102,7 +102,7 @@ type CallOutcome = { result: ToolResult; logFields: Partial<CallEvent> };
  * The settings and resources that tool calls need. Most resources are created on the first call, because many sessions
  * only list the tools.
  */
-export interface CallingContext extends ServerContext, CallResources {
+export interface CallingContext extends ServerContext, CallBackend {
   getAdFilters(): Promise<readonly SearchFilter[]>;
 }
 
@@ -178,8 +178,8 @@ interface ResolvedCall {
 }
 
 /**
- * Calls `runWork`, and aborts the work at the deadline of the tool call. The time that the call waited for a free slot counts
- * against this deadline.
+ * Calls `runWork`, and aborts the work at the deadline of the tool call. The time that the call waited for a free slot
+ * counts against this deadline.
  */
 function withCallDeadline<Result>(
   { server, call, tool }: ResolvedCall,

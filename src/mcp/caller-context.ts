@@ -15,7 +15,7 @@ import { signCursor } from '../tools/cursors.ts';
 import type { CallerContext } from '../tools/tool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
-interface SharedResourcesOptions {
+interface CallerFunctionsOptions {
   createCallerApi(caller: Caller): Api;
   callCache: CallCache;
   acceptedKeys: AcceptedKeys;
@@ -34,8 +34,8 @@ interface SharedResourcesOptions {
  */
 const keyCheckTimeoutMs = 5000;
 
-/** The resources that all tool calls of this process share. They are created on the first call. */
-export type CallResources = Omit<ReturnType<typeof createSharedResources>, 'close'> & {
+/** The functions that run API calls and store data for all tool calls of this process. Created on the first call. */
+export type CallBackend = Omit<ReturnType<typeof createCallerFunctions>, 'close'> & {
   /** Asks the service which account the caller's API key belongs to. */
   whoami(caller: Caller): Promise<ApiResponse<'whoami'>>;
   /**
@@ -46,9 +46,9 @@ export type CallResources = Omit<ReturnType<typeof createSharedResources>, 'clos
 };
 
 /**
- * Opens the resources that all callers share, and returns functions that use these resources on behalf of one caller.
+ * Creates the functions that use the cache, the credit meter and the storage on behalf of one caller.
  */
-export function createSharedResources(options: SharedResourcesOptions) {
+export function createCallerFunctions(options: CallerFunctionsOptions) {
   const { createCallerApi, callCache, acceptedKeys, meter, state, baseUrl, version: serverVersion, now } = options;
   const adRows = createAdRowReaders(now);
   const datasetSql = createDatasetSql(adRows);

@@ -6,7 +6,7 @@ import { boardMetaKey } from '../board/payload.ts';
 import { createLazyGetter } from '../lazy-getter.ts';
 import { joinNonEmpty } from '../views/safe-text.ts';
 import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
-import type { CallResources } from './caller-context.ts';
+import type { CallBackend } from './caller-context.ts';
 import { describedTools } from './described-tools.ts';
 import { convertFilterTexts } from './filter-texts.ts';
 import { chooseResultFormat, type OutputSetting, type ResultFormat } from './hosts.ts';
@@ -42,7 +42,7 @@ export type Catalog = ReturnType<typeof createCatalog>;
 interface CatalogOptions {
   server: ServerContext;
   version: string;
-  openCallResources(): Promise<CallResources>;
+  openCallBackend(): Promise<CallBackend>;
   /**
    * Returns the service's search filters that are known so far. Returns the same object until more filters become
    * known, so that callers can detect a change with `!==`.
@@ -51,7 +51,7 @@ interface CatalogOptions {
 }
 
 /** Creates the catalog, which lists and runs the tools, prompts, resources and skills of the server. */
-export function createCatalog({ server, version, openCallResources, getSearchFilters }: CatalogOptions) {
+export function createCatalog({ server, version, openCallBackend, getSearchFilters }: CatalogOptions) {
   const toolNames = describedTools.map(({ name }) => name);
   const prompts = selectPrompts((tool) => server.tools.has(tool), toolNames);
   const offersBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
@@ -65,18 +65,18 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     const skillFile = skills.length > 0 ? findSkillFile(request.uri) : undefined;
     if (skillFile) return skillFile;
     if (!offersBoard || request.uri !== boardUri)
-      return findExport((await getCallResources()).getExports(request), request);
+      return findExport((await getCallBackend()).getExports(request), request);
     const board = await readBoardResource();
     return { readContents: async () => board };
   };
   const chooseFormat = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     chooseResultFormat(client, { ...server, output });
   // Import the modules for tool calls on the first call, because many sessions only list the tools.
-  const getCallResources = createLazyGetter(async () => {
-    const [{ callTool }, callResources] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
-    const context = { ...server, ...callResources, getAdFilters: readAdFilters };
+  const getCallBackend = createLazyGetter(async () => {
+    const [{ callTool }, callBackend] = await Promise.all([import('./call-tool.ts'), openCallBackend()]);
+    const context = { ...server, ...callBackend, getAdFilters: readAdFilters };
     return {
-      ...callResources,
+      ...callBackend,
       callTool: async (call: ToolCall) => {
         const resultFormat = chooseFormat(call);
         const convertedArguments = await convertFilterTexts(
@@ -134,7 +134,7 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     },
     /** The time limit of a tool call, in milliseconds. Includes the time that the call waits for a free slot. */
     timeoutMs: server.timeoutMs,
-    callTool: async (call: ToolCall) => (await getCallResources()).callTool(call),
+    callTool: async (call: ToolCall) => (await getCallBackend()).callTool(call),
     canToolReportProgress: (name: unknown) =>
       typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
     /** Builds the result of a call that was rejected before its tool could run. */
@@ -143,7 +143,7 @@ export function createCatalog({ server, version, openCallResources, getSearchFil
     getPrompt: (request: PromptRequest, createError: CreateError) => getPrompt(prompts, request, createError),
     listResources: async (caller: Credentials) => {
       const { describeFile } = await import('./resources.ts');
-      const files = await (await getCallResources()).getExports(caller).list();
+      const files = await (await getCallBackend()).getExports(caller).list();
       return [...(offersBoard ? [boardResource] : []), ...files.map(describeFile)];
     },
     findResource,

@@ -142,7 +142,7 @@ export interface StoreDriver {
 }
 
 /** The log methods that the storage code uses. Messages must never contain the password for the store. */
-export interface StorageLog {
+export interface StorageLogger {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;

@@ -5,7 +5,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
 import { parseJson } from '../api/json.ts';
-import type { Log, OnCall } from '../logging/log.ts';
+import type { Logger, OnCall } from '../logging/log.ts';
 import type { Catalog, Session } from '../mcp/catalog.ts';
 import {
   findEnvelopeError,
@@ -24,7 +24,7 @@ import { type ConcurrencyLimits, createConcurrencyLimiter } from './limits.ts';
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
-  log: Log;
+  log: Logger;
   /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
   monotonicNow: () => number;
   onCall: OnCall;

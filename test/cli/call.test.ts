@@ -6,7 +6,7 @@ import { toolNames } from '../../src/app.ts';
 import { callTool, type ParsedCallCommand } from '../../src/cli/call.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { delays, errorResponse, startUpstream } from '../support/faulty-upstream.ts';
@@ -36,7 +36,7 @@ async function call(args: string[], env: Environment = {}) {
     const config = readConfig(env, job.flags, { toolNames, commandName: 'call' });
     return callTool(job, {
       config,
-      log: createLog('silent', writeStderr),
+      log: createLogger('silent', writeStderr),
       stdin: Readable.from([]),
       exportFolder: folder,
       writeToStdout: async (text) => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 import type { ToolResult } from '../../src/mcp/call-tool.ts';
 import type { Catalog } from '../../src/mcp/catalog.ts';
 import { createHttpApp } from '../../src/transports/http/app.ts';
@@ -20,7 +20,7 @@ let app: App;
 let listener: ListeningServer;
 let results: string;
 beforeAll(async () => {
-  const log = createLog('silent', () => {});
+  const log = createLogger('silent', () => {});
   app = await openApp({
     config: { ...readConfig({}), demo: true },
     log,

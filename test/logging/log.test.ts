@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createFailureWarner, createLog } from '../../src/logging/log.ts';
+import { createFailureWarner, createLogger } from '../../src/logging/log.ts';
 import { canaryKey } from '../support/key-encodings.ts';
 
 describe.each([
@@ -8,7 +8,7 @@ describe.each([
 ] as const)('The log %s', (name, format) => {
   const logged = (message: string, fields?: Record<string, unknown>): string => {
     const lines: string[] = [];
-    createLog('debug', (line) => lines.push(line), { format }).info(message, fields);
+    createLogger('debug', (line) => lines.push(line), { format }).info(message, fields);
     return lines.join('');
   };
 
@@ -36,7 +36,7 @@ describe.each([
 test('if the storage of the server fails, the log says that the storage, not the API, is the cause', () => {
   const lines: string[] = [];
   const onCall = createFailureWarner(
-    createLog('warn', (line) => lines.push(line)),
+    createLogger('warn', (line) => lines.push(line)),
     () => 0,
   );
   const call = { tool: 'query_ads', tenantId: 'one', ms: 1 };

@@ -5,7 +5,7 @@ import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } f
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.ts';
 import { serveStdio } from '../../src/transports/stdio.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
@@ -255,7 +255,7 @@ describe('Spending confirmation over stdio', () => {
       apiKey: service.createKey(),
       confirmCredits: 0,
     };
-    const log = createLog('warn', () => {});
+    const log = createLogger('warn', () => {});
     const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: () => 0 });
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
     const sessionEnd = serveStdio({

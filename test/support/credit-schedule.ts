@@ -2,9 +2,9 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import fc from 'fast-check';
 import { AdLibraryError } from '../../src/api/errors.ts';
 import type { HttpRequest, HttpResponse } from '../../src/api/http.ts';
-import { openCallResources } from '../../src/app.ts';
+import { openCallBackend } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 
 /**
  * What can happen to a tool call. A failed call may be charged. A `late` call is charged when the next paid call
@@ -205,13 +205,15 @@ interface RefusedCall {
   maxExpectedPrice: number;
 }
 
-/** Runs a schedule through the client, the cache and the credit meter. Returns the service with its recorded charges. */
+/**
+ * Runs a schedule through the client, the cache and the credit meter. Returns the service with its recorded charges.
+ */
 async function runSchedule({ budget, rule, plans, steps }: Schedule) {
   const service = new CreditService(rule, plans);
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
-  const log = createLog('silent', () => {});
+  const log = createLogger('silent', () => {});
   const upstream = { fetch: service.fetch, baseUrl: 'http://service.invalid' };
-  const { createContext } = await openCallResources(
+  const { createContext } = await openCallBackend(
     { config, log, now: () => 0, monotonicNow: () => 0, random: () => 0 },
     upstream,
   );

@@ -9,7 +9,7 @@ import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createAdRowReaders } from '../../src/dataset/ad-rows.ts';
 import { createSnapshot } from '../../src/dataset/snapshot.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { openFolderState } from '../../src/storage/folder.ts';
@@ -205,7 +205,7 @@ export class GatheringServers {
     const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
     const app = await openApp({
       config: storedIn === 'files' ? { ...config, apiKey: getRun().apiKey, files: this.#files } : config,
-      log: createLog('silent', () => {}),
+      log: createLogger('silent', () => {}),
       now: () => getTime() + (getRun().clockAdvances[processIndex] ?? 0),
       monotonicNow: getTime,
       random: () => 0,

@@ -5,7 +5,7 @@ import type { Credentials } from '../../src/api/client.ts';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
 import type { ResolveHost } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
@@ -73,7 +73,7 @@ export async function startServer({
   datasets,
 }: ServerOptions) {
   const logLines: string[] = [];
-  const log = createLog('debug', (line) => logLines.push(line));
+  const log = createLogger('debug', (line) => logLines.push(line));
   const app = await openApp({
     config: { ...readConfig({}), ...config },
     log,

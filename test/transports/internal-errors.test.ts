@@ -1,14 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createLog } from '../../src/logging/log.ts';
+import { createLogger } from '../../src/logging/log.ts';
 import { createHttpApp } from '../../src/transports/http/app.ts';
 import { listen } from '../../src/transports/http/server.ts';
 import { openConnection } from '../support/http.ts';
 
 test('an internal error is logged in full and returned as status 500 without details', async () => {
   const logged: string[] = [];
-  const log = createLog('error', (line) => logged.push(line));
+  const log = createLogger('error', (line) => logged.push(line));
   const config = { ...readConfig({}), demo: true };
   const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: Math.random });
   let pictures = app.respondWithPicture;

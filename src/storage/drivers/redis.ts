@@ -5,7 +5,7 @@ import {
   type ItemsChunk,
   type ReadResult,
   type RemoteStore,
-  type StorageLog,
+  type StorageLogger,
   type StoreDriver,
 } from '../storage.ts';
 import { explainTlsMismatch } from './tls-mismatch.ts';
@@ -21,7 +21,7 @@ export interface RedisConnection {
 }
 
 /** Creates the driver that opens a store in Redis or Valkey. */
-export const createRedisDriver = (connection: RedisConnection, log: StorageLog): StoreDriver => ({
+export const createRedisDriver = (connection: RedisConnection, log: StorageLogger): StoreDriver => ({
   hostAndPort: `${connection.host}:${connection.port}`,
   open: (onError) => openRedisStore(connection, onError, log),
   explainFailure: () => explainTlsMismatch(connection),
@@ -34,7 +34,7 @@ export const createRedisDriver = (connection: RedisConnection, log: StorageLog):
 export function openRedisStore(
   connection: RedisConnection,
   onError: (error: Error) => void,
-  log: StorageLog,
+  log: StorageLogger,
 ): RemoteStore {
   const client = createRedisClient(connection).on('error', onError);
   const memoryWatcher = watchMemory(() => client.sendCommand(['INFO']), log);
@@ -244,7 +244,7 @@ const noLongerFullRatio = 0.75;
  * Monitors whether Redis is nearly full. Logs one warning for each Redis setting that can cause data loss, such as an
  * eviction policy.
  */
-function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
+function watchMemory(readInfo: () => Promise<unknown>, log: StorageLogger) {
   const loggedWarnings = new Set<string>();
   const warnOnce = (message: string, fields?: Record<string, unknown>) => {
     if (!loggedWarnings.has(message)) log.warn(message, fields);

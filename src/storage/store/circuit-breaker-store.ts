@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AdLibraryError } from '../../api/errors.ts';
-import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts';
+import type { RemoteStore, StorageLogger, Store, StoreDriver } from '../storage.ts';
 
 /**
  * The time limits for calls to the store, in milliseconds. A call fails if the store does not reply to any call for
@@ -29,7 +29,7 @@ const probeDocument = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
  */
 export class CircuitBreakerStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
-  readonly #log: StorageLog;
+  readonly #log: StorageLogger;
   readonly #loggedProblems = new Set<string>();
   #store: RemoteStore | undefined;
   /** Called whenever the store becomes reachable, e.g. to retry failed writes. */
@@ -50,7 +50,7 @@ export class CircuitBreakerStore implements Omit<RemoteStore, 'connect' | 'isRef
    * Creates the circuit breaker without connecting to the server. Call `open` to connect.
    * @param now returns the time of this process, which is used until the store's time is known
    */
-  constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
+  constructor(driver: StoreDriver, log: StorageLogger, now: () => number) {
     this.#driver = driver;
     this.#log = log;
     this.#clockOffsetMs = now() - performance.now();

@@ -5,7 +5,7 @@ import { openStoredExports } from '../exports.ts';
 import { openSharedKeys } from '../keys.ts';
 import { openNamedLocks } from '../named-locks.ts';
 import { openSingleUse } from '../single-use.ts';
-import type { StorageLog, StoreDriver } from '../storage.ts';
+import type { StorageLogger, StoreDriver } from '../storage.ts';
 import type { StoreAccess } from './access.ts';
 import { CircuitBreakerStore } from './circuit-breaker-store.ts';
 import { StoreDatasets } from './datasets.ts';
@@ -39,7 +39,7 @@ interface StoreStateOptions {
   baseUrl: string;
   /** The time limit of a tool call, in milliseconds. A reservation that is much older counts as abandoned. */
   callTimeoutMs: number;
-  log: StorageLog;
+  log: StorageLogger;
   /** Returns the time of this process, which is used until the store's time is known. */
   now(): number;
 }

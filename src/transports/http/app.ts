@@ -5,7 +5,7 @@ import { getPath } from 'hono/utils/url';
 import type { Credentials } from '../../api/client.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import { findStringEnd, parseJson } from '../../api/json.ts';
-import type { Log, OnCall } from '../../logging/log.ts';
+import type { Logger, OnCall } from '../../logging/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
 import { isJsonRpcMessage, isLongRequest, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
@@ -30,13 +30,13 @@ import type { KeyAttemptLimiter } from './key-attempts.ts';
 import { createMcpRequestHandler } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import { createJsonRpcError, refuse } from './refusals.ts';
-import type { SignIn } from './sign-in/sign-in.ts';
+import type { AuthorizationServer } from './sign-in/authorization-server.ts';
 import type { WelcomePageContent } from './welcome.tsx';
 
 /** The options of `createHttpApp`. `catalog` contains the tools and resources that the server offers. */
 export interface HttpOptions {
   catalog: Catalog;
-  log: Log;
+  log: Logger;
   /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
   monotonicNow: () => number;
   onCall: OnCall;
@@ -69,7 +69,7 @@ interface CallerAuthentication {
   keyAttemptLimiter: KeyAttemptLimiter;
   getTenantId: GetTenantId;
   getClientAddress: GetClientAddress;
-  signIn?: SignIn | undefined;
+  authorizationServer?: AuthorizationServer | undefined;
 }
 
 /**
@@ -92,7 +92,7 @@ export function createHttpApp(options: HttpOptions) {
     publicUrl,
     getServiceState,
   } = options;
-  const signIn = 'keyAttemptLimiter' in authentication ? authentication.signIn : undefined;
+  const authorizationServer = 'keyAttemptLimiter' in authentication ? authentication.authorizationServer : undefined;
   // Any API key may request a list of tools, and a small request can produce a large list. Therefore, only a few lists
   // are in memory at the same time. The queue of waiting requests needs no limit here, because the number of
   // connections is limited.
@@ -148,14 +148,15 @@ export function createHttpApp(options: HttpOptions) {
   app.use('/mcp', logForbiddenRequests(log), checkHostAndOrigin, refuseWhenDraining);
   const serveWelcomePage = createWelcomeHandler({
     origin: publicUrl,
-    hasSignIn: signIn !== undefined,
+    hasSignIn: authorizationServer !== undefined,
     isDemo: 'demo' in authentication,
   });
   app.get('/', validateHost(allowedNames), serveWelcomePage);
   app.get('/mcp', serveWelcomePage);
   const allowedOrigins = listAllowedOrigins(allowedNames);
   if (allowedOrigins.length > 0) app.use('/mcp', allowOrigins(allowedOrigins));
-  if ('keyAttemptLimiter' in authentication) app.post('/mcp', requireCredentials(authentication.getTenantId, signIn));
+  if ('keyAttemptLimiter' in authentication)
+    app.post('/mcp', requireCredentials(authentication.getTenantId, authorizationServer));
   app.post('/mcp', async (context) => {
     const admission = await admitCaller(context, authentication, log);
     if (admission instanceof Response) return admission;
@@ -197,7 +198,8 @@ export function createHttpApp(options: HttpOptions) {
     if (isJsonRpcMessage(message) && isLongRequest(message)) return serveRequest();
     return listSlots.runInSlot(clientAddress, undefined, () => yieldToEventLoop().then(serveRequest));
   });
-  if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);
+  if (authorizationServer)
+    app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', authorizationServer.routes);
   addErrorHandlers(app, log);
   return {
     fetch: app.fetch,
@@ -252,7 +254,7 @@ function createWelcomeHandler({
 async function admitCaller(
   context: Context<AuthenticatedEnvironment>,
   authentication: HttpOptions['authentication'],
-  log: Log,
+  log: Logger,
 ) {
   if ('demo' in authentication) return { credentials: authentication.demo, clientAddress: '', isKnownKey: true };
   const { keyAttemptLimiter, getClientAddress } = authentication;
@@ -262,7 +264,7 @@ async function admitCaller(
   const isKnownKey = credentials.connection !== undefined || (await keyAttemptLimiter.isKnownKey(credentials.tenantId));
   const retryAfterSeconds = isKnownKey
     ? undefined
-    : await keyAttemptLimiter.countAttempt(credentials.tenantId, clientAddress);
+    : await keyAttemptLimiter.checkAttemptLimit(credentials.tenantId, clientAddress);
   if (retryAfterSeconds === undefined) return { credentials, clientAddress, isKnownKey };
   log.info('too many unknown keys came from an address', { address: clientAddress });
   context.header('Retry-After', String(retryAfterSeconds));
@@ -273,7 +275,7 @@ async function admitCaller(
  * Creates a middleware that logs requests with a forbidden host or origin, so that operators notice a missing setting.
  */
 const logForbiddenRequests =
-  (log: Log): MiddlewareHandler =>
+  (log: Logger): MiddlewareHandler =>
   async (context, next) => {
     await next();
     if (context.res.status !== 403) return;
@@ -282,7 +284,7 @@ const logForbiddenRequests =
     log.info('a request was refused, because its host or origin is not allowed', { host, origin });
   };
 
-function addErrorHandlers(app: Hono<AuthenticatedEnvironment>, log: Log): void {
+function addErrorHandlers(app: Hono<AuthenticatedEnvironment>, log: Logger): void {
   app.all('/mcp', (context) => {
     context.header('Allow', 'POST');
     return refuse(context, 405, 'Only POST is supported: this server is stateless.');

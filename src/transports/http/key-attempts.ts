@@ -33,8 +33,10 @@ export function createKeyAttemptLimiter({ maxKeysPerMinute, monotonicNow, isKnow
   const pendingAttempts = new Map<string, Promise<number | undefined>>();
   const attemptCounter = createMinuteCounter(monotonicNow);
 
-  /** Counts an attempt unless the key is known. Returns the seconds to wait if there are too many attempts. */
-  const countUnlessKnown = async (tenantId: string, ipAddress: string): Promise<number | undefined> => {
+  /**
+   * Counts an attempt unless the key is known. Returns the number of seconds to wait if there are too many attempts.
+   */
+  const checkLimitUnlessKnown = async (tenantId: string, ipAddress: string): Promise<number | undefined> => {
     if (maxKeysPerMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnownKey(tenantId))) return undefined;
     const { count, remainingMs } = attemptCounter.add(ipAddress, 1);
     if (count > maxKeysPerMinute) {
@@ -48,14 +50,15 @@ export function createKeyAttemptLimiter({ maxKeysPerMinute, monotonicNow, isKnow
   return {
     isKnownKey,
     /**
-     * Counts an API key as an attempt, unless the service has recently accepted the key. Returns undefined if the
-     * request may continue. If the IP address has tried too many keys, returns the number of seconds to wait.
+     * Counts an API key as an attempt, unless the service has recently accepted the key, and checks the count against
+     * the limit. Returns undefined if the request may continue. If the IP address has tried too many keys, returns the
+     * number of seconds to wait.
      */
-    countAttempt(tenantId: string, ipAddress: string): Promise<number | undefined> {
+    checkAttemptLimit(tenantId: string, ipAddress: string): Promise<number | undefined> {
       // Concurrent requests with the same key count only once.
       const attempt =
         pendingAttempts.get(tenantId) ??
-        countUnlessKnown(tenantId, ipAddress).finally(() => pendingAttempts.delete(tenantId));
+        checkLimitUnlessKnown(tenantId, ipAddress).finally(() => pendingAttempts.delete(tenantId));
       pendingAttempts.set(tenantId, attempt);
       return attempt;
     },

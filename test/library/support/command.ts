@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type ParsedLibraryCommand, runLibrary } from '../../../src/cli/library.ts';
 import { readCommand } from '../../../src/cli/parse.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
-import { createLog } from '../../../src/logging/log.ts';
+import { createLogger } from '../../../src/logging/log.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { createGate } from '../../support/gate.ts';
 
@@ -22,7 +22,7 @@ function startLibraryCommand(args: string[], { input = '' } = {}) {
   const config = readConfig({}, job.flags, { commandName: job.name });
   const exitCode = runLibrary(job, {
     config,
-    log: createLog(config.logLevel, writeStderr),
+    log: createLogger(config.logLevel, writeStderr),
     now: () => Date.UTC(2026, 2, 15),
     stdin: Readable.from([Buffer.from(input)]),
     writeToStdout: writeTo('out'),

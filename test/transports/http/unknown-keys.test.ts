@@ -171,12 +171,12 @@ test('the server remembers at most 10,000 IP addresses and 10,000 API keys for i
   const { add, has } = createMemoryAcceptedKeys(now);
   const keys = createKeyAttemptLimiter({ maxKeysPerMinute: 1, monotonicNow: now, isKnownKey: has });
   await add('first');
-  await keys.countAttempt('guess', 'first');
-  expect(await keys.countAttempt('another', 'first')).toBeGreaterThan(0);
+  await keys.checkAttemptLimit('guess', 'first');
+  expect(await keys.checkAttemptLimit('another', 'first')).toBeGreaterThan(0);
   for (let other = 0; other < 10_000; other++) {
     await add(`tenant ${other}`);
-    await keys.countAttempt(`guess ${other}`, `address ${other}`);
+    await keys.checkAttemptLimit(`guess ${other}`, `address ${other}`);
   }
   expect(await has('first')).toBe(false);
-  expect(await keys.countAttempt('another', 'first')).toBeUndefined();
+  expect(await keys.checkAttemptLimit('another', 'first')).toBeUndefined();
 });

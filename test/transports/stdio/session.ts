@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import type { Config } from '../../../src/config/settings.ts';
-import { createCallLogger, createLog } from '../../../src/logging/log.ts';
+import { createCallLogger, createLogger } from '../../../src/logging/log.ts';
 import { serveStdio } from '../../../src/transports/stdio.ts';
 import { mcpAppsCapabilities } from '../../support/capabilities.ts';
 import { waitUntil } from '../../support/deadline.ts';
@@ -52,7 +52,7 @@ export async function openSession({
   const upstream = await startUpstream(behaviour);
   onTestFinished(upstream.close);
   const logged: string[] = [];
-  const log = createLog('debug', (line) => logged.push(line));
+  const log = createLogger('debug', (line) => logged.push(line));
   const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl, ...settings };
   const app = await openApp({ config, log, now, monotonicNow: now, random: Math.random, ...(fetch && { fetch }) });
   onTestFinished(() => app.close());

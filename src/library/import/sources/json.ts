@@ -110,7 +110,8 @@ class JsonReader {
   /** The number of outer lists and objects that the reader has split, i.e. whose items it parses one by one. */
   #splitContainerCount = 0;
   #currentUnit: JsonUnit | undefined;
-  #isLineStart = true;
+  /** True if no token of the current line was read yet, so that the reader may read the whole line at once. */
+  #isLineUnread = true;
   /** True while the reader skips the remainder of an unusable line. */
   #isSkippingLine = false;
   /**
@@ -148,7 +149,7 @@ class JsonReader {
   #readLineOrToken(isEndOfText: boolean): boolean {
     if (this.#isSkippingLine) return this.#skipLine();
     const isBetweenValues = this.#unclosedContainers.length === 0 && this.#currentUnit === undefined;
-    if (isBetweenValues && this.#isLineStart) {
+    if (isBetweenValues && this.#isLineUnread) {
       const lineOutcome = this.#readWholeLine(isEndOfText);
       if (lineOutcome !== 'needsTokens') return lineOutcome === 'done';
     }
@@ -167,7 +168,7 @@ class JsonReader {
     const newlineIndex = text.indexOf('\n', position);
     this.#tokenizer.seek(newlineIndex < 0 ? text.length : newlineIndex + 1, newlineIndex < 0 ? line : line + 1);
     this.#isSkippingLine = newlineIndex < 0;
-    this.#isLineStart = true;
+    this.#isLineUnread = true;
     return newlineIndex >= 0;
   }
 
@@ -202,7 +203,7 @@ class JsonReader {
       return 'done';
     }
     this.#isAwaitingBracket = false;
-    this.#isLineStart = false;
+    this.#isLineUnread = false;
     this.#tokenizer.seek(contentStartIndex, line);
     if (!isLineComplete || lineEndIndex - contentStartIndex > maxRecordLength) {
       if (startsWithBracket) return 'needsTokens';
@@ -219,7 +220,7 @@ class JsonReader {
     if (parseResult && 'problem' in parseResult) this.#addProblem({ line, path: '' }, parseResult.problem);
     else if (parseResult) this.#addRecords(parseResult.value, { line, itemLine: line, path: '', text: recordText });
     this.#tokenizer.seek(Math.min(lineEndIndex + 1, text.length), newlineIndex < 0 ? line : line + 1);
-    this.#isLineStart = true;
+    this.#isLineUnread = true;
     return 'done';
   }
 
@@ -227,7 +228,7 @@ class JsonReader {
     const { kind } = token;
     const container = this.#unclosedContainers.at(-1);
     if (kind === 'newline') {
-      this.#isLineStart = true;
+      this.#isLineUnread = true;
       return;
     }
     if (!this.#isTokenAllowed(kind, container)) {
@@ -385,7 +386,7 @@ class JsonReader {
     if (damagedValue && damagedValue.startIndex >= 0) this.#tokenizer.seek(damagedValue.startIndex, damagedValue.line);
     else if (this.#isAtFirstCharacterOfLine()) {
       this.#isSkippingLine = false;
-      this.#isLineStart = true;
+      this.#isLineUnread = true;
     }
   }
 

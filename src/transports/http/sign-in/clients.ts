@@ -140,10 +140,10 @@ export function createClientRegistry(options: ClientsOptions) {
   };
 
   /**
-   * Counts a fetch of a metadata document. Returns undefined if the fetch is allowed. If the counter exceeds
-   * `maxPerMinute`, returns how long the caller must wait, in milliseconds.
+   * Counts a fetch of a metadata document and checks the count against `maxPerMinute`. Returns undefined if the fetch
+   * is allowed, and otherwise the time that the caller must wait, in milliseconds.
    */
-  const countDocumentFetch = (counterName: string, maxPerMinute: number): number | undefined => {
+  const checkDocumentFetchLimit = (counterName: string, maxPerMinute: number): number | undefined => {
     const { count, remainingMs } = documentFetchCounter.add(counterName, 1);
     return count > maxPerMinute ? remainingMs : undefined;
   };
@@ -200,8 +200,8 @@ export function createClientRegistry(options: ClientsOptions) {
       const knownClient = documentCache.get(documentUrl.href) ?? pendingLookups.get(documentUrl.href);
       if (knownClient) return knownClient;
       const remainingMs =
-        countDocumentFetch(`of ${ipAddress}`, documentLimits.maxFetchesPerMinutePerAddress) ??
-        countDocumentFetch('in all', documentLimits.maxFetchesPerMinute);
+        checkDocumentFetchLimit(`of ${ipAddress}`, documentLimits.maxFetchesPerMinutePerAddress) ??
+        checkDocumentFetchLimit('in all', documentLimits.maxFetchesPerMinute);
       if (remainingMs !== undefined) {
         const retryAfterSeconds = Math.max(1, Math.ceil(remainingMs / 1000));
         return {

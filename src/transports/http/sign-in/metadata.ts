@@ -2,7 +2,7 @@
  * Creates the OAuth metadata documents that tell clients how to sign in: one for the protected resource (RFC 9728), and
  * one for the authorization server (RFC 8414).
  */
-export function createMetadata(publicUrl: string) {
+export function createOAuthMetadata(publicUrl: string) {
   const resource = `${publicUrl}/mcp`;
   const resourcePath = '/.well-known/oauth-protected-resource';
   const resourceDocument = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };

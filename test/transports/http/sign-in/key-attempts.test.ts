@@ -75,15 +75,15 @@ test('checks of the same API key at the same time count as one attempt', async (
     monotonicNow: () => 1_000_000,
     isKnownKey: async () => false,
   });
-  expect(await Promise.all([keys.countAttempt('good', 'page'), keys.countAttempt('good', 'page')])).toEqual([
+  expect(await Promise.all([keys.checkAttemptLimit('good', 'page'), keys.checkAttemptLimit('good', 'page')])).toEqual([
     undefined,
     undefined,
   ]);
-  expect(await keys.countAttempt('other', 'page')).toBe(60);
+  expect(await keys.checkAttemptLimit('other', 'page')).toBe(60);
   keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'busy' });
-  expect(await keys.countAttempt('other', 'page')).toBe(60);
+  expect(await keys.checkAttemptLimit('other', 'page')).toBe(60);
   keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, kind: 'unavailable', status: 503 });
-  expect(await keys.countAttempt('other', 'page')).toBeUndefined();
+  expect(await keys.checkAttemptLimit('other', 'page')).toBeUndefined();
 });
 
 test('API keys tried from one IP address cannot occupy all slots for key checks', async ({ serve }) => {

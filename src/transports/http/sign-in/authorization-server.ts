@@ -4,7 +4,7 @@ import { withDeadline } from '../../../api/abort.ts';
 import type { Caller } from '../../../api/client.ts';
 import { AdLibraryError, type Failure } from '../../../api/errors.ts';
 import { parseJson } from '../../../api/json.ts';
-import { type CallEvent, type Log, type OnCall, signInToolName } from '../../../logging/log.ts';
+import { type CallEvent, type Logger, type OnCall, signInToolName } from '../../../logging/log.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { hasKeyInUrl, isApiKey } from '../authentication.ts';
 import { readBody } from '../body-limit.ts';
@@ -12,7 +12,7 @@ import type { GetClientAddress } from '../client-addresses.ts';
 import { allowAnyOrigin } from '../cors.ts';
 import type { KeyAttemptLimiter } from '../key-attempts.ts';
 import { type ClientsOptions, canRedirectTo, createClientRegistry } from './clients.ts';
-import { createMetadata } from './metadata.ts';
+import { createOAuthMetadata } from './metadata.ts';
 import {
   describeRedirectHost,
   type FormProblem,
@@ -22,11 +22,13 @@ import {
 } from './page.tsx';
 import { createTokenIssuer, type TokensOptions } from './tokens.ts';
 
-/** The HTTP routes on which users sign in, and the functions that check access tokens. */
-export type SignIn = ReturnType<typeof createSignIn>;
+/**
+ * An OAuth authorization server: the HTTP routes on which users sign in, and the functions that check access tokens.
+ */
+export type AuthorizationServer = ReturnType<typeof createAuthorizationServer>;
 
-/** The options of `createSignIn`: settings, limits, and the function that checks API keys. */
-export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
+/** The options of `createAuthorizationServer`: settings, limits, and the function that checks API keys. */
+export interface AuthorizationServerOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   /**
    * The origin at which users reach this server, e.g. `https://ads.example.com`. The server is also the issuer of the
    * tokens under this URL.
@@ -42,7 +44,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
    */
   keyAttemptLimiter: KeyAttemptLimiter;
   getClientAddress: GetClientAddress;
-  log: Log;
+  log: Logger;
   onCall: OnCall;
   /**
    * Asks the service whether it accepts the caller's API key. Rejects if the service refuses the key or cannot be
@@ -66,9 +68,9 @@ const [maxConcurrentKeyChecks, maxConcurrentKeyChecksPerIp] = [8, 4];
  * Creates an OAuth 2.1 authorization server for MCP hosts that cannot send an API key in a header. The user enters the
  * key on a sign-in page, and the host receives tokens instead of the key.
  */
-export function createSignIn(options: SignInOptions) {
+export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const { publicUrl, serviceHost, keyAttemptLimiter, getClientAddress, monotonicNow } = options;
-  const metadata = createMetadata(publicUrl);
+  const metadata = createOAuthMetadata(publicUrl);
   const { resource } = metadata;
   const tokens = createTokenIssuer({ ...options, resource });
   const clients = createClientRegistry(options);
@@ -261,7 +263,7 @@ export function createSignIn(options: SignInOptions) {
     const ipAddress = getClientAddress(context);
     // The prefix gives the sign-in page a separate limit. Keys that the same IP address sends in headers do not count
     // toward this limit.
-    const retryAfterSeconds = await keyAttemptLimiter.countAttempt(tenantId, `sign-in ${ipAddress}`);
+    const retryAfterSeconds = await keyAttemptLimiter.checkAttemptLimit(tenantId, `sign-in ${ipAddress}`);
     const createFormProblem = (text: string, status: 429 | 503, retryAfterSeconds?: number) =>
       ({ field: 'form', text, status, retryAfterSeconds }) as const;
     if (retryAfterSeconds !== undefined) {
