@@ -186,7 +186,7 @@ export async function openCallBackend(options: AppOptions, apiService: Service):
     getExportsFolder,
     openCallCache,
     openState,
-    recordAcceptedKeys,
+    wrapWithKeyRecording,
   } = await import('./call-modules.ts');
   const state = openState({
     ttlMs: cacheSeconds * 1000,
@@ -238,7 +238,7 @@ export async function openCallBackend(options: AppOptions, apiService: Service):
 
   // Every API call passes through the cache (`callCache`), then the credit meter, then HTTP. Without a base URL, the
   // API client rejects the call before the cache.
-  const sendOverHttp = recordAcceptedKeys(
+  const sendOverHttp = wrapWithKeyRecording(
     createHttpSender({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker }),
     keys,
   );

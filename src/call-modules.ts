@@ -4,7 +4,7 @@
  */
 export { createApi } from './api/client.ts';
 export { createHttpSender, createUndiciFetch } from './api/http.ts';
-export { recordAcceptedKeys } from './cache/accepted-keys.ts';
+export { wrapWithKeyRecording } from './cache/accepted-keys.ts';
 export { openCallCache } from './cache/call-cache.ts';
 export { createMeter } from './credits/meter.ts';
 export { createCallerFunctions } from './mcp/caller-context.ts';

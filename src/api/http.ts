@@ -179,7 +179,7 @@ async function parseResponse(
   const responseText = await response.text().catch((error) => throwBodyError(error, call, responseFields));
   const parsedBody = parseJson(responseText);
   const plainBody = maskKey(parsedBody, responseText);
-  const mayLoseDigits = plainBody !== undefined && containsLongNumber(responseText);
+  const mayLoseDigits = plainBody !== undefined && hasLongNumber(responseText);
   const exactBody = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(responseText)), responseText) : plainBody;
   if (status !== 200) {
     const serviceError = parseServiceError(exactBody);
@@ -272,7 +272,7 @@ function throwBodyError(error: unknown, { signal }: ApiCall, responseFields: Com
  * Returns true if JSON may contain a number with 16 or more digits, which JavaScript may round. Few responses contain
  * such numbers, so the slower `quoteLongNumbers` is rarely needed.
  */
-function containsLongNumber(json: string): boolean {
+function hasLongNumber(json: string): boolean {
   // A run of 16 digits covers at least one of the characters at positions 15, 31, 47 and so on. Looking only at these
   // characters is three times as fast as a regular expression.
   for (let index = minLongDigits - 1; index < json.length; index += minLongDigits) {

@@ -13,7 +13,7 @@ import type { AcceptedKeys } from '../storage/call-state.ts';
 const maxRememberedRejections = 10_000;
 
 /** Wraps `sendCall`. The wrapper updates `acceptedKeys` after each response and each error of the service. */
-export function recordAcceptedKeys(sendCall: SendCall, acceptedKeys: AcceptedKeys): SendCall {
+export function wrapWithKeyRecording(sendCall: SendCall, acceptedKeys: AcceptedKeys): SendCall {
   /**
    * For each rejected API key, the number of calls that had been sent when the rejection arrived. A call with this
    * number or a lower number was sent before the rejection, so its response does not mark the key as accepted.

@@ -20,13 +20,13 @@ import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
 import { isPaidOperation } from '../credits/prices.ts';
 import type { AcceptedKeys, CachedResponse, GrantedClaim, ResponseCache } from '../storage/call-state.ts';
-import type { Dataset, Datasets } from '../storage/dataset.ts';
+import type { Dataset, DatasetStore } from '../storage/dataset.ts';
 import { parseItem } from '../storage/item-versions.ts';
 import { assertIdentity } from './accepted-keys.ts';
-import { type InFlightCall, type InFlightCallOptions, trackInFlightCalls } from './in-flight-calls.ts';
+import { createInFlightCallTracker, type InFlightCall, type InFlightCallOptions } from './in-flight-calls.ts';
 
 interface CallCacheOptions extends InFlightCallOptions {
-  datasets: Datasets;
+  datasets: DatasetStore;
   responseCache: ResponseCache;
   /** How long responses are cached, in milliseconds. 0 if the server sends every call to the service. */
   cacheMs: number;
@@ -65,7 +65,7 @@ export function openCallCache(
 ) {
   const { datasets, responseCache, cacheMs, acceptedKeys, now, onDatasetError } = options;
   const isCachingEnabled = cacheMs > 0;
-  const inFlightCalls = trackInFlightCalls(options);
+  const inFlightCalls = createInFlightCallTracker(options);
   const sharedCalls = new Map<string, SharedCall>();
 
   async function handleCall(call: ApiCall): Promise<ServiceResponse> {

@@ -44,12 +44,17 @@ export interface InFlightCall {
 }
 
 /**
- * Tracks calls in progress, independently of their callers.
+ * Creates a tracker of calls in progress, which is independent of their callers.
  *
  * A call that was sent continues even if all callers disconnect. The service charges for it anyway, and its cached
  * response serves the next identical call. A call that was not sent yet is aborted when its last caller disconnects.
  */
-export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onResponseLost }: InFlightCallOptions) {
+export function createInFlightCallTracker({
+  maxCallsPerTenant,
+  maxCalls,
+  timeoutMs,
+  onResponseLost,
+}: InFlightCallOptions) {
   const trackedCalls = new Set<TrackedCall>();
   const countCallsOfTenant = (tenantId: string) =>
     [...trackedCalls].filter(({ call }) => call.owner.tenantId === tenantId).length;

@@ -11,7 +11,7 @@ import {
   isLogged,
   type Logger,
   type OnCall,
-  trackServiceState,
+  createServiceStateTracker,
 } from '../logging/log.ts';
 import { createMemoryAcceptedKeys } from '../storage/keys.ts';
 import type { ReplicaState } from '../storage/store/open-store.ts';
@@ -82,7 +82,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     log.warn(
       'AD_LIBRARY_TRUSTED_PROXY is not set, so all callers behind a proxy count as one address; set it to the address of the proxy, or to none if there is no proxy',
     );
-  const serviceStateTracker = trackServiceState();
+  const serviceStateTracker = createServiceStateTracker();
   let authorizationServer: AuthorizationServer | undefined;
   const callHandlers = [
     // Each log line of a call contains a hash of the tenant id, which identifies an API key. Compute this hash only if

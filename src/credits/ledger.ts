@@ -105,7 +105,7 @@ export interface ReachedUsageLimit {
  * Stores which API keys have reached the service's hourly or daily limit on credits. A lost entry is harmless: the
  * server sends one more call, and the service refuses it.
  */
-export interface ReachedUsageLimits {
+export interface ReachedUsageLimitStore {
   get(tenantId: string): Promise<ReachedUsageLimit | undefined>;
   set(tenantId: string, reachedLimit: ReachedUsageLimit | undefined): Promise<void>;
 }

@@ -10,7 +10,7 @@ import {
 } from './budget.ts';
 import { type CallBudget, createCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
-import type { CreditLedger, Lease, ReachedUsageLimit, ReachedUsageLimits } from './ledger.ts';
+import type { CreditLedger, Lease, ReachedUsageLimit, ReachedUsageLimitStore } from './ledger.ts';
 import { isPaidOperation } from './prices.ts';
 import {
   buildSettlement,
@@ -20,11 +20,11 @@ import {
   freeSettlement,
   readReportedCharge,
 } from './settlement.ts';
-import { createCreditStatusReader, trackUsageLimits } from './usage-limits.ts';
+import { createCreditStatusReader, createUsageLimitTracker } from './usage-limits.ts';
 
 interface MeterOptions {
   ledger: CreditLedger;
-  reachedUsageLimits: ReachedUsageLimits;
+  reachedUsageLimits: ReachedUsageLimitStore;
   /**
    * The maximum number of credits that each API key may spend. If undefined, spending is unlimited but still recorded.
    */
@@ -154,7 +154,9 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
   };
 
   const readCreditStatus = createCreditStatusReader(options);
-  const usageLimitTracker = trackUsageLimits({ ...options, readPrices }, (call) => readCreditStatus(sendMetered, call));
+  const usageLimitTracker = createUsageLimitTracker({ ...options, readPrices }, (call) =>
+    readCreditStatus(sendMetered, call),
+  );
 
   return {
     /**

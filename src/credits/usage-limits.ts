@@ -8,7 +8,7 @@ import { operations } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
 import { limitEntries } from '../limit-entries.ts';
 import type { ReadPrices } from './budget.ts';
-import { isAffordable, type ReachedUsageLimit, type ReachedUsageLimits } from './ledger.ts';
+import { isAffordable, type ReachedUsageLimit, type ReachedUsageLimitStore } from './ledger.ts';
 import { computeRequestPriceBounds } from './prices.ts';
 
 /**
@@ -72,18 +72,18 @@ export function createCreditStatusReader({
 const recheckAfterMs = 60_000;
 
 /**
- * Tracks which API keys have reached the service's hourly or daily limit on credits.
+ * Creates a tracker of the API keys that have reached the service's hourly or daily limit on credits.
  *
  * A paid call that costs more than the remaining credits is refused without being sent. After a minute, the limits are
  * read again from the free `GET /v1/credits`. If they allow the call, or if no response arrives, the call is sent. The
  * response of `GET /v1/credits` also explains 402 and 429 errors.
  */
-export function trackUsageLimits(
+export function createUsageLimitTracker(
   {
     readPrices,
     reachedUsageLimits,
     monotonicNow,
-  }: { readPrices: ReadPrices; reachedUsageLimits: ReachedUsageLimits; monotonicNow: () => number },
+  }: { readPrices: ReadPrices; reachedUsageLimits: ReachedUsageLimitStore; monotonicNow: () => number },
   readCreditStatus: (call: ApiCall) => Promise<ParsedCreditStatus | undefined>,
 ) {
   const requestsInProgress = new Map<string, Promise<ParsedCreditStatus | undefined>>();
@@ -122,7 +122,7 @@ export function trackUsageLimits(
   /**
    * Returns true if the reached limit leaves no credits, or fewer credits than the lowest expected cost of the call.
    */
-  const exceedsLimit = async ({ remainingCredits }: ReachedUsageLimit, call: ApiCall): Promise<boolean> => {
+  const isBeyondLimit = async ({ remainingCredits }: ReachedUsageLimit, call: ApiCall): Promise<boolean> => {
     if (remainingCredits <= 0) return true;
     const { atLeast } = computeRequestPriceBounds(await readPrices(call.owner.tenantId), call.request);
     return !isAffordable(atLeast, remainingCredits);
@@ -138,7 +138,7 @@ export function trackUsageLimits(
     async admitCall(call: ApiCall): Promise<ReachedUsageLimit | undefined> {
       const { tenantId } = call.owner;
       const reachedLimit = await reachedUsageLimits.get(tenantId);
-      if (reachedLimit === undefined || !(await exceedsLimit(reachedLimit, call))) return reachedLimit;
+      if (reachedLimit === undefined || !(await isBeyondLimit(reachedLimit, call))) return reachedLimit;
       if (monotonicNow() - reachedLimit.checkedAt < recheckAfterMs)
         throw createUsageLimitError(reachedLimit.usageLimit);
       // Store the time of this check before requesting `GET /v1/credits`, so that concurrent calls do not request it
@@ -146,7 +146,7 @@ export function trackUsageLimits(
       await reachedUsageLimits.set(tenantId, { ...reachedLimit, checkedAt: monotonicNow() });
       await recordUsageLimit(tenantId, (await readSharedCreditStatus(call))?.usageLimit);
       const recheckedLimit = await reachedUsageLimits.get(tenantId);
-      if (recheckedLimit && (await exceedsLimit(recheckedLimit, call)))
+      if (recheckedLimit && (await isBeyondLimit(recheckedLimit, call)))
         throw createUsageLimitError(recheckedLimit.usageLimit);
       return recheckedLimit;
     },

@@ -181,12 +181,12 @@ export function createFailureWarner(log: Logger, monotonicNow: () => number): On
 }
 
 /**
- * Creates a handler that records whether the service responded to the latest tool call. A call that the server answers
+ * Creates a tracker that records whether the service responded to the latest tool call. A call that the server answers
  * from stored data changes nothing, because it sends no request to the service.
- * @returns the handler and `getServiceState`, which returns `up` if the service responded, `away` if it did not, and
- * undefined before the first call
+ * @returns the handler for finished tool calls, and `getServiceState`, which returns `up` if the service responded,
+ *   `away` if it did not, and undefined before the first call
  */
-export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
+export function createServiceStateTracker(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
   let serviceState: 'up' | 'away' | undefined;
   return {
     onCall(event) {

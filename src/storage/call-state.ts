@@ -1,5 +1,5 @@
 import type { ApiCall, CachedResponseName, ServiceResponse } from '../api/call.ts';
-import type { CreditLedger, ReachedUsageLimits } from '../credits/ledger.ts';
+import type { CreditLedger, ReachedUsageLimitStore } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { UseOnce } from './single-use.ts';
 export interface CallState {
   ledger: CreditLedger;
   responseCache: ResponseCache;
-  reachedUsageLimits: ReachedUsageLimits;
+  reachedUsageLimits: ReachedUsageLimitStore;
   openCursors(tenantId: string): CursorStore;
   /** Marks a token as used, e.g. a confirmation to spend credits, so that nobody can use it a second time. */
   useOnce: UseOnce;
@@ -80,7 +80,8 @@ export interface ClaimRequest {
  * The right of this process to send a call. After sending the call, the process ends the claim with one of three
  * methods:
  *
- * - `cacheResponse` caches the response. Resolves to false if the cache could not store it, e.g. because it is too large.
+ * - `cacheResponse` caches the response. Resolves to false if the cache could not store it, e.g. because it is too
+ *   large.
  * - `removeResponse` removes the cached response.
  * - `endClaim` leaves the cache unchanged. Does nothing if the claim has already ended.
  */

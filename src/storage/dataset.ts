@@ -50,7 +50,7 @@ export interface Dataset {
 }
 
 /** Opens and closes the datasets (the stored ads and advertiser pages) of all accounts. */
-export interface Datasets {
+export interface DatasetStore {
   /**
    * Opens the dataset of an API key. Other processes may add items to the same dataset at the same time.
    * @param purpose `{ toAdd: true }` if the caller only adds a paid response; the dataset then opens even if the stored

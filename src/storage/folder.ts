@@ -7,18 +7,18 @@ import { hasProcessEnded, identifyThisProcess } from '../lock.ts';
 import { dayMs } from '../views/durations.ts';
 import type { StateOptions } from './call-state.ts';
 import { openCursors } from './cursors.ts';
-import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
+import type { Dataset, DatasetCaller, DatasetStore } from './dataset.ts';
 import { FileStore, ignoreErrorCodes, readBaseUrl } from './drivers/file.ts';
 import { openNamedLocks } from './named-locks.ts';
 import type { Store } from './storage.ts';
 import type { StoreAccess } from './store/access.ts';
-import { StoreDatasets } from './store/datasets.ts';
-import { Documents } from './store/documents.ts';
+import { SharedDatasetStore } from './store/datasets.ts';
+import { DocumentAccess } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
-import { Leases } from './store/leases.ts';
-import { openLedger, openReachedUsageLimits } from './store/ledger.ts';
+import { LeaseTracker } from './store/leases.ts';
+import { openLedger, openReachedUsageLimitStore } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
-import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
+import { noQueue, WriteQueue, wrapStoreWithRetries, wrapWithRetryBeforeCalls } from './store/write-queue.ts';
 
 /** The options for storing the data of a single-user server in a folder of the user. */
 export interface FolderOptions extends StateOptions {
@@ -68,11 +68,14 @@ export function openFolderState(options: FolderOptions) {
   return {
     // Resend a call that was lost because its process was killed, if the user repeats the call. The service may charge
     // twice, but the user has seen the failure and wants a result.
-    responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, canResendLostCalls: true })),
-    reachedUsageLimits: runQueueBefore(queue, openReachedUsageLimits(keyAccess, options.monotonicNow)),
-    openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
-    datasets: new FolderDatasets(options, keyAccess),
-    locks: runQueueBefore(queue, openNamedLocks(keyAccess)),
+    responseCache: wrapWithRetryBeforeCalls(
+      queue,
+      openStoredResponseCache(keyAccess, { ttlMs, now, canResendLostCalls: true }),
+    ),
+    reachedUsageLimits: wrapWithRetryBeforeCalls(queue, openReachedUsageLimitStore(keyAccess, options.monotonicNow)),
+    openCursors: (tenantId: string) => wrapWithRetryBeforeCalls(queue, openCursors(keyAccess)(tenantId)),
+    datasets: new FolderDatasetStore(options, keyAccess),
+    locks: wrapWithRetryBeforeCalls(queue, openNamedLocks(keyAccess)),
     dailyLedger: () =>
       openLedger(
         { ...keyAccess, queue: noQueue },
@@ -100,12 +103,12 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
     putItems: async (...args) => (await findStore()).putItems(...args),
     readItemsSince: async (...args) => (await findStore()).readItemsSince(...args),
   };
-  const store = { ...runQueueAfterWrites(lazyStore, queue), isNearlyFull: () => false, isUp: () => true, now };
+  const store = { ...wrapStoreWithRetries(lazyStore, queue), isNearlyFull: () => false, isUp: () => true, now };
   return {
     store,
     encryption: noEncryption,
-    documents: new Documents({ store, encryption: noEncryption }),
-    leases: new Leases({
+    documents: new DocumentAccess({ store, encryption: noEncryption }),
+    leases: new LeaseTracker({
       owner: `${identifyThisProcess()} ${randomUUID()}`,
       hasEnded: (owner, ageMs) => hasProcessEnded(owner) || ageMs > maxLeaseAgeMs,
     }),
@@ -124,11 +127,11 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
  * same dataset. While the service is unreachable, the server uses the account that was last stored for the key. If no
  * account is stored, reads fail, and paid responses wait in memory.
  */
-class FolderDatasets implements Datasets {
+class FolderDatasetStore implements DatasetStore {
   readonly #options: FolderOptions;
   readonly #keyAccess: ReturnType<typeof createFileAccess>;
   readonly #accountAccess: ReturnType<typeof createFileAccess>;
-  readonly #datasets: StoreDatasets;
+  readonly #datasets: SharedDatasetStore;
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
   #userId: string | undefined;
@@ -145,7 +148,7 @@ class FolderDatasets implements Datasets {
       if (this.#store) return this.#store;
       throw this.#failure ?? createUnknownAccountError();
     }, options);
-    this.#datasets = new StoreDatasets(this.#accountAccess);
+    this.#datasets = new SharedDatasetStore(this.#accountAccess);
   }
 
   /**
@@ -257,7 +260,7 @@ async function countContents({ path, baseUrl }: StoredFile): Promise<StoredFile[
   if (baseUrl === undefined) return undefined;
   const environment = { now: () => 0, warn: () => {} };
   const store = new FileStore({ path, baseUrl, ...environment });
-  const dataset = await new StoreDatasets(createFileAccess(async () => store, environment)).open({
+  const dataset = await new SharedDatasetStore(createFileAccess(async () => store, environment)).open({
     tenantId: 'account',
   });
   const { ads, pages, gatherings, labels } = await dataset.readContents();

@@ -2,9 +2,9 @@ import type { CreditLedger } from '../credits/ledger.ts';
 import { MemoryStore, type MemoryStoreOptions } from './drivers/memory.ts';
 import { type NamedLocks, openNamedLocks } from './named-locks.ts';
 import type { StoreAccess } from './store/access.ts';
-import { Documents } from './store/documents.ts';
+import { DocumentAccess } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
-import { Leases } from './store/leases.ts';
+import { LeaseTracker } from './store/leases.ts';
 import { openLedger } from './store/ledger.ts';
 import { noQueue } from './store/write-queue.ts';
 
@@ -54,9 +54,14 @@ export function openMemoryStore(now: () => number, options: MemoryStoreOptions =
   return {
     store,
     encryption: noEncryption,
-    leases: new Leases(),
+    leases: new LeaseTracker(),
     queue: noQueue,
-    documents: new Documents({ store, encryption: noEncryption, getProcessTime: now, maxCachedBytes: maxParsedBytes }),
+    documents: new DocumentAccess({
+      store,
+      encryption: noEncryption,
+      getProcessTime: now,
+      maxCachedBytes: maxParsedBytes,
+    }),
     buildKey: (...parts) => parts.join(' '),
     warn: () => {},
   };

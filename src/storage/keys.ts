@@ -49,7 +49,7 @@ interface AcceptedKeyDocument {
 /**
  * Opens the records of accepted API keys and of sign-in connections. All replicas of the server share these records.
  */
-export function openSharedKeys({ documents, queue, buildKey, encryption }: StoreAccess) {
+export function openSharedKeyRecords({ documents, queue, buildKey, encryption }: StoreAccess) {
   const localKeys = createMemoryAcceptedKeys(() => performance.now());
   const buildDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
   /**

@@ -3,7 +3,7 @@ import {
   type Dataset,
   type DatasetCaller,
   type DatasetRecord,
-  type Datasets,
+  type DatasetStore,
   MemoryDataset,
   type ResponseBatch,
 } from './dataset.ts';
@@ -63,7 +63,7 @@ const isRepeatedResponse = (previousBatch: ResponseBatch, batch: ResponseBatch):
  * An API response is parsed only when a tool reads the dataset, so that paid calls do not wait for parsing. If too many
  * responses are waiting, they are parsed in the background, starting with the tenant that has waited longest.
  */
-export class MemoryDatasets implements Datasets {
+export class MemoryDatasetStore implements DatasetStore {
   readonly #userRecordStore = openMemoryStore(() => 0, { maxLongLivedBytes: maxRecordBytes });
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #emptyDataset: MemoryDataset;

@@ -1,19 +1,19 @@
 import type { CallState, StateOptions } from './call-state.ts';
 import { openCursors } from './cursors.ts';
-import type { Datasets } from './dataset.ts';
+import type { DatasetStore } from './dataset.ts';
 import { type ExportStore, type ExportTarget, openFolderExports, openMemoryExports } from './exports.ts';
 import { type FolderOptions, openFolderState } from './folder.ts';
 import { createMemoryLedger, openMemoryLocks, openMemoryStore } from './in-memory.ts';
-import { MemoryDatasets } from './memory-datasets.ts';
+import { MemoryDatasetStore } from './memory-datasets.ts';
 import { createMemoryResponseCache } from './memory-response-cache.ts';
 import type { NamedLocks } from './named-locks.ts';
-import { openSingleUse } from './single-use.ts';
-import { openReachedUsageLimits } from './store/ledger.ts';
+import { createUseOnce } from './single-use.ts';
+import { openReachedUsageLimitStore } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
 /** All data that the server keeps between tool calls: cached responses, spending, datasets and exported files. */
 export interface ServerState extends CallState {
-  datasets: Datasets;
+  datasets: DatasetStore;
   exports: ExportStore;
   locks: NamedLocks;
 }
@@ -64,10 +64,10 @@ export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): Ser
   return {
     ledger: createMemoryLedger({ monotonicNow }),
     responseCache: createMemoryResponseCache({ maxBytes: maxCachedBytes, ttlMs, now }),
-    reachedUsageLimits: openReachedUsageLimits(smallStore, monotonicNow),
+    reachedUsageLimits: openReachedUsageLimitStore(smallStore, monotonicNow),
     openCursors: openCursors(smallStore),
-    useOnce: openSingleUse(smallStore),
-    datasets: new MemoryDatasets(),
+    useOnce: createUseOnce(smallStore),
+    datasets: new MemoryDatasetStore(),
     exports: openMemoryExports(now),
     locks: openMemoryLocks(),
   };

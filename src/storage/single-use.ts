@@ -6,8 +6,8 @@ import type { StoreAccess } from './store/access.ts';
  */
 export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<boolean>;
 
-/** Opens the record of used ids. All processes with the same store share this record. */
-export const openSingleUse =
+/** Creates a function that marks ids as used. All processes with the same store share the record of used ids. */
+export const createUseOnce =
   ({ documents, buildKey }: StoreAccess): UseOnce =>
   (tenantId, id, ttlMs) =>
     documents.update<Record<string, never>, boolean>(buildKey(tenantId, 'used', id), (usedDocument) =>

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildAdRows, createAdRowReaders } from '../../src/dataset/ad-rows.ts';
 import { formatSummary, readGatheredRows } from '../../src/dataset/gathering-summary.ts';
-import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
+import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 import { addAds } from '../storage/add-items.ts';
 import languages from '../views/languages.json' with { type: 'json' };
@@ -192,7 +192,7 @@ test('the gather_ads summary counts two codes as one value if they differ only i
 test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
   'the gather_ads summary counts an ad with the headline "%s" as an ad with text',
   async (headline) => {
-    const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+    const dataset = await new MemoryDatasetStore().open({ tenantId: 't' });
     await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
     const contents = await dataset.readContents();
     const context = { getAdRowReader: () => createAdRowReaders(() => gatheredAt).forTenant('t') };

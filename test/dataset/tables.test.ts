@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { buildAdRows, createAdRowReaders, extractLanguageText } from '../../src/dataset/ad-rows.ts';
 import { buildPageRow } from '../../src/dataset/snapshot.ts';
 import { getColumnNames, tables } from '../../src/dataset/tables.ts';
-import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
+import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { addAds } from '../storage/add-items.ts';
 import { serveAds } from '../support/ad-service.ts';
 import { json } from '../support/faulty-upstream.ts';
@@ -150,7 +150,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
 );
 
 test('the server stays responsive while it loads thousands of ads into SQL tables', async () => {
-  const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+  const dataset = await new MemoryDatasetStore().open({ tenantId: 't' });
   const manyAds = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...manyAds);
   const contents = await dataset.readContents();

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { createGathering } from '../../src/dataset/gatherings.ts';
-import type { Datasets } from '../../src/storage/dataset.ts';
+import type { DatasetStore } from '../../src/storage/dataset.ts';
 import { parseItem } from '../../src/storage/item-versions.ts';
 import { addAds, createSource } from './add-items.ts';
 
 /** Defines the tests of a dataset store. */
-export function testDatasets(name: string, open: () => Promise<Datasets>): void {
+export function testDatasets(name: string, open: () => Promise<DatasetStore>): void {
   const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
 
   describe(`Datasets ${name}`, () => {

@@ -3,19 +3,19 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createItemRecords, MemoryDataset } from '../../src/storage/dataset.ts';
 import { parseItem } from '../../src/storage/item-versions.ts';
-import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
+import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { addAds, createLastStep, createSource } from './add-items.ts';
 import { testDatasets } from './dataset-suite.ts';
 import { testUserRecords } from './user-records-suite.ts';
 
-testDatasets('in memory', async () => new MemoryDatasets());
+testDatasets('in memory', async () => new MemoryDatasetStore());
 testUserRecords('in memory', async () => {
-  const datasets = new MemoryDatasets();
+  const datasets = new MemoryDatasetStore();
   return [datasets, datasets];
 });
 
 test('new labels and watches (saved searches) are rejected while the memory for them is full', async () => {
-  const datasets = new MemoryDatasets();
+  const datasets = new MemoryDatasetStore();
   const fill = async (tenantId: string) => {
     const { userRecords: userRecordsOfTenant } = await datasets.open({ tenantId });
     const put = Array.from({ length: 50 }, (_, at) => [`${at}`, 'x'.repeat(65_000)] as const);
@@ -87,7 +87,7 @@ test('a dataset has the same contents whether it is read after every change or o
   const text = ads.map((all) => JSON.stringify(all));
   await fc.assert(
     fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 3 }), fc.array(fc.nat(2)), async (texts, turns) => {
-      const [atTheEnd, oneByOne] = [new MemoryDatasets(), new MemoryDatasets()];
+      const [atTheEnd, oneByOne] = [new MemoryDatasetStore(), new MemoryDatasetStore()];
       for (const [at, turn] of turns.entries()) {
         const text = texts[turn % texts.length] ?? '';
         const batch = { ...createSource(at + 1), type: 'ads', parseItems: () => JSON.parse(text), text } as const;
@@ -104,7 +104,7 @@ test('a dataset has the same contents whether it is read after every change or o
 });
 
 test('the server parses stored responses only when the dataset is read or when many responses are waiting', async () => {
-  const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+  const dataset = await new MemoryDatasetStore().open({ tenantId: 't' });
   let taken = 0;
   const parseItems = () => [{ id: `ad-${taken++}` }];
   const answer = (at: number) =>
@@ -128,7 +128,7 @@ describe('The memory limit of datasets', () => {
       fc.asyncProperty(
         fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
         async (answers) => {
-          const datasets = new MemoryDatasets(limits);
+          const datasets = new MemoryDatasetStore(limits);
           const ids = new Map<number, Set<number>>();
           for (const [at, { key, id, size }] of answers.entries()) {
             await addAds(await datasets.open({ tenantId: `${key}` }), at, { id: `${id}`, body: 'y'.repeat(size) });
@@ -146,7 +146,7 @@ describe('The memory limit of datasets', () => {
   });
 
   test('the stored ads of an API key stay within the memory limit, and the newest ads are kept', async () => {
-    const datasets = new MemoryDatasets(limits);
+    const datasets = new MemoryDatasetStore(limits);
     const dataset = await datasets.open({ tenantId: 'greedy' });
     for (let at = 0; at < 1000; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
     expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytesEach);
@@ -155,7 +155,7 @@ describe('The memory limit of datasets', () => {
   });
 
   test('if memory is full, the server first evicts ads of the API key with the most stored ads', async () => {
-    const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
+    const datasets = new MemoryDatasetStore({ ...limits, maxBytesEach: limits.maxBytes });
     const open = (tenantId: string) => datasets.open({ tenantId });
     for (let tenant = 0; tenant < 20; tenant++)
       for (let at = 0; at < 10; at++) await addAds(await open(`small ${tenant}`), at, { id: `ad-${at}`, body: text });
@@ -168,7 +168,7 @@ describe('The memory limit of datasets', () => {
   });
 
   test('gather_ads can store as many ads as the server estimates without evicting any ad from memory', async () => {
-    const datasets = new MemoryDatasets(limits);
+    const datasets = new MemoryDatasetStore(limits);
     const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
     const promised = await dataset.estimateMaxAds();
@@ -181,7 +181,7 @@ describe('The memory limit of datasets', () => {
   });
 
   test('the server keeps ten earlier versions of an ad and 500 gather_ads results for each dataset', async () => {
-    const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+    const dataset = await new MemoryDatasetStore().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
       await addAds(dataset, at, { id: 'a', headline: `${at}` });
       await dataset.saveGathering(createLastStep([], { id: `g${at}`, sequenceNumber: at, gatheredAt: at }));

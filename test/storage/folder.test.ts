@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acquireLock } from '../../src/lock.ts';
-import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
+import type { Dataset, DatasetStore } from '../../src/storage/dataset.ts';
 import { type FolderOptions, openFolderState } from '../../src/storage/folder.ts';
 import type { NamedLocks } from '../../src/storage/named-locks.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
@@ -55,8 +55,8 @@ async function findFile(folder: string, kind = 'accounts'): Promise<string> {
 }
 
 /** Opens a data folder as if each API key had its own process. */
-function openForEach(folder: string): Datasets {
-  const processes = new Map<string, Datasets>();
+function openForEach(folder: string): DatasetStore {
+  const processes = new Map<string, DatasetStore>();
   return {
     open: (caller) => {
       const { datasets } = openIn(folder, { fetchUserId: async ({ tenantId }) => tenantId });
@@ -154,7 +154,10 @@ describe('Writes to the data folder that fail temporarily', () => {
     };
   }
 
-  /** Opens a process with three pending writes that `block` delays: a released lock, a released claim and a changed list. */
+  /**
+   * Opens a process with three pending writes that `block` delays: a released lock, a released claim and a changed
+   * list.
+   */
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
     const { responseCache, locks, openCursors } = openIn(folder, { ttlMs: 60_000 });

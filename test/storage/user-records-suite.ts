@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Datasets } from '../../src/storage/dataset.ts';
+import type { DatasetStore } from '../../src/storage/dataset.ts';
 import { maxRecords, type RecordKind, type UserRecords } from '../../src/storage/user-records.ts';
 
 const putAll = (userRecords: UserRecords, kind: RecordKind, records: readonly (readonly [string, unknown])[]) =>
@@ -9,8 +9,8 @@ const putAll = (userRecords: UserRecords, kind: RecordKind, records: readonly (r
  * Defines the tests of a store for the user's labels and watches (saved searches).
  * @param open opens the store in two processes, if processes can share it
  */
-export function testUserRecords(name: string, open: () => Promise<[Datasets, Datasets]>): void {
-  const openRecords = async (datasets: Datasets, key = 'a') =>
+export function testUserRecords(name: string, open: () => Promise<[DatasetStore, DatasetStore]>): void {
+  const openRecords = async (datasets: DatasetStore, key = 'a') =>
     (await datasets.open({ tenantId: key, apiKey: key })).userRecords;
 
   describe(`User labels and watches ${name}`, () => {

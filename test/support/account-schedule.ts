@@ -13,9 +13,9 @@ import type {
 import { getOverallMaxPrice, learnPrice } from '../../src/credits/prices.ts';
 import type { ReadResult, Store, SwapResult } from '../../src/storage/storage.ts';
 import { createUnavailableError } from '../../src/storage/store/circuit-breaker-store.ts';
-import { Documents } from '../../src/storage/store/documents.ts';
+import { DocumentAccess } from '../../src/storage/store/documents.ts';
 import { noEncryption } from '../../src/storage/store/encryption.ts';
-import { Leases } from '../../src/storage/store/leases.ts';
+import { LeaseTracker } from '../../src/storage/store/leases.ts';
 import { openLedger, type StoredAccount, summarizeAccount } from '../../src/storage/store/ledger.ts';
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 
@@ -26,7 +26,9 @@ import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 const leaseMs = 8000;
 const retryIntervalMs = 2000;
 
-/** What can happen to a message between a replica and the store. `arrives` occurs three times to make it more likely. */
+/**
+ * What can happen to a message between a replica and the store. `arrives` occurs three times to make it more likely.
+ */
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'caller stops waiting'] as const;
 type Fate = (typeof fates)[number];
 
@@ -212,16 +214,16 @@ function hasEqualFigures(first: object, second: object): boolean {
 class Replica {
   isDead = false;
   isStalled = false;
-  readonly documents: Documents;
+  readonly documents: DocumentAccess;
   readonly ledger: CreditLedger;
-  readonly leases = new Leases({ hasEnded: (_, ageMs) => ageMs > leaseMs });
+  readonly leases = new LeaseTracker({ hasEnded: (_, ageMs) => ageMs > leaseMs });
   // The simulation runs the queue itself, because a timer would run it even after the replica has died.
   readonly queue = new WriteQueue({ maxBytes: 1e9, runAfter: () => {} });
   readonly openLeases: Lease[] = [];
   lastId = '';
 
   constructor(simulation: Simulation) {
-    this.documents = new Documents({
+    this.documents = new DocumentAccess({
       store: simulation.connectStore(this),
       encryption: noEncryption,
       getProcessTime: () => simulation.time,

@@ -11,9 +11,9 @@ import { createAdRowReaders } from '../../src/dataset/ad-rows.ts';
 import { createSnapshot } from '../../src/dataset/snapshot.ts';
 import { createLogger } from '../../src/logging/log.ts';
 import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
-import type { Datasets } from '../../src/storage/dataset.ts';
+import type { DatasetStore } from '../../src/storage/dataset.ts';
 import { openFolderState } from '../../src/storage/folder.ts';
-import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
+import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type StartedCall } from './gathering-oracle.ts';
@@ -161,7 +161,7 @@ interface ScheduleRun {
   /** How far each process's clock is ahead, in milliseconds. */
   clockAdvances: [number, number];
   /** The shared datasets, opened as a separate process would open them. */
-  datasets: Datasets;
+  datasets: DatasetStore;
 }
 
 /** A running server. Every schedule calls it with a new API key. */
@@ -188,7 +188,7 @@ export class GatheringServers {
     const datasets =
       storedIn === 'files'
         ? openFolderState({ ...folder, fetchUserId, warn: () => {} }).datasets
-        : new MemoryDatasets();
+        : new MemoryDatasetStore();
     this.#currentRun = { apiKey, service, clockAdvances: [0, 0], datasets };
     return this.#currentRun;
   }
@@ -200,7 +200,7 @@ export class GatheringServers {
     if (runningServer && !runningServer.isDead) return runningServer;
     const getRun = () => this.#currentRun as ScheduleRun;
     const getTime = () => getRun().service.time;
-    const datasets: Datasets = { open: (...args) => getRun().datasets.open(...args), close: async () => {} };
+    const datasets: DatasetStore = { open: (...args) => getRun().datasets.open(...args), close: async () => {} };
     const shared: Partial<ReplicaState> = { state: (options) => ({ ...openMemoryState(options), datasets }) };
     const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
     const app = await openApp({

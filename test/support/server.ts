@@ -8,7 +8,7 @@ import type { Config } from '../../src/config/settings.ts';
 import { createLogger } from '../../src/logging/log.ts';
 import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
 import type { ResolveHost } from '../../src/pictures/fetch-picture.ts';
-import type { Datasets } from '../../src/storage/dataset.ts';
+import type { DatasetStore } from '../../src/storage/dataset.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { mcpAppsCapabilities } from './capabilities.ts';
@@ -55,11 +55,11 @@ export interface ServerOptions {
   random?: () => number;
   resolve?: ResolveHost;
   /** Where the server stores datasets. By default, in the memory of the process. */
-  datasets?: Datasets;
+  datasets?: DatasetStore;
 }
 
 /** Returns an in-memory state that uses these datasets. */
-const shareDatasets = (datasets: Datasets): Partial<ReplicaState> => ({
+const shareDatasets = (datasets: DatasetStore): Partial<ReplicaState> => ({
   state: (options) => ({ ...openMemoryState(options), datasets }),
 });
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
+import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { createUnavailableError } from '../../src/storage/store/circuit-breaker-store.ts';
 import { type AdService, createAd, serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
@@ -247,7 +247,7 @@ test('check_watches never exceeds maxCredits, even if reading the dataset fails 
   upstream,
   start,
 }) => {
-  const datasets = new MemoryDatasets();
+  const datasets = new MemoryDatasetStore();
   const openDataset = datasets.open.bind(datasets);
   let failsNextRead = false;
   datasets.open = async (owner) => {

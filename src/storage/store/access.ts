@@ -1,9 +1,9 @@
 import { dayMs } from '../../views/durations.ts';
 import type { ItemLimits, Store } from '../storage.ts';
 import type { CircuitBreakerStore } from './circuit-breaker-store.ts';
-import type { Documents } from './documents.ts';
+import type { DocumentAccess } from './documents.ts';
 import type { Encryption } from './encryption.ts';
-import type { Leases } from './leases.ts';
+import type { LeaseTracker } from './leases.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /**
@@ -19,8 +19,8 @@ export const longTermTtlMs = 30 * dayMs;
 export interface StoreAccess {
   store: Store & Pick<CircuitBreakerStore, 'now' | 'isUp' | 'isNearlyFull'>;
   encryption: Encryption;
-  documents: Documents;
-  leases: Leases;
+  documents: DocumentAccess;
+  leases: LeaseTracker;
   queue: Pick<WriteQueue, 'write'>;
   /**
    * Returns the store key for a document or collection of a tenant (API key). All keys of a tenant contain the same

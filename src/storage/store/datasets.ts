@@ -8,7 +8,7 @@ import {
   type Dataset,
   type DatasetCaller,
   type DatasetRecord,
-  type Datasets,
+  type DatasetStore,
   MemoryDataset,
   normalizeAdId,
 } from '../dataset.ts';
@@ -39,7 +39,7 @@ const maxItemBytes = 64 * MB;
  * changed the item meanwhile, the write fails and the replica tries again. To read a dataset, a replica keeps a local
  * copy and requests only the changes since its last read.
  */
-export class StoreDatasets implements Datasets {
+export class SharedDatasetStore implements DatasetStore {
   readonly #access: StoreAccess;
   readonly #datasetCopies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;

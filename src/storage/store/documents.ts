@@ -76,7 +76,7 @@ const estimateDocumentBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
  * change is computed again. Within this process, changes of the same document run one after the other, so only other
  * processes can cause a retry.
  */
-export class Documents {
+export class DocumentAccess {
   readonly #options: Required<DocumentsOptions>;
   readonly #cachedEntries: LRUCache<string, CachedEntry<unknown>>;
   readonly #pendingUpdates = new Map<string, Promise<unknown>>();

@@ -20,10 +20,10 @@ interface LeasesOptions {
 }
 
 /**
- * Tracks the leases of this process. A lease is a reservation for one call, e.g. of credits, of a named lock, or of the right
- * to send a request. This object knows which leases are open, even if an ended lease is still in the store.
+ * Tracks the leases of this process. A lease is a reservation for one call, e.g. of credits, of a named lock, or of the
+ * right to send a request. This object knows which leases are open, even if an ended lease is still in the store.
  */
-export class Leases {
+export class LeaseTracker {
   readonly owner: string;
   readonly #hasEnded: (owner: string, ageMs: number) => boolean;
   readonly #openIds = new Set<string>();

@@ -5,7 +5,7 @@ import {
   type CreditLedger,
   decideAdmission,
   type ReachedUsageLimit,
-  type ReachedUsageLimits,
+  type ReachedUsageLimitStore,
   type ReserveRequest,
   type Settlement,
 } from '../../credits/ledger.ts';
@@ -46,7 +46,7 @@ const isEmptySettlement = ({
   remainingCredits === undefined &&
   !extendsRetention;
 
-const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
+const hasPriceChange = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
 
 /** Opens the credit ledger in a store. The ledger contains the credit accounts of API keys and sign-in connections. */
@@ -144,7 +144,7 @@ export function openLedger(
       const id = lease?.id ?? settlement.id ?? (isShared ? createId() : '');
       // Do not write a settlement (the recorded cost of a call) that charges nothing. Otherwise, made-up API keys could
       // fill the store with accounts.
-      if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(accountId).prices))
+      if (!lease && isEmptySettlement(settlement) && !hasPriceChange(settlement, getCachedAccount(accountId).prices))
         return;
       await settleOnce(accountId, id, settlement, lease !== undefined);
     },
@@ -288,9 +288,9 @@ function reserve(
 }
 
 /**
- * Returns true if a call must wait until the call of an open lease has ended. Calls in the same queue run one at a time.
- * While a paid call in a queue runs, no other paid call starts, because a call without an exact price may use up the
- * whole budget.
+ * Returns true if a call must wait until the call of an open lease has ended. Calls in the same queue run one at a
+ * time. While a paid call in a queue runs, no other paid call starts, because a call without an exact price may use up
+ * the whole budget.
  */
 const isBlockedBy = (openLease: StoredLease, request: ReserveRequest): boolean =>
   openLease.queue !== undefined && (openLease.queue === request.queue || (openLease.isPaid && request.isPaid));
@@ -351,10 +351,10 @@ const parsePrices = (serializedPrices: string): Prices =>
  * Opens the record of the hourly and daily usage limits that API keys have reached. Replicas share this record. If the
  * record cannot be read, the only effect is one call that the service rejects.
  */
-export function openReachedUsageLimits(
+export function openReachedUsageLimitStore(
   { documents, buildKey }: StoreAccess,
   monotonicNow: () => number,
-): ReachedUsageLimits {
+): ReachedUsageLimitStore {
   type StoredWindow = { window: ReachedUsageLimit; at: number };
   return {
     get: async (tenantId) => {

@@ -1,18 +1,18 @@
 import type { StateOptions } from '../call-state.ts';
 import { openCursors } from '../cursors.ts';
-import type { Datasets } from '../dataset.ts';
+import type { DatasetStore } from '../dataset.ts';
 import { openStoredExports } from '../exports.ts';
-import { openSharedKeys } from '../keys.ts';
+import { openSharedKeyRecords } from '../keys.ts';
 import { openNamedLocks } from '../named-locks.ts';
-import { openSingleUse } from '../single-use.ts';
+import { createUseOnce } from '../single-use.ts';
 import type { StorageLogger, StoreDriver } from '../storage.ts';
 import type { StoreAccess } from './access.ts';
 import { CircuitBreakerStore } from './circuit-breaker-store.ts';
-import { StoreDatasets } from './datasets.ts';
-import { Documents } from './documents.ts';
+import { SharedDatasetStore } from './datasets.ts';
+import { DocumentAccess } from './documents.ts';
 import { createEncryption } from './encryption.ts';
-import { Leases } from './leases.ts';
-import { openLedger, openReachedUsageLimits } from './ledger.ts';
+import { LeaseTracker } from './leases.ts';
+import { openLedger, openReachedUsageLimitStore } from './ledger.ts';
 import { openStoredResponseCache } from './response-cache.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -54,11 +54,11 @@ export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });
   const store = new CircuitBreakerStore(driver, log, now);
-  const documents = new Documents({ store, encryption });
-  const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callTimeoutMs + leaseMarginMs });
+  const documents = new DocumentAccess({ store, encryption });
+  const leases = new LeaseTracker({ hasEnded: (_, ageMs) => ageMs > callTimeoutMs + leaseMarginMs });
   // A tool call may send its last request just before its time limit, and this request has the same time limit of its
   // own. The tool call keeps its lock until the request has ended, which takes up to twice the time limit.
-  const lockLeases = new Leases({ hasEnded: (_, ageMs) => ageMs > 2 * callTimeoutMs + leaseMarginMs });
+  const lockLeases = new LeaseTracker({ hasEnded: (_, ageMs) => ageMs > 2 * callTimeoutMs + leaseMarginMs });
   const buildKey: StoreAccess['buildKey'] = (tenantId, kind, ...parts) => {
     const tag = encryption.hashName('tenant', baseUrl, tenantId);
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [encryption.hashName(kind, ...parts)] : [])].join(
@@ -70,16 +70,16 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
   store.onReachable = () => void queue.retryWrites();
   await store.open(startTimeoutMs);
   return {
-    ...openSharedKeys(access),
+    ...openSharedKeyRecords(access),
     now: () => store.now(),
     isUp: () => store.isUp(),
     state: (options: StateOptions) => ({
       ledger: openLedger(access, { isShared: true }),
       responseCache: openStoredResponseCache(access, options),
-      reachedUsageLimits: openReachedUsageLimits(access, options.monotonicNow),
+      reachedUsageLimits: openReachedUsageLimitStore(access, options.monotonicNow),
       openCursors: openCursors(access),
-      useOnce: openSingleUse(access),
-      datasets: new StoreDatasets(access) as Datasets,
+      useOnce: createUseOnce(access),
+      datasets: new SharedDatasetStore(access) as DatasetStore,
       exports: openStoredExports(access, options.now),
       locks: openNamedLocks({ ...access, leases: lockLeases }),
     }),

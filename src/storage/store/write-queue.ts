@@ -36,8 +36,8 @@ const scheduleInBackground = (delayMs: number, callback: () => void): void =>
 
 /**
  * A queue of writes that failed temporarily. The writes wait in memory, up to a limit, and are retried until they
- * succeed. The queue retries them after a delay, and when its owner calls `retryWrites`. `runQueueAfterWrites` and
- * `runQueueBefore` also start a retry when the store is used.
+ * succeed. The queue retries them after a delay, and when its owner calls `retryWrites`. `wrapStoreWithRetries` and
+ * `wrapWithRetryBeforeCalls` also start a retry when the store is used.
  */
 export class WriteQueue {
   /** The writes that failed and will be retried. */
@@ -156,16 +156,16 @@ export class WriteQueue {
 }
 
 /** Wraps a store so that each successful write starts a retry of the pending writes in the background. */
-export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
-  const runQueueAfter = async <Reply>(pendingWrite: Promise<Reply>): Promise<Reply> => {
+export function wrapStoreWithRetries(store: Store, queue: WriteQueue): Store {
+  const retryWritesAfter = async <Reply>(pendingWrite: Promise<Reply>): Promise<Reply> => {
     const reply = await pendingWrite;
     queue.onWriteSucceeded();
     return reply;
   };
   return {
     ...store,
-    swapDocument: (...args) => runQueueAfter(store.swapDocument(...args)),
-    putItems: (...args) => runQueueAfter(store.putItems(...args)),
+    swapDocument: (...args) => retryWritesAfter(store.swapDocument(...args)),
+    putItems: (...args) => retryWritesAfter(store.putItems(...args)),
   };
 }
 
@@ -176,7 +176,7 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
  * Do not wrap the store itself. Otherwise, a change of a document would wait for the queue while a write in the queue
  * waits for the same document, which is a deadlock.
  */
-export function runQueueBefore<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
+export function wrapWithRetryBeforeCalls<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
   const wrappedMethods = Object.entries(methods).map(([name, method]) => [
     name,
     async (...args: unknown[]) => {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
-import { Documents } from '../../../src/storage/store/documents.ts';
+import { DocumentAccess } from '../../../src/storage/store/documents.ts';
 import { noEncryption } from '../../../src/storage/store/encryption.ts';
 
 test('a late reply from the shared store does not replace a newer document in the cache', async () => {
@@ -12,7 +12,7 @@ test('a late reply from the shared store does not replace a newer document in th
     return answer;
   };
   const options = { encryption: noEncryption, getProcessTime: () => performance.now(), wait: delay };
-  const documents = new Documents({
+  const documents = new DocumentAccess({
     ...options,
     store: { readDocument, swapDocument: (...args) => store.swapDocument(...args) },
   });

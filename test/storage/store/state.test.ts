@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dataset } from '../../../src/storage/dataset.ts';
 import { openMemoryStore } from '../../../src/storage/in-memory.ts';
 import type { ItemChange, ReadResult, RemoteStore, StoreDriver } from '../../../src/storage/storage.ts';
-import { StoreDatasets } from '../../../src/storage/store/datasets.ts';
+import { SharedDatasetStore } from '../../../src/storage/store/datasets.ts';
 import { openStoreState } from '../../../src/storage/store/open-store.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { describeEveryStore } from '../../support/stores.ts';
@@ -441,7 +441,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     test("a replica's copies of datasets stay within their memory limit and are reloaded when needed", async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
-      const copies = new StoreDatasets(shared, limits);
+      const copies = new SharedDatasetStore(shared, limits);
       const openForKey = (key: number) => copies.open({ tenantId: `t${key}` });
       const ads = (count: number) =>
         Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: randomText(10_000) }));
@@ -454,7 +454,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         expect(copies.bytes).toBeLessThanOrEqual(limits.maxBytes);
       }
       expect(copies.bytes).toBeGreaterThan(limits.maxBytes / 2);
-      expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
+      expect(await readIds(await new SharedDatasetStore(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
     test('ads that wait for an unreachable shared store are dropped above a size limit, and the log contains one warning', async () => {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { MemoryDatasets } from '../../../src/storage/memory-datasets.ts';
+import { MemoryDatasetStore } from '../../../src/storage/memory-datasets.ts';
 import { type AdService, createAd, serveAds } from '../../support/ad-service.ts';
 import { freshServiceTest, freshUpstreamTest } from '../../support/fixtures.ts';
 import { createTemporaryFolder } from '../../support/temporary-folder.ts';
@@ -380,7 +380,7 @@ upstreamTest(
 upstreamTest(
   'the result of a completed gather_ads run says if some of the stored ads were later removed from memory',
   async ({ upstream, start }) => {
-    const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 100_000 }) });
+    const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasetStore({ maxBytesEach: 100_000 }) });
     const service = serveAds(upstream, 3);
     const { data: completeData } = await server.call('gather_ads', noLimits);
     expect(completeData).toMatchObject({ read: 3, complete: true });

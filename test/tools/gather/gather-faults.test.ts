@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import type { Dataset, Datasets } from '../../../src/storage/dataset.ts';
-import { MemoryDatasets } from '../../../src/storage/memory-datasets.ts';
+import type { Dataset, DatasetStore } from '../../../src/storage/dataset.ts';
+import { MemoryDatasetStore } from '../../../src/storage/memory-datasets.ts';
 import { type AdService, createAd, serveAds } from '../../support/ad-service.ts';
 import {
   createUsageLimit,
@@ -103,10 +103,10 @@ test('if a gather_ads call with split and fresh is cancelled just before it retu
 }) => {
   const service = serveAds(upstream, 60);
   service.selectAds = ({ part }) => service.ads.filter((_, index) => index % 2 === part);
-  const memory = new MemoryDatasets({ maxBytesEach: 8 * 2 ** 20 });
+  const memory = new MemoryDatasetStore({ maxBytesEach: 8 * 2 ** 20 });
   const caller = new AbortController();
   // Each part and the whole search are marked as returned. Cancel the call while the first mark is being stored.
-  const open: Datasets['open'] = async (key) => {
+  const open: DatasetStore['open'] = async (key) => {
     const dataset = await memory.open(key);
     const saveGathering: Dataset['saveGathering'] = async (step) => {
       await dataset.saveGathering(step);
@@ -271,7 +271,7 @@ test('gather_ads reads all ads even if the API reports a wrong total', async ({ 
 
 test('gather_ads stops at the memory limit for the ads of one search', async ({ upstream, start }) => {
   const service = serveAds(upstream, 0);
-  const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 8 * 2 ** 20 }) });
+  const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasetStore({ maxBytesEach: 8 * 2 ** 20 }) });
   // A single letter outside Latin-1 doubles the memory of the whole text.
   const unlisted = `ж${'x'.repeat(30_000)}`;
   service.ads = Array.from({ length: 260 }, (_, index) => createAd(index, { unlisted }));
