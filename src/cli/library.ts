@@ -68,7 +68,7 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
       return importAndReport(parsedCommand, databaseOptions, options);
     case 'library pictures':
       return fetchPicturesAndReport(
-        { ...(await checkPictureOptions(parsedCommand.options, databaseOptions)), shouldRetryFailed: true },
+        { ...(await parsePictureOptions(parsedCommand.options, databaseOptions)), shouldRetryFailed: true },
         databaseOptions,
         options,
       );
@@ -80,7 +80,7 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
       return 0;
     case 'library key create':
       writeToStdout(
-        `${(await createKey(databaseOptions, checkKeyOptions(parsedCommand.options as KeyOptions))).key}\n`,
+        `${(await createKey(databaseOptions, validateKeyOptions(parsedCommand.options as KeyOptions))).key}\n`,
       );
       return 0;
     case 'library key list':
@@ -101,8 +101,8 @@ async function importAndReport(
   const { stdin, writeToStderr, printReport, canShowProgress } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
-  const question = checkQuestionName(flags);
-  const pictureLimits = shouldFetchPictures ? await checkPictureOptions(flags, databaseOptions) : undefined;
+  const question = parseQuestionName(flags);
+  const pictureLimits = shouldFetchPictures ? await parsePictureOptions(flags, databaseOptions) : undefined;
   const progressLine = canShowProgress ? createProgressLine(writeToStderr) : undefined;
   const importResult = await importFiles(databaseOptions, files, {
     ...{ stdin, format, question, isComplete, onProgress: progressLine?.showProgress },
@@ -116,9 +116,9 @@ async function importAndReport(
   if (importResult.otherFileNames.length > 0) printReport('info', formatSkippedFiles(importResult.otherFileNames));
   if (importResult.files.length === 0)
     printReport('error', 'nothing was read: the folder contains no file that an import reads');
-  const { incompleteReason, unreadResults } = importResult;
+  const { incompleteReason, unreadResultNotes } = importResult;
   // Skip the sentence that equals `incompleteReason`, because the last line of the report contains this sentence.
-  for (const sentence of unreadResults) if (sentence !== incompleteReason) printReport('warn', sentence);
+  for (const sentence of unreadResultNotes) if (sentence !== incompleteReason) printReport('warn', sentence);
   if (isComplete)
     printReport(incompleteReason === undefined ? 'info' : 'error', formatQuestionResult(question ?? '', importResult));
   // The command fails if a file has a problem, e.g. a skipped record, or if there was no file to import. It also fails
@@ -140,7 +140,7 @@ const hasImportProblem = ({ skipped, problems }: ImportedFile): boolean => skipp
  * Returns the name passed with `--question`: the name of a saved search whose results are in the imported files.
  * @throws SettingsError if the name is invalid, or missing with `--complete`
  */
-function checkQuestionName({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
+function parseQuestionName({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
   const questionName = question?.trim();
   if (complete && questionName === undefined)
     throw new SettingsError(['--complete needs --question with the name of the question']);
@@ -234,16 +234,16 @@ function checkFormatName(formatName: string | undefined): void {
 }
 
 /** The folder in which pictures are stored, and the largest total size of its pictures. */
-type PictureLimits = Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>;
+type PictureFolder = Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>;
 
 /**
- * Checks the options `--folder` and `--max-mb`, and selects the folder of pictures.
+ * Parses the options `--folder` and `--max-mb`, and selects the folder of pictures.
  * @throws SettingsError if an option is invalid, or if the library could not find its stored pictures any more
  */
-async function checkPictureOptions(
+async function parsePictureOptions(
   { folder: requestedFolder, maxMb = 2000 }: { folder?: string; maxMb?: number },
   databaseOptions: DatabaseOptions,
-): Promise<PictureLimits> {
+): Promise<PictureFolder> {
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
   const { folder, storedFolder, unreachableCount } = await findPicturesFolder(databaseOptions, {
     ...(requestedFolder !== undefined && { requestedFolder: resolve(requestedFolder) }),
@@ -261,7 +261,7 @@ async function checkPictureOptions(
  * reached its maximum size.
  */
 async function fetchPicturesAndReport(
-  { shouldRetryFailed, ...limits }: PictureLimits & { shouldRetryFailed: boolean },
+  { shouldRetryFailed, ...limits }: PictureFolder & { shouldRetryFailed: boolean },
   databaseOptions: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
@@ -347,10 +347,10 @@ function openInBrowser(url: string): void {
 }
 
 /**
- * Checks the options of a new API key.
+ * Validates the options of a new API key, and returns them unchanged.
  * @throws SettingsError that names the flag of an invalid option
  */
-function checkKeyOptions(options: KeyOptions): KeyOptions {
+function validateKeyOptions(options: KeyOptions): KeyOptions {
   const problem = findKeyOptionProblem(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, formatFlag);
   if (problem) throw new SettingsError([problem]);
   return options;
@@ -431,7 +431,7 @@ const formatMegabytes = (fetchedBytes: number) => `${(fetchedBytes / 1e6).toFixe
 
 function formatPicturesPlan(
   { expectedCount, expiredCount }: PicturesReport,
-  { folder, maxBytes }: PictureLimits,
+  { folder, maxBytes }: PictureFolder,
 ): string {
   const addresses = expiredCount === 1 ? '1 address has' : `${expiredCount.toLocaleString('en-US')} addresses have`;
   const expiredNote = expiredCount > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';

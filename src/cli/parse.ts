@@ -257,7 +257,7 @@ const isCommandGroup = (name: string): boolean => name === '' || commandsByName[
  * @param printProblem prints what is wrong with the command line, followed by a hint on where to find help
  * @returns the command to run, or an exit code if there is nothing to run: 0 after help or version, 2 for wrong usage
  */
-export function readCommand(
+export function parseCommandLine(
   argv: readonly string[],
   version: string,
   printProblem: (problem: string, help: string) => void,

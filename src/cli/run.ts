@@ -78,15 +78,15 @@ function printUsageProblem(problem: string, help: string): void {
   else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${problem}\n${help}\n`));
 }
 
-process.exitCode = await readParsedCommand(process.argv.slice(2))
+process.exitCode = await loadParserAndParse(process.argv.slice(2))
   .then((command) => ('exitCode' in command ? command.exitCode : runCommand(command)))
   .catch(reportError);
 
-/** Parses the command line. The parser is loaded only if there are arguments, because most hosts pass none. */
-async function readParsedCommand(argv: string[]): Promise<ParsedCommand | { exitCode: number }> {
+/** Loads the parser and parses the command line. Loads nothing without arguments, because most hosts pass none. */
+async function loadParserAndParse(argv: string[]): Promise<ParsedCommand | { exitCode: number }> {
   if (argv.length === 0) return { name: 'stdio', flags: {}, positionals: [], options: {} };
-  const { readCommand } = await import('./parse.ts');
-  return readCommand(argv, version, printUsageProblem);
+  const { parseCommandLine } = await import('./parse.ts');
+  return parseCommandLine(argv, version, printUsageProblem);
 }
 
 async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
@@ -119,7 +119,7 @@ async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
  * Reads the settings for a server over stdio. Most desktop apps do not show why a server process has exited. Therefore
  * a server with invalid environment variables starts anyway, and every tool result lists the problems.
  */
-function readSettingsForHost(readSettings: () => Config): { config: Config; problems: readonly string[] } {
+function readStdioSettings(readSettings: () => Config): { config: Config; problems: readonly string[] } {
   try {
     return { config: readSettings(), problems: [] };
   } catch (error) {
@@ -130,7 +130,7 @@ function readSettingsForHost(readSettings: () => Config): { config: Config; prob
 }
 
 async function serveOverStdio(readSettings: () => Config): Promise<number> {
-  const { config, problems } = readSettingsForHost(readSettings);
+  const { config, problems } = readStdioSettings(readSettings);
   const log = createLogger(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now });
   const exportTarget = { homeFolder: findHomeFolder(), temporaryFolder: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, monotonicNow, random: Math.random, exportTarget });

@@ -8,10 +8,10 @@ import {
   createFailureWarner,
   createLogger,
   createRateLimitedWarner,
+  createServiceStateTracker,
   isLogged,
   type Logger,
   type OnCall,
-  createServiceStateTracker,
 } from '../logging/log.ts';
 import { createMemoryAcceptedKeys } from '../storage/keys.ts';
 import type { ReplicaState } from '../storage/store/open-store.ts';

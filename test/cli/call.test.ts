@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { toolNames } from '../../src/app.ts';
 import { callTool, type ParsedCallCommand } from '../../src/cli/call.ts';
-import { readCommand } from '../../src/cli/parse.ts';
+import { parseCommandLine } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLogger } from '../../src/logging/log.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
@@ -31,7 +31,7 @@ async function call(args: string[], env: Environment = {}) {
   const writeStderr = (text: string) => {
     printed.stderr += text;
   };
-  const job = readCommand(['call', ...args], '1', writeStderr) as ParsedCallCommand;
+  const job = parseCommandLine(['call', ...args], '1', writeStderr) as ParsedCallCommand;
   const runCall = async () => {
     const config = readConfig(env, job.flags, { toolNames, commandName: 'call' });
     return callTool(job, {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { toolNames } from '../../src/app.ts';
-import { commandsByName, readCommand } from '../../src/cli/parse.ts';
+import { commandsByName, parseCommandLine } from '../../src/cli/parse.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { type Setting, settings } from '../../src/config/settings.ts';
 
@@ -18,7 +18,7 @@ afterEach(() => vi.restoreAllMocks());
 
 function readWords(args: string[]) {
   written = { stdout: '', stderr: '' };
-  return readCommand(args, '1.2.3', (problem, help) => {
+  return parseCommandLine(args, '1.2.3', (problem, help) => {
     written.stderr += `ad-library-mcp: ${problem}\n${help}\n`;
   });
 }

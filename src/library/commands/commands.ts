@@ -13,15 +13,15 @@ import { UnreadableSourceError } from '../import/sources/source-entry.ts';
 import {
   type FetchPicturesOptions,
   fetchMissingPictures,
+  type PictureStore,
   type PicturesReport,
-  type StoredPictures,
 } from '../import/stored-pictures.ts';
 import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { ApiKeyMetadata, KeyOptions } from '../service/accounts.ts';
 import type { LibraryOptions } from '../service/context.ts';
 import { isSameSecret } from '../service/request.ts';
 import type { Library } from '../service/service.ts';
-import { findIncompleteReason, findUnreadResults, type ImportedFile } from './find-incomplete-reason.ts';
+import { findIncompleteReason, type ImportedFile, listUnreadResultNotes } from './find-incomplete-reason.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
 export { type ApiKeyMetadata, findKeyOptionProblem, type KeyOptions } from '../service/accounts.ts';
@@ -126,7 +126,7 @@ export interface ImportFilesResult {
    */
   incompleteReason?: string | undefined;
   /** One sentence for each search whose response states more results than the imported files contain. */
-  unreadResults: string[];
+  unreadResultNotes: string[];
 }
 
 /**
@@ -183,7 +183,7 @@ export async function importFiles(
       }
     }
     const { question: questionName } = options;
-    const importedFiles = { files, otherFileNames, unreadResults: findUnreadResults(files) };
+    const importedFiles = { files, otherFileNames, unreadResultNotes: listUnreadResultNotes(files) };
     if (!isComplete || questionName === undefined) return importedFiles;
     const incompleteReason = findIncompleteReason(files);
     if (incompleteReason !== undefined) return { ...importedFiles, incompleteReason };
@@ -200,7 +200,7 @@ export async function importFiles(
 /** Creates the import report about a source that could not be read, so that the served library stored nothing of it. */
 function createUnreadableSourceReport(error: UnreadableSourceError): ImportReport {
   const reporter = new ImportReporter();
-  reporter.countSkipped({ line: 0, path: '' }, error);
+  reporter.countSkippedRecord({ line: 0, path: '' }, error);
   return reporter.report;
 }
 
@@ -236,8 +236,8 @@ export const listFormats = () =>
  */
 export const findPicturesFolder = (
   databaseOptions: DatabaseOptions,
-  folders: Parameters<StoredPictures['findFolder']>[0],
-): Promise<ReturnType<StoredPictures['findFolder']>> =>
+  folders: Parameters<PictureStore['findFolder']>[0],
+): Promise<ReturnType<PictureStore['findFolder']>> =>
   withLibrary(databaseOptions, ({ findFolder }) => findFolder(folders));
 
 /**

@@ -66,7 +66,7 @@ export function findIncompleteReason(files: readonly ImportedFile[]): string | u
  * Returns a sentence for each search whose response states more results than the files contain. This is no error,
  * because users may import only some of the results.
  */
-export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
+export const listUnreadResultNotes = (files: readonly ImportedFile[]): string[] =>
   groupFilesBySearch(listDistinctResultPages(files)).flatMap((group) => {
     const pages = group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })));
     const pageWithTotal = pages.findLast(({ page }) => page.totalRecordCount !== undefined);

@@ -48,7 +48,7 @@ async function generateDatabase(path: string): Promise<AdvertiserSource[]> {
     }
     const { key, userId } = keys.create({ name: 'Demo key' });
     if (key !== demoKey) throw new Error('The key of the demo has changed.');
-    fillCollections(context, userId);
+    createDemoCollections(context, userId);
     database.run('UPDATE ads SET id = number');
     for (const table of ['ads_json', 'pages_json']) database.run(`DELETE FROM ${table}`);
     // Merge the segments of both full-text indexes, so that the database file becomes smaller.
@@ -63,7 +63,7 @@ async function generateDatabase(path: string): Promise<AdvertiserSource[]> {
 }
 
 /** Creates the collections of the demo user and of a colleague. Both users can see all collections. */
-function fillCollections({ database, collections }: ServiceContext, userId: string): void {
+function createDemoCollections({ database, collections }: ServiceContext, userId: string): void {
   const colleagueId = `c0${userId.slice(2)}`;
   const findItems = (itemType: ItemType, filters: Record<string, string>, limit: number) =>
     findResultPage(database, { recordType: recordTypes[itemType], filters, searchTimeMs: 0 }, limit).rowNumbers;

@@ -13,7 +13,7 @@ import type { ResultPage } from './sources/result-pages.ts';
 import { type SourceEntry, UnreadableSourceError } from './sources/source-entry.ts';
 import type { TableLayout } from './sources/table.ts';
 import { LineSpool } from './spool.ts';
-import { UsedKeys } from './used-keys.ts';
+import { UsedKeyTracker } from './used-keys.ts';
 import { tooDeepProblem, unknownFormatProblem, validateRecord } from './validate-record.ts';
 import { ColumnValueParser } from './values/column-value-parser.ts';
 import { parseJson } from './values/literals.ts';
@@ -114,7 +114,7 @@ class SourceImporter {
   readonly #parser: ColumnValueParser;
   readonly #reporter = new ImportReporter();
   readonly #spool = new LineSpool();
-  readonly #usedKeys = new UsedKeys();
+  readonly #usedKeys = new UsedKeyTracker();
   #tableLayout: TableLayout | undefined;
   #convertRow: ((cells: readonly string[]) => SourceRecord) | undefined;
   /**
@@ -221,7 +221,7 @@ class SourceImporter {
     try {
       this.#parser.decideNotations();
     } catch (error) {
-      this.#reporter.countSkipped({ line: 1, path: '' }, error);
+      this.#reporter.countSkippedRecord({ line: 1, path: '' }, error);
       return this.#finishReport();
     }
     const writer = await openRecordWriter(this.#dependencies, {
@@ -243,7 +243,8 @@ class SourceImporter {
         });
       }
     }
-    if (this.#readError) this.#reporter.countSkipped({ line: this.#readError.line, path: '' }, this.#readError.error);
+    if (this.#readError)
+      this.#reporter.countSkippedRecord({ line: this.#readError.line, path: '' }, this.#readError.error);
     if (this.#tableLayout && this.#tableLayout.titleLineCount > 0)
       report.notes.push(describeTitleLines(this.#tableLayout));
     for (const [reason, count] of this.#ignoredCountByReason)
@@ -276,7 +277,7 @@ class SourceImporter {
     } catch (error) {
       // The records before this one are lost with the transaction, so do not go on as if only this record was unusable.
       if (isWriteError(error)) throw error;
-      this.#reporter.countSkipped(location, error);
+      this.#reporter.countSkippedRecord(location, error);
     }
     this.#parser.startRecord();
   }
@@ -306,7 +307,7 @@ class SourceImporter {
     const { fieldSources } = this.#parser;
     if (fieldSources.length > 0) this.#usedKeys.rememberFieldSources(fieldSources);
     else if (contentKind !== 'cells') this.#usedKeys.observeRecord(format, record.toObject());
-    this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
+    this.#reporter.countStoredRecord(format.name, ad ? 'ads' : 'pages', outcome);
     if (format.addToStoredAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;
   }
 }
@@ -341,7 +342,7 @@ function isValidJson(text: string): boolean {
  * columns form a field, lists only the first of them.
  * @param usedKeys the fields that were stored; if omitted, the names of the columns determine the fields
  */
-function describeColumns({ columnNames, fields }: TableLayout, usedKeys?: UsedKeys): string {
+function describeColumns({ columnNames, fields }: TableLayout, usedKeys?: UsedKeyTracker): string {
   const columnByField = new Map<string, string>();
   const unusedColumns: string[] = [];
   for (const [index, column] of columnNames.entries()) {

@@ -1,7 +1,7 @@
 import type { ItemType } from '../../api/schemas.ts';
 import type { ResultPage } from './sources/result-pages.ts';
 import { countReason } from './stored-pictures.ts';
-import type { UsedKeys } from './used-keys.ts';
+import type { UsedKeyTracker } from './used-keys.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
 
@@ -96,7 +96,7 @@ export class ImportReporter {
   readonly #droppedAlternativeKeyCounts = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstLocation: RecordLocation; message: string }>();
 
-  countStored(formatName: string, itemType: ItemType, outcome: WriteOutcome): void {
+  countStoredRecord(formatName: string, itemType: ItemType, outcome: WriteOutcome): void {
     this.report.formats[formatName] ??= { ads: 0, pages: 0 };
     if (outcome === 'repeated') {
       this.report.repeated++;
@@ -109,7 +109,7 @@ export class ImportReporter {
   }
 
   /** Counts a skipped record, and adds the reason (an error or a text) to the report. */
-  countSkipped({ line, path }: RecordLocation, reason: unknown): void {
+  countSkippedRecord({ line, path }: RecordLocation, reason: unknown): void {
     const message = reason instanceof Error ? reason.message : String(reason);
     const problem = removeAccessTokens(message).slice(0, maxProblemLength);
     this.report.skipped++;
@@ -174,7 +174,7 @@ export class ImportReporter {
    * @param usedKeys the keys of JSON records that became fields; undefined for a table, which has columns instead of
    * keys
    */
-  finishReport(usedKeys: UsedKeys | undefined): ImportReport {
+  finishReport(usedKeys: UsedKeyTracker | undefined): ImportReport {
     const { report } = this;
     const valueProblems = [...this.#valueProblems.values()];
     for (const { count, firstLocation, message } of valueProblems.slice(0, maxListedKeys)) {

@@ -12,10 +12,10 @@ import type { Database } from '../database/database.ts';
  * The outcome of fetching one picture. `url` is its URL, and `byteCount` is its size in bytes. `fileName` is its file
  * name in the folder of pictures, or null if the picture could not be fetched.
  */
-export type FetchedPicture = { url: string; fileName: string | null; byteCount: number };
+export type PictureFetchOutcome = { url: string; fileName: string | null; byteCount: number };
 
-/** Gives access to the pictures that a library has stored in a folder. */
-export type StoredPictures = ReturnType<typeof openStoredPictures>;
+/** The store of the pictures of a library, which are files in a folder. */
+export type PictureStore = ReturnType<typeof openPictureStore>;
 
 /** The content of a picture and its media type, e.g. `image/webp`. */
 export type Picture = { bytes: Uint8Array; mediaType: string };
@@ -33,11 +33,11 @@ const adsPerBatch = 25;
 const pictureFileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 
 /**
- * Gives access to the pictures that a library has stored in a folder. Stored pictures stay available after the picture
- * URLs in the ads have expired.
+ * Opens the store of the pictures of a library, which are files in a folder. Stored pictures stay available after the
+ * picture URLs in the ads have expired.
  * @param now returns the current time in Unix milliseconds
  */
-export function openStoredPictures(database: Database, now: () => number) {
+export function openPictureStore(database: Database, now: () => number) {
   const getPicturesFolder = () =>
     database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
   /**
@@ -117,7 +117,7 @@ export function openStoredPictures(database: Database, now: () => number) {
       };
     },
     /** Saves which pictures were fetched. */
-    savePictures(fetchedPictures: readonly FetchedPicture[]) {
+    savePictures(fetchedPictures: readonly PictureFetchOutcome[]) {
       database.transaction(() => {
         for (const { url, fileName, byteCount } of fetchedPictures)
           database.run(
@@ -198,13 +198,13 @@ export type FetchPicturesOptions = {
 };
 
 /**
- * The methods of `StoredPictures` that `fetchMissingPictures` calls. They are asynchronous, because another process may
+ * The methods of `PictureStore` that `fetchMissingPictures` calls. They are asynchronous, because another process may
  * have the library open and execute them.
  */
-type PictureStore = {
-  saveFolder(...args: Parameters<StoredPictures['saveFolder']>): Promise<unknown>;
-  findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
-  savePictures(...args: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
+type MissingPictureStore = {
+  saveFolder(...args: Parameters<PictureStore['saveFolder']>): Promise<unknown>;
+  findMissing(...args: Parameters<PictureStore['findMissing']>): Promise<ReturnType<PictureStore['findMissing']>>;
+  savePictures(...args: Parameters<PictureStore['savePictures']>): Promise<unknown>;
 };
 
 const maxConcurrentFetches = 6;
@@ -214,7 +214,7 @@ const maxConcurrentFetches = 6;
  * interrupted, the next call resumes after the last batch of pictures that was saved.
  */
 export async function fetchMissingPictures(
-  pictureStore: PictureStore,
+  pictureStore: MissingPictureStore,
   options: FetchPicturesOptions,
 ): Promise<PicturesReport> {
   const { folder, maxBytes, shouldRetryFailed, fetchOriginal, makeFolder, onProgress } = options;
@@ -239,7 +239,7 @@ export async function fetchMissingPictures(
   onProgress(report);
   if (report.expectedCount > 0) await makeFolder(folder);
 
-  async function fetchPicture(url: string): Promise<FetchedPicture> {
+  async function fetchPicture(url: string): Promise<PictureFetchOutcome> {
     const picture = await fetchOriginal(url, new AbortController().signal);
     if ('reason' in picture) {
       report.failedCount++;
@@ -258,7 +258,7 @@ export async function fetchMissingPictures(
   }
 
   for await (const { urls, storedBytes } of readBatches()) {
-    const fetchedPictures: FetchedPicture[] = [];
+    const fetchedPictures: PictureFetchOutcome[] = [];
     // All workers take URLs from this iterator, so that each URL is fetched by exactly one worker.
     const remainingUrls = urls.values();
     let folderBytes = storedBytes;

@@ -12,10 +12,10 @@ const maxKeyDepth = 4;
 const maxRememberedKeys = 2000;
 
 /**
- * Remembers from which key of the JSON records each field of an ad was read. The import report lists these fields and
- * keys.
+ * Remembers the keys of the JSON records from which the fields of an ad were read. The import report lists these fields
+ * and keys.
  */
-export class UsedKeys {
+export class UsedKeyTracker {
   readonly #finderByFormat = new Map<ImportFormat, FieldFinder>();
   readonly #keyByField = new Map<string, string>();
   /**

@@ -73,7 +73,7 @@ const formatsWithApiFields = [apiFormat, datasetExportFormat, ownAdsFormat];
 function validateAd(convertedAd: JsonObject, format: ImportFormat, parser: ColumnValueParser): Ad {
   const ad = formatsWithApiFields.includes(format)
     ? validateWithSchema(Ad, convertedAd)
-    : leaveOutInvalidFields(convertedAd, parser);
+    : omitInvalidFields(convertedAd, parser);
   if (!isUuid(ad.id)) throw new Error(`id: an ad's id is a UUID; got "${ad.id.slice(0, 50)}"`);
   if (ad.pageId) validatePageId(ad.pageId);
   return ad;
@@ -206,7 +206,7 @@ function findFieldProblems(schema: z.ZodType, item: JsonObject): { field: string
  * Omits the fields of an ad that have an invalid value, and reports them. Returns the same object if all fields are
  * valid. The formats compute the `id` field, so it is always valid.
  */
-function leaveOutInvalidFields(ad: JsonObject, parser: ColumnValueParser): Ad {
+function omitInvalidFields(ad: JsonObject, parser: ColumnValueParser): Ad {
   const problems = findFieldProblems(Ad, ad);
   if (problems.length === 0) return ad as Ad;
   for (const { field, message } of problems)

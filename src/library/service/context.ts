@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts';
 import { createRecordStore, type GeneratedRecords } from '../database/records.ts';
-import { openStoredPictures, type StoredPictures } from '../import/stored-pictures.ts';
+import { openPictureStore, type PictureStore } from '../import/stored-pictures.ts';
 import { createCollectionStore, createCreditMeter, type RandomSource } from './accounts.ts';
 import type { LibraryBaseUrls } from './presenter.ts';
 import { createCursorCodec } from './request.ts';
@@ -28,7 +28,7 @@ export type LibraryOptions = {
    */
   demo?: {
     /** Reads the demo picture with this file name. */
-    readPicture: StoredPictures['readPicture'];
+    readPicture: PictureStore['readPicture'];
     /**
      * A source that generates the JSON of ads and advertiser pages, because the database does not contain this JSON.
      */
@@ -49,7 +49,7 @@ type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo:
 export const createServiceContext = (database: Database, { now, random, demo }: ContextOptions) => ({
   database,
   recordStore: createRecordStore(database, demo?.generatedRecords),
-  pictures: openStoredPictures(database, now),
+  pictures: openPictureStore(database, now),
   collections: createCollectionStore(database, random.generateUuid),
   cursors: createCursorCodec(readCursorSecret(database, random)),
   meter: createCreditMeter(database, now),

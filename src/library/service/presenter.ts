@@ -1,6 +1,6 @@
 import type { ItemType } from '../../api/schemas.ts';
 import type { RecordStore } from '../database/records.ts';
-import type { StoredPictures } from '../import/stored-pictures.ts';
+import type { PictureStore } from '../import/stored-pictures.ts';
 
 /** The base URLs of a library: `app` for its HTML pages, and `media` for its pictures. */
 export interface LibraryBaseUrls {
@@ -23,7 +23,7 @@ const isPictureUrl = (text: string): boolean => text.length <= maxUrlLength && /
  * `{media_url}` at the start of a text with the base URLs.
  */
 export function createPresenter(
-  { recordStore, pictures }: { recordStore: RecordStore; pictures: StoredPictures },
+  { recordStore, pictures }: { recordStore: RecordStore; pictures: PictureStore },
   { app, media }: LibraryBaseUrls,
 ) {
   function readItems(itemType: ItemType, rowNumbers: number[]): Record<string, unknown>[] {

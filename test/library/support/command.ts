@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { type ParsedLibraryCommand, runLibrary } from '../../../src/cli/library.ts';
-import { readCommand } from '../../../src/cli/parse.ts';
+import { parseCommandLine } from '../../../src/cli/parse.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLogger } from '../../../src/logging/log.ts';
 import { waitUntil } from '../../support/deadline.ts';
@@ -18,7 +18,7 @@ function startLibraryCommand(args: string[], { input = '' } = {}) {
     output[stream] += text;
   };
   const writeStderr = writeTo('err');
-  const job = readCommand(['library', ...args], '1.2.3', writeStderr) as ParsedLibraryCommand;
+  const job = parseCommandLine(['library', ...args], '1.2.3', writeStderr) as ParsedLibraryCommand;
   const config = readConfig({}, job.flags, { commandName: job.name });
   const exitCode = runLibrary(job, {
     config,
