@@ -125,7 +125,7 @@ export async function openApp(options: AppOptions) {
     getSearchFilters,
   });
   return {
-    catalog: problems.length > 0 ? rejectAllCalls(catalog, problems) : catalog,
+    catalog: problems.length > 0 ? createRejectingCatalog(catalog, problems) : catalog,
     /** The credentials of calls without an API key: the key from the settings, or the key of the demo library. */
     credentials,
     /**
@@ -333,7 +333,7 @@ function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefin
 /**
  * Returns a copy of the tool catalog in which every call fails with an error that lists the problems in the settings.
  */
-function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
+function createRejectingCatalog(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map((text) => maskPrefixedKeys(escapeControlCharacters(text))).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', hasInvalidSettings: true, problem, wasSent: false });
   return { ...catalog, callTool: async () => catalog.buildRejectedResult(error) };

@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { type AdFacts, buildAdRows } from '../dataset/ad-rows.ts';
-import { describeGathering } from '../dataset/coverage.ts';
+import { buildGatheringNotes } from '../dataset/coverage.ts';
 import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
 import { clipToLength, formatIsoTime, readDistinctTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
@@ -126,7 +126,7 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
  * read.
  */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
-  const { missingAdsNote, oneDayNote, fieldGapsNote } = describeGathering(
+  const { missingAdsNote, oneDayNote, fieldGapsNote } = buildGatheringNotes(
     gathering,
     await readCoverageInput(contents, context),
   );

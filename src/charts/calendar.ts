@@ -125,7 +125,7 @@ function createWeekCalendar(columnName: string, cells: readonly string[], sql: s
   const [hasMondayWeeks, hasIsoWeeks] = [sql.includes('%W'), sql.includes('%V')];
   const prefersIsoWeeks = hasMondayWeeks === hasIsoWeeks ? weekLetter === 'W' : hasIsoWeeks;
   const weekSystems = prefersIsoWeeks ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
-  const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
+  const system = weekSystems.find((weekSystem) => cells.every((cell) => isExistingWeek(weekSystem, cell)));
   if (system === undefined) return undefined;
   const parseStartMs = (cell: string) => parseWeekStart(system, cell);
   const formatName = (timeMs: number) => {
@@ -178,7 +178,7 @@ function parseWeekStart(system: WeekSystem, cell: string): number {
 }
 
 /** Returns true if a cell such as `2026-53` names a week that exists in its year. */
-function hasWeek(system: WeekSystem, cell: string): boolean {
+function isExistingWeek(system: WeekSystem, cell: string): boolean {
   const [, year, , week] = weekPattern.exec(cell) ?? [];
   const weekOfStart = system.getWeek(parseWeekStart(system, cell));
   return weekOfStart.year === Number(year) && weekOfStart.week === Number(week);

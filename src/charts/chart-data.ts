@@ -4,7 +4,7 @@ import { formatCount } from '../views/numbers.ts';
 import { joinNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarUnit, createCalendar } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
-import { canOmitDates, findCountColumns } from './count-columns.ts';
+import { canExcludeDates, findCountColumns } from './count-columns.ts';
 
 /** The rows of a query result from which a chart is drawn. The cells of each row are in the order of `columns`. */
 export interface ChartRows {
@@ -95,7 +95,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
       hasOnlyWholeNumbers(rows, column)
     );
   });
-  const hasAllDates = !canOmitDates(table.sql ?? '', table.columns[0] ?? '');
+  const hasAllDates = !canExcludeDates(table.sql ?? '', table.columns[0] ?? '');
   const isZeroFilledBySeries = isCountBySeries.map((isCount) => isCount && hasAllDates);
   const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, isZeroFilledBySeries, maxPointCount) : points;
   if (filledPoints === undefined) {
@@ -151,8 +151,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: numbe
 interface ChartPoint {
   name: string;
   /**
-   * The number of the table row, from 1. If several rows belong to the point, it is the number of the first. It is 0 for
-   * a point that was added for a missing date.
+   * The number of the table row, from 1. If several rows belong to the point, it is the number of the first. It is 0
+   * for a point that was added for a missing date.
    */
   rowNumber: number;
   /** The position on the axis: a time in milliseconds, a number, or the index of the row. */

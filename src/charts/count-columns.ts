@@ -34,7 +34,7 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
  * Call this function only for statements in which `findCountColumns` has recognized counts. They have a single SELECT.
  * @param axisColumn the name of the column that contains the dates
  */
-export function canOmitDates(sql: string, axisColumn: string): boolean {
+export function canExcludeDates(sql: string, axisColumn: string): boolean {
   const lowerCaseStatement = removeCommentsAndLiterals(sql).toLowerCase();
   const axisName = axisColumn.toLowerCase();
   const conditionsText = lowerCaseStatement
@@ -58,8 +58,8 @@ const isConditionOnDate = (condition: string, axisName: string): boolean =>
   );
 
 /**
- * Matches the conditions after `WHERE`, or those of a join after `ON` or `USING`, up to the next clause or the end of the
- * statement.
+ * Matches the conditions after `WHERE`, or those of a join after `ON` or `USING`, up to the next clause or the end of
+ * the statement.
  */
 const conditionClausePattern =
   /\b(?:where|on|using)\b(?:(?!\b(?:where|on|using|join|group|order|limit|window|select)\b)[\s\S])*/g;

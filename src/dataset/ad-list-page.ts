@@ -10,7 +10,7 @@ export type AdListResponse = ApiResponse<'searchAds'> | ApiResponse<'listCollect
  * The position and size of a page of results: the `cursor` at which the page starts, or null for the first page, and
  * the maximum number of ads on the page (`limit`).
  */
-export interface PagePosition {
+export interface RequestedPage {
   limit: number;
   cursor: string | null;
 }
@@ -20,7 +20,7 @@ export const getListOperationName = ({ collectionId }: AdQuery) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
 /** Builds the path, query and body of the API request for one page of a search or of a collection. */
-export function buildPageRequest({ collectionId, filters }: AdQuery, { limit, cursor }: PagePosition) {
+export function buildPageRequest({ collectionId, filters }: AdQuery, { limit, cursor }: RequestedPage) {
   const pageArguments = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...pageArguments } };
   return { path: { collectionId }, query: { itemType: 'ads', ...pageArguments } };

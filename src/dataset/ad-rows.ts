@@ -154,7 +154,7 @@ type SharedCaches = ReturnType<typeof createSharedCaches>;
  * of its tenant.
  * @param now returns milliseconds since the Unix epoch; needed to detect expired picture URLs
  */
-export function createAdRowReaders(now: () => number) {
+export function createAdRowReaderFactory(now: () => number) {
   // The caches are created on first use, because they allocate memory for all their entries at once.
   const getSharedCaches = createLazyGetter(createSharedCaches);
   const readersByTenant = new LRUCache<string, AdRowReader>({
@@ -165,7 +165,7 @@ export function createAdRowReaders(now: () => number) {
 }
 
 /** A factory of row readers, which creates one reader for each tenant (API key). */
-export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
+export type AdRowReaderFactory = ReturnType<typeof createAdRowReaderFactory>;
 
 /**
  * Converts the stored ads of one tenant (API key) to table rows. Each row contains the variant of its ad (the group of

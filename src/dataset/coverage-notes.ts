@@ -15,7 +15,7 @@ import type { StatementField, StatementFields } from './sql/statement.ts';
  */
 
 /** The progress of a search whose ads were not all read. A note about the missing ads is written from these facts. */
-export interface IncompleteGathering {
+export interface GatheringProgress {
   readCount: number;
   /** The number of ads that match the search, or null if it is unknown. */
   matchingCount: number | null;
@@ -68,7 +68,7 @@ export interface RemainingPrice {
  * Describes an incomplete search in words, e.g. `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to 2026-07-01. The
  * missing ads are from 2026-05-11 or earlier, or have no date. Reading the rest costs 144 credits.`
  */
-export function formatIncompleteGathering(incompleteGathering: IncompleteGathering): string {
+export function formatIncompleteGathering(incompleteGathering: GatheringProgress): string {
   const {
     readCount,
     evictedCount,
@@ -98,7 +98,7 @@ export function formatIncompleteGathering(incompleteGathering: IncompleteGatheri
 }
 
 /** Formats the number of matching ads that were read, e.g. `4,000 of 5,437 ads`. */
-function formatReadCount({ readCount, matchingCount, matchingCountText, repeatedCount }: IncompleteGathering): string {
+function formatReadCount({ readCount, matchingCount, matchingCountText, repeatedCount }: GatheringProgress): string {
   const totalText = matchingCount === null ? matchingCountText : formatCount(matchingCount, 'ad');
   if (totalText === undefined) return `${formatCount(readCount, 'ad')} of an unknown number`;
   const repeatsText =
@@ -151,7 +151,7 @@ const formatOrderValue = (value: string | number): string => (typeof value === '
 function formatRemainingPrice({
   isRepeatingPages,
   remainingPrice,
-}: Pick<IncompleteGathering, 'isRepeatingPages' | 'remainingPrice'>): string {
+}: Pick<GatheringProgress, 'isRepeatingPages' | 'remainingPrice'>): string {
   if (isRepeatingPages) return 'The service repeats its pages, so the rest cannot be read.';
   const { atLeast = 0, atMost } = remainingPrice ?? {};
   if (atMost === undefined) return 'The price of the rest is not known.';

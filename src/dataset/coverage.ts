@@ -15,8 +15,8 @@ import {
   formatIncompleteGathering,
   formatMixedCurrenciesNote,
   formatOneDayAdvertisersNote,
+  type GatheringProgress,
   hasRunningTimeColumn,
-  type IncompleteGathering,
   listComparisonNotes,
   quoteAdvertiserName,
   type RemainingPrice,
@@ -199,7 +199,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
  * Returns the coverage for a result that is not about ads, such as a list of searches. This coverage contains only the
  * number of stored ads and gatherings, because missing ads cannot make such a result wrong.
  */
-export const buildCoverageCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
+export const buildCoverageWithoutAds = ({ ads, gatherings }: DatasetContents): CoverageView => ({
   ads: ads.length,
   gatherings: gatherings.length,
 });
@@ -226,7 +226,7 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
  * Returns the advertisers whose ads were nearly all last seen on the same day, or none if no SQL statement reads how
  * long ads ran. If the statement or the rows mention advertisers, considers only these advertisers.
  */
-function listOneDayAdvertisers({ adFacts, fieldsByStatement = [] }: CoverageInput, { keysInRows }: Advertisers) {
+function listOneDayAdvertisers({ adFacts, fieldsByStatement = [] }: CoverageInput, { keysInRows }: AdvertiserIndex) {
   const statementFields = fieldsByStatement.find(hasRunningTimeColumn);
   if (statementFields === undefined) return [];
   const advertiserKeys = selectFieldGapAdvertisers(statementFields, { keysInRows }).namedAdvertiserKeys ?? keysInRows;
@@ -258,7 +258,7 @@ function formatUnreadPagesNote(
  */
 const selectFieldGapAdvertisers = (
   { namedAdvertiserKeys }: StatementFields,
-  { keysInRows }: Pick<Advertisers, 'keysInRows'>,
+  { keysInRows }: Pick<AdvertiserIndex, 'keysInRows'>,
 ): FieldGapAdvertisers => ({
   advertiserKeysInRows: keysInRows,
   ...(namedAdvertiserKeys.size > 0 && {
@@ -277,7 +277,7 @@ export function listCaptionNotes(input: CoverageInput): string[] {
   const advertisers = collectAdvertisers(input);
   const notes = [
     newestGathering &&
-      formatIncompleteGathering({ ...describeIncompleteGathering(newestGathering, input), incompletePartTexts: [] }),
+      formatIncompleteGathering({ ...computeGatheringProgress(newestGathering, input), incompletePartTexts: [] }),
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
     formatUnreadPagesNote(input, advertisers),
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
@@ -297,11 +297,11 @@ export function listCaptionNotes(input: CoverageInput): string[] {
  * - `fieldGapsNote`: set if many ads lack a field that the board (the interactive view of ads) shows in charts and
  * filters.
  */
-export function describeGathering(gathering: Gathering, input: CoverageInput) {
+export function buildGatheringNotes(gathering: Gathering, input: CoverageInput) {
   const { isComplete, adIds } = gathering;
   const ads = [...input.adFacts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
   return {
-    missingAdsNote: isComplete ? undefined : formatIncompleteGathering(describeIncompleteGathering(gathering, input)),
+    missingAdsNote: isComplete ? undefined : formatIncompleteGathering(computeGatheringProgress(gathering, input)),
     oneDayNote: formatOneDayAdvertisersNote([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
     fieldGapsNote: formatFieldGaps(countChartedFields(ads), collectAdvertisers(input)),
   };
@@ -337,11 +337,11 @@ function countChartedFields(ads: readonly AdFacts[]): StatementFields {
   };
 }
 
-/** Determines the number of ads of a search that were read, and which ads are missing. */
-function describeIncompleteGathering(
+/** Computes the number of ads of a search that were read, and determines which ads are missing. */
+function computeGatheringProgress(
   gathering: Gathering,
   { contents, listingOrders, remainingPrices }: Pick<CoverageInput, 'contents' | 'listingOrders' | 'remainingPrices'>,
-): IncompleteGathering {
+): GatheringProgress {
   const { id, matchingCount, adIds, evictedCount, hasReadLastPage, storedParts, partGatheringIds, state } = gathering;
   const readParts = partGatheringIds.length === 0 ? [gathering] : storedParts;
   const earlierGathering = findPreviousCompleteGathering(gathering, contents);
@@ -381,7 +381,7 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
   for (const order of otherListingOrders) {
     if (order?.field !== field || order.isDescending !== isDescending) return undefined;
     const { minValue, maxValue } = combinedOrder;
-    const { lastValue, hasListedAllValues } = selectEarlierEnd(combinedOrder, order);
+    const { lastValue, hasListedAllValues } = selectEarlierEndingOrder(combinedOrder, order);
     combinedOrder = {
       ...combinedOrder,
       minValue: order.minValue < minValue ? order.minValue : minValue,
@@ -397,7 +397,7 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
  * Returns the order of the list that ended first. A list that contains all ads with a value ends after every other
  * list.
  */
-function selectEarlierEnd(left: ListingOrder, right: ListingOrder): ListingOrder {
+function selectEarlierEndingOrder(left: ListingOrder, right: ListingOrder): ListingOrder {
   if (left.hasListedAllValues !== right.hasListedAllValues) return left.hasListedAllValues ? right : left;
   const isLeftEarlier = left.isDescending ? left.lastValue > right.lastValue : left.lastValue < right.lastValue;
   return isLeftEarlier ? left : right;
@@ -437,8 +437,8 @@ function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAd
 /** Builds the result fields that describe a search of which only some of the matching ads were read. */
 function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput): IncompleteGatheringView {
   const { id, matchingCount, adIds, evictedCount, gatheredAt } = gathering;
-  const incompleteGathering = describeIncompleteGathering(gathering, input);
-  const { matchingCountText, repeatedCount } = incompleteGathering;
+  const gatheringProgress = computeGatheringProgress(gathering, input);
+  const { matchingCountText, repeatedCount } = gatheringProgress;
   return {
     gathering: id,
     about: truncateLine(formatAdQueryJson(gathering), maxQueryTokens),
@@ -448,8 +448,8 @@ function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput
     ...(evictedCount > 0 && { removed: evictedCount }),
     ...(repeatedCount > 0 && { repeats: repeatedCount }),
     gatheredAt: formatDay(gatheredAt) ?? '',
-    ...(incompleteGathering.earlierCompleteDay && { earlierComplete: incompleteGathering.earlierCompleteDay }),
-    note: formatIncompleteGathering(incompleteGathering),
+    ...(gatheringProgress.earlierCompleteDay && { earlierComplete: gatheringProgress.earlierCompleteDay }),
+    note: formatIncompleteGathering(gatheringProgress),
   };
 }
 
@@ -459,7 +459,7 @@ interface Advertiser extends Pick<AdFacts, 'pageId' | 'pageName'> {
   uncoveredCount: number;
 }
 
-interface Advertisers {
+interface AdvertiserIndex {
   advertisersByKey: ReadonlyMap<string, Advertiser>;
   /**
    * Keys of the advertisers in the rows of the query result. Undefined if the rows mention neither ads nor advertisers
@@ -479,7 +479,7 @@ function collectAdvertisers({
   columns = [],
   rows = [],
   maxCellChars = 0,
-}: CoverageInput): Advertisers {
+}: CoverageInput): AdvertiserIndex {
   const coveredIds = new Set(
     contents.gatherings.flatMap((gathering) => (gathering.isComplete ? [...gathering.adIds] : [])),
   );
@@ -519,7 +519,7 @@ function collectAdvertisers({
  */
 function findUncoveredAdvertisers(
   { columns = [], rows = [] }: CoverageInput,
-  { advertisersByKey, keysInRows }: Advertisers,
+  { advertisersByKey, keysInRows }: AdvertiserIndex,
 ) {
   const uncoveredAdvertisers = [...advertisersByKey].filter(([, { uncoveredCount }]) => uncoveredCount > 0);
   const isEmptyAdList = rows.length === 0 && columns.some((column) => advertiserColumns.has(column));

@@ -212,7 +212,7 @@ async function formatCsvText(
  * The approximate number of characters of a long text in which formulas and quotation marks are escaped at a time.
  * Escaping them takes only a few milliseconds, so that other calls do not have to wait.
  */
-const charsPerEscapedPart = 32_768;
+const charsPerEscapedChunk = 32_768;
 /**
  * After escaping a text with more characters than this, the export gives the event loop a turn, so that other calls can
  * run.
@@ -226,8 +226,8 @@ const maxCharsWithoutYield = 1000;
 function* splitAtSeparators(text: string): Generator<string> {
   const separatorPattern = /[;|\t\r\n]/g;
   let start = 0;
-  while (text.length - start > charsPerEscapedPart) {
-    separatorPattern.lastIndex = start + charsPerEscapedPart;
+  while (text.length - start > charsPerEscapedChunk) {
+    separatorPattern.lastIndex = start + charsPerEscapedChunk;
     const end = separatorPattern.exec(text)?.index ?? text.length;
     yield text.slice(start, end);
     start = end;

@@ -21,7 +21,7 @@ import {
   buildPageRequest,
   getListOperationName,
   getResponseTime,
-  type PagePosition,
+  type RequestedPage,
   readAdIdsAndMatchingCount,
 } from './ad-list-page.ts';
 import {
@@ -530,7 +530,7 @@ class GatheringReader {
   /** Requests a page of ads and stores it, even if the caller disconnects before the response arrives. */
   async #requestPage(
     part: PartProgress,
-    position: PagePosition,
+    position: RequestedPage,
     cacheOptions: Pick<CacheOptions, 'forbidsPaidRequests'>,
   ): Promise<void> {
     let pageStorage: Promise<void> | undefined;

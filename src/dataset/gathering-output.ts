@@ -5,7 +5,7 @@ import type { DataOf } from '../views/fields.ts';
 import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
-import { describeGathering, SplitMatchingCountText } from './coverage.ts';
+import { buildGatheringNotes, SplitMatchingCountText } from './coverage.ts';
 import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
@@ -144,7 +144,7 @@ export async function buildGatheringResult(
   const earlierItems = new Map(contentsBefore.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const evictedCount = ids.size - rows.ads.length;
-  const { oneDayNote } = describeGathering(gathering, {
+  const { oneDayNote } = buildGatheringNotes(gathering, {
     contents,
     adFacts: await context.getAdRowReader().readFacts(contents),
   });

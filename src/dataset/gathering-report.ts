@@ -94,7 +94,7 @@ export function formatDatasetLimitNote(
 }
 
 /** Builds the result fields that explain why the call stopped and how to continue. */
-export function buildStopFields({ reason, error, resumptionBlocker }: StopInfo, { explainError }: ErrorContext) {
+export function buildStopFields({ reason, error, resumptionBlocker }: StopInfo, { explainError }: ErrorExplainer) {
   const next = resumptionBlocker ? startOverHint : nextStepInstructions[reason];
   const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isLimitOfCall ? explainError(error) : { kind: undefined, text: undefined };
@@ -110,7 +110,7 @@ export function buildStopFields({ reason, error, resumptionBlocker }: StopInfo, 
  * Explains errors in words. The explanation is part of a result that also contains the ads that were read before the
  * error.
  */
-export interface ErrorContext {
+export interface ErrorExplainer {
   explainError(error: unknown): { kind: ErrorKind; text: string };
 }
 

@@ -167,27 +167,25 @@ export function findBroaderGathering(
   const { filters = {}, collectionId } = adQuery;
   if (collectionId !== undefined) return undefined;
   const queryKey = getAdQueryKey(adQuery);
-  return gatherings.findLast(
-    (gathering) => gathering.questionKey !== queryKey && includesAllMatches(gathering, filters),
-  );
+  return gatherings.findLast((gathering) => gathering.questionKey !== queryKey && hasAllMatches(gathering, filters));
 }
 
 /** Filters that change only the order of the ads. Searches that differ only in these filters find the same ads. */
-const sortFilterKeys = new Set(['sort', 'order']);
+const sortingFilterKeys = new Set(['sort', 'order']);
 
 /**
  * Returns true if a gathering (the stored ads of a search) contains all ads that match `filters`. This is the case if
  * the gathering is complete and `filters` includes all filters of the gathering with the same values. A split search
  * never counts, because it contains only the ads of its parts.
  */
-function includesAllMatches(
+function hasAllMatches(
   { isComplete, filters: gatheringFilters, partGatheringIds }: Gathering,
   filters: Readonly<Record<string, unknown>>,
 ) {
   if (!isComplete || gatheringFilters === null || partGatheringIds.length > 0) return false;
   return Object.entries(gatheringFilters).every(
     ([name, value]) =>
-      sortFilterKeys.has(name) ||
+      sortingFilterKeys.has(name) ||
       (Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value)),
   );
 }
@@ -212,7 +210,7 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   const isNewestOfQuery = (gathering: Gathering) => newestByQuery.get(gathering.questionKey) === gathering;
   const candidates = [...newestByQuery.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuery));
   const isReplaced = ({ filters, gatheredAt }: Gathering) =>
-    filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && includesAllMatches(newer, filters));
+    filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && hasAllMatches(newer, filters));
   return candidates.filter((gathering) => !isReplaced(gathering));
 }
 
@@ -332,7 +330,7 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
  *
  * Without any stored search, both are the time of the latest API response. Returns undefined for an empty dataset.
  */
-export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
+export function getKnownLaunchTimes(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
   const unsplitGatherings = contents.gatherings.filter(({ partGatheringIds }) => partGatheringIds.length === 0);
   const latestResponseAt = [
     ...unsplitGatherings.map(({ gatheredAt }) => gatheredAt),

@@ -99,8 +99,8 @@ function countSetBits(bitPattern: number): number {
   return Math.imul((fourBitCounts + (fourBitCounts >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** A picture that a tool call tried to fetch, and the result of this attempt. */
-export interface FetchedPicture {
+/** A tool call's attempt to fetch the picture of an ad, with the result. */
+export interface PictureAttempt {
   adId: string;
   picture: AdPicture;
   fetchResult: { perceptualHash?: string; reason?: string; isLate?: boolean } | undefined;
@@ -119,8 +119,8 @@ function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url:
 export const failedPicture = 'failed';
 
 /**
- * Builds the stored record of a fetched picture. It contains the perceptual hash, or `failedPicture`, and identifies the
- * file, because the ad may get another picture later.
+ * Builds the stored record of a fetched picture. It contains the perceptual hash, or `failedPicture`, and identifies
+ * the file, because the ad may get another picture later.
  */
 const buildPictureRecord = (perceptualHash: string, pictureUrl: string): string =>
   `${perceptualHash} ${hashMediaPath(pictureUrl)}`;
@@ -173,7 +173,7 @@ const storedPictureUrlPattern = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a
  * if there are too many. Ignores errors, because the pictures can be fetched again.
  * @returns the new perceptual hashes by ad id in lower case
  */
-export async function storePerceptualHashes(userRecords: UserRecords, fetchedPictures: readonly FetchedPicture[]) {
+export async function storePerceptualHashes(userRecords: UserRecords, fetchedPictures: readonly PictureAttempt[]) {
   const newHashes = new Map<string, string>();
   const newRecords = new Map<string, string>();
   for (const { adId, picture, fetchResult } of fetchedPictures) {

@@ -5,8 +5,8 @@ import { listContentVersions, parseItem, type StoredItem } from '../storage/item
 import { pageFields } from '../views/fields.ts';
 import { roundCredits } from '../views/numbers.ts';
 import type { UntypedFields } from '../views/view.ts';
-import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
-import { getLaunchesKnownUntil, selectCurrentGatherings } from './gatherings.ts';
+import type { AdRowReader, AdRowReaderFactory, AdRows } from './ad-rows.ts';
+import { getKnownLaunchTimes, selectCurrentGatherings } from './gatherings.ts';
 import { groupLabelsByAd } from './labels.ts';
 import type { LastSeenRange } from './last-seen.ts';
 import type { DatasetSnapshot, SqlExport, SqlQuery, TableRows } from './sql/pool.ts';
@@ -24,7 +24,7 @@ import {
  * Creates the functions that run SQL statements on the datasets of all tenants (API keys). The SQL engine is loaded
  * when the first statement runs, because most sessions run no statement.
  */
-export function createDatasetSql(adRowReaders: AdRowReaders) {
+export function createDatasetSql(adRowReaders: AdRowReaderFactory) {
   const openPool = createLazyGetter(async () => new (await import('./sql/pool.ts')).SqlPool());
   return {
     forTenant(tenantId: string) {
@@ -65,7 +65,7 @@ export function createSnapshot(adRowReader: AdRowReader, contents: DatasetConten
         yield* listAdTables(batch);
       }
       yield* listOtherTables(contents, await adRowReader.readLastSeenRanges(contents), includeJson);
-      const knownUntil = getLaunchesKnownUntil(contents);
+      const knownUntil = getKnownLaunchTimes(contents);
       yield { table: 'months', rows: earliestStart && knownUntil ? buildMonthRows(earliestStart, knownUntil) : [] };
     },
   };

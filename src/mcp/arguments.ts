@@ -9,7 +9,10 @@ import { isObject } from '../views/view.ts';
  * empty string or null counts as a missing optional argument.
  * @throws AdLibraryError `invalid_request` with one line per problem
  */
-export function readArguments<Input extends z.ZodObject>(inputSchema: Input, rawArguments: unknown): z.output<Input> {
+export function validateArguments<Input extends z.ZodObject>(
+  inputSchema: Input,
+  rawArguments: unknown,
+): z.output<Input> {
   const normalizedArguments = isObject(rawArguments)
     ? normalizeArguments(inputSchema, rawArguments)
     : (rawArguments ?? {});

@@ -15,14 +15,14 @@ import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, To
 import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { clampText, quoteUntrusted } from '../views/tokens.ts';
-import { readArguments } from './arguments.ts';
+import { validateArguments } from './arguments.ts';
 import type { CallBackend } from './caller-context.ts';
 import {
   type Confirmation,
   confirmSpend,
   type EstimatedPrice,
   estimatePrice,
-  FormNeeded,
+  FormNeededError,
   type FormPresenter,
   limitPrice,
 } from './confirm-spend.ts';
@@ -30,7 +30,7 @@ import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputFormat, OutputSetting, ResultFormat } from './hosts.ts';
 import { getToolName, loadTool } from './load-tool.ts';
-import { type CallCost, Receipts, reservedReceiptBytes, reservedReceiptTokens } from './receipts.ts';
+import { type CallCost, ReceiptCollector, reservedReceiptBytes, reservedReceiptTokens } from './receipts.ts';
 
 /** The tools, the clocks and the limits of a server, which all calls share. */
 export interface ServerContext {
@@ -113,11 +113,11 @@ export async function callTool(
   resultFormat: ResultFormat,
 ): Promise<ToolResult> {
   const startedAt = server.monotonicNow();
-  const receipts = new Receipts();
+  const receipts = new ReceiptCollector();
   const { result, logFields } = await executeCall(server, call, receipts, resultFormat).catch((thrownError) => {
-    // Do not report `FormNeeded` as a failure. Nothing was sent to the service, because the user must confirm the price
-    // first. The client shows the form and then repeats the call.
-    if (thrownError instanceof FormNeeded) throw thrownError;
+    // Do not report `FormNeededError` as a failure. Nothing was sent to the service, because the user must confirm the
+    // price first. The client shows the form and then repeats the call.
+    if (thrownError instanceof FormNeededError) throw thrownError;
     return buildErrorOutcome({ server, call, resultFormat }, receipts, thrownError);
   });
   const durationMs = server.monotonicNow() - startedAt;
@@ -143,12 +143,12 @@ const getLoggedToolName = ({ tools }: ServerContext, { name }: ToolCall) => (too
 async function executeCall(
   server: CallingContext,
   call: ToolCall,
-  receipts: Receipts,
+  receipts: ReceiptCollector,
   resultFormat: ResultFormat,
 ): Promise<CallOutcome> {
   const tool = server.tools.has(call.name) && (await loadTool(call.name));
   if (!tool) throw createUnknownToolError(call.name, listToolsForModels(server));
-  const input = readArguments(tool.inputSchema, call.arguments);
+  const input = validateArguments(tool.inputSchema, call.arguments);
   if (createKeyMasker(call.apiKey)(input) !== input)
     throw createInvalidRequestError('An argument holds the API key. Leave it out: the server sends it with each call.');
   const resolvedCall = { server, call, tool, resultFormat };
@@ -198,7 +198,7 @@ const getRemainingMs = (server: ServerContext, call: ToolCall): number => server
 
 interface ContextOptions {
   signal: AbortSignal;
-  receipts: Receipts;
+  receipts: ReceiptCollector;
   /**
    * True if the tool may use only stored data and must not send a paid request, e.g. while the price of a call is
    * estimated.
@@ -274,7 +274,7 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
   if (maxUnconfirmedCredits === undefined || formPresenter === undefined || apiKey === undefined)
     return { isFirstPageOnly: false };
   const { price, balance } = await withCallDeadline(resolvedCall, async (deadlineSignal) => {
-    const receipts = new Receipts();
+    const receipts = new ReceiptCollector();
     const { context } = await createToolContext(resolvedCall, {
       signal: deadlineSignal,
       receipts,
@@ -403,7 +403,7 @@ function buildToolResult(
 
 function buildErrorOutcome(
   { server, call, resultFormat }: Omit<ResolvedCall, 'tool'>,
-  receipts: Receipts,
+  receipts: ReceiptCollector,
   thrownError: unknown,
 ): CallOutcome {
   const isExpected = thrownError instanceof AdLibraryError;

@@ -5,7 +5,7 @@ import { operations } from '../api/operations.ts';
 import type { CallCache } from '../cache/call-cache.ts';
 import type { Meter } from '../credits/meter.ts';
 import { computePriceBounds, computeRequestPriceBounds } from '../credits/prices.ts';
-import { createAdRowReaders } from '../dataset/ad-rows.ts';
+import { createAdRowReaderFactory } from '../dataset/ad-rows.ts';
 import { createDatasetSql } from '../dataset/snapshot.ts';
 import type { PictureService } from '../pictures/pictures.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
@@ -50,7 +50,7 @@ export type CallBackend = Omit<ReturnType<typeof createCallerFunctions>, 'close'
  */
 export function createCallerFunctions(options: CallerFunctionsOptions) {
   const { createCallerApi, callCache, acceptedKeys, meter, state, baseUrl, version: serverVersion, now } = options;
-  const adRows = createAdRowReaders(now);
+  const adRows = createAdRowReaderFactory(now);
   const datasetSql = createDatasetSql(adRows);
   const cpuIntensiveCallSlots = new Semaphore({
     maxRunningCalls: 16,

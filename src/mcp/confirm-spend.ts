@@ -43,8 +43,8 @@ export type FormPresenter =
  * Thrown if the client must show a form and repeat the call with the user's answer. The server then returns
  * `input_required` as the result of the call (protocol revision 2026-07-28).
  */
-export class FormNeeded extends Error {
-  override readonly name = 'FormNeeded';
+export class FormNeededError extends Error {
+  override readonly name = 'FormNeededError';
   readonly form: ConfirmationForm;
   /**
    * A text that the client sends back with the user's answer. The server signs this text, because the client could
@@ -103,7 +103,7 @@ export interface Confirmation {
  * Asks the user whether a call may spend credits.
  * @returns whether the user has accepted the whole call or only its first result page
  * @throws AdLibraryError `credit_budget` if the user declines or does not answer
- * @throws FormNeeded if the client must show the form and repeat the call with the answer
+ * @throws FormNeededError if the client must show the form and repeat the call with the answer
  */
 export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmOptions): Promise<Confirmation> {
   const { formPresenter, signals } = options;
@@ -116,7 +116,7 @@ export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmO
   }
   const { userAnswer } = formPresenter;
   if (userAnswer === undefined || !(await isValidSignedState(userAnswer.signedState, spendRequest, options)))
-    throw new FormNeeded(form, createSignedState(spendRequest, options));
+    throw new FormNeededError(form, createSignedState(spendRequest, options));
   return readConfirmation(spendRequest, userAnswer.answer);
 }
 
@@ -157,8 +157,8 @@ function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undef
 }
 
 /**
- * The content of the signed state, which is the text that the client sends back with the user's answer. The signed state
- * is valid only for one call, and only up to the price that the form showed.
+ * The content of the signed state, which is the text that the client sends back with the user's answer. The signed
+ * state is valid only for one call, and only up to the price that the form showed.
  */
 const SpendState = z.object({
   id: z.string(),

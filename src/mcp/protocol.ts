@@ -126,7 +126,7 @@ export interface RequestError {
  * The error code for a resource that the server refuses to read, e.g. because too many resources are being read. It is
  * the first code that JSON-RPC reserves for server errors.
  */
-export const readRefusedErrorCode = -32_000;
+export const refusedReadErrorCode = -32_000;
 
 /**
  * Validates a request and describes the first problem in one line. The SDKs would instead return all problems, or send

@@ -22,7 +22,7 @@ export interface CallCost {
 }
 
 /** Collects the receipts of the API calls that one tool call makes. */
-export class Receipts {
+export class ReceiptCollector {
   readonly #receipts: Receipt[] = [];
 
   readonly add = (receipt: Receipt): void => void this.#receipts.push(receipt);

@@ -19,7 +19,7 @@ import { withDeadline } from '../api/abort.ts';
 import type { Catalog, Session } from './catalog.ts';
 import type { FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
-import { createProgressReporter, type RequestSchemas, readRefusedErrorCode } from './protocol.ts';
+import { createProgressReporter, type RequestSchemas, refusedReadErrorCode } from './protocol.ts';
 
 /** Creates an SDK server for protocol revisions up to 2025-11-25. The server uses `catalog` to answer requests. */
 export function createSdkV1Server(catalog: Catalog, session: Session): Server {
@@ -85,7 +85,7 @@ export function createSdkV1Server(catalog: Catalog, session: Session): Server {
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
     const errors = {
       notFound: (problem: string) => new McpError(resourceNotFoundCode, problem),
-      refused: (problem: string) => new McpError(readRefusedErrorCode, problem),
+      refused: (problem: string) => new McpError(refusedReadErrorCode, problem),
     };
     return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(requestId), errors });
   });

@@ -11,9 +11,9 @@ import {
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { Catalog, Session } from './catalog.ts';
-import { FormNeeded, type FormPresenter } from './confirm-spend.ts';
+import { FormNeededError, type FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
-import { createProgressReporter, type RequestError, type RequestSchemas, readRefusedErrorCode } from './protocol.ts';
+import { createProgressReporter, type RequestError, type RequestSchemas, refusedReadErrorCode } from './protocol.ts';
 
 /**
  * Tells clients that they may cache a response for an hour. Every caller gets the same response, which does not change
@@ -88,7 +88,7 @@ export function createSdkV2Server(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq: { id, signal } }) => {
     const errors = {
       notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
-      refused: (problem: string) => new ProtocolError(readRefusedErrorCode, problem),
+      refused: (problem: string) => new ProtocolError(refusedReadErrorCode, problem),
     };
     return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(id), errors });
   });
@@ -134,10 +134,10 @@ interface ClientRequest {
 
 /**
  * Returns a result that asks the client to show a form and to repeat the call with the user's answer.
- * @throws `error` itself if it is not a `FormNeeded` error
+ * @throws `error` itself if it is not a `FormNeededError` error
  */
 function buildInputRequest(error: unknown) {
-  if (!(error instanceof FormNeeded)) throw error;
+  if (!(error instanceof FormNeededError)) throw error;
   const { form, signedState } = error;
   return inputRequired({ inputRequests: { [formKey]: inputRequired.elicit(form) }, requestState: signedState });
 }

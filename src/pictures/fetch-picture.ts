@@ -166,9 +166,9 @@ interface GuardOptions {
 }
 
 /**
- * Creates an HTTP agent that connects only to public IP addresses and to hosts that the
- * `AD_LIBRARY_MEDIA_HOSTS` setting lists by name. The agent checks an IP address when it connects, so that a host name cannot
- * resolve to a different address after the check.
+ * Creates an HTTP agent that connects only to public IP addresses and to hosts that the `AD_LIBRARY_MEDIA_HOSTS`
+ * setting lists by name. The agent checks an IP address when it connects, so that a host name cannot resolve to a
+ * different address after the check.
  */
 export async function createGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
   // Import the default export, because `undici` is a CommonJS package. No other export works both in the source files

@@ -116,7 +116,7 @@ export const checkWatches = defineTool({
     const file = context.wantsHtml ? await writeMailFile(descriptions, context) : undefined;
     // Store the checks last. If the mail cannot be written, the user sees no result, so the next check must report the
     // same changes.
-    const note = isCallAbandoned(context.signal) ? undefined : await storeChecks(checkedWatches, context);
+    const note = isCallAbandoned(context.signal) ? undefined : await storeChecksOrExplain(checkedWatches, context);
     const callFields = { ...(callStopReason && { stopped: callStopReason }), ...(note && { note }) };
     return buildChecksOutput(descriptions, file, callFields, context);
   },
@@ -175,7 +175,9 @@ interface CheckEstimate {
   atLeast: number;
   /** The number of stored ads that a check reads again, or undefined if this number is unknown. */
   storedAdCount: number | undefined;
-  /** The number of ads that an unfinished check has read. The next check continues it and does not pay for them again. */
+  /**
+   * The number of ads that an unfinished check has read. The next check continues it and does not pay for them again.
+   */
   readCount: number;
 }
 
@@ -296,11 +298,14 @@ async function computeMaxCharge(
 }
 
 /**
- * Stores the checks of watches (repeated searches). Then marks their gatherings (stored search results) as reported. The
- * next check therefore does not report the same changes again, unless the process ends between these two steps.
+ * Stores the checks of watches (repeated searches). Then marks their gatherings (stored search results) as reported.
+ * The next check therefore does not report the same changes again, unless the process ends between these two steps.
  * @returns a note for the caller if the checks could not be stored
  */
-async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
+async function storeChecksOrExplain(
+  checkedWatches: readonly CheckedWatch[],
+  context: ToolContext,
+): Promise<string | undefined> {
   const { userRecords } = await context.openDataset();
   try {
     await saveChecks(

@@ -189,15 +189,15 @@ interface AdCount {
 
 /**
  * Counts the matching ads. If there is a complete and recent gathering (the stored ads of one search) for the same
- * filters, uses its count. Otherwise, sends one search to the service. Filters that this call has already counted are not
- * counted again.
+ * filters, uses its count. Otherwise, sends one search to the service. Filters that this call has already counted are
+ * not counted again.
  */
 function countMatchingAds(filters: Filters, countContext: CountContext): Promise<AdCount> {
   const { pendingCounts } = countContext;
   const key = toCanonicalJson(filters);
   const count =
     pendingCounts.get(key) ??
-    Promise.resolve(findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext));
+    Promise.resolve(findGatheredCount(filters, countContext) ?? requestMatchingCount(filters, countContext));
   pendingCounts.set(key, count);
   return count;
 }
@@ -206,7 +206,7 @@ function countMatchingAds(filters: Filters, countContext: CountContext): Promise
  * Counts the matching ads with a search for one ad, because the response also contains the total.
  * @param countBy a filter key, e.g. `active`. The service then also counts the ads for each value of this key.
  */
-async function countBySearch(
+async function requestMatchingCount(
   filters: Filters,
   { api, callBudget, now, fresh: ignoresCache }: CountContext,
   countBy?: string,
@@ -365,11 +365,11 @@ async function countSplit(filters: Filters, split: readonly Filters[], countCont
  */
 const countByValue = (countedFilter: SearchFilter, filters: Filters, countContext: CountContext) =>
   countedFilter.counted
-    ? countByService(countedFilter, filters, countContext)
-    : countBySearches(countedFilter, filters, countContext);
+    ? countValuesByService(countedFilter, filters, countContext)
+    : countValuesBySearches(countedFilter, filters, countContext);
 
-async function countByService(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
-  const totalCount = await countBySearch(filters, countContext, countedFilter.key);
+async function countValuesByService(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
+  const totalCount = await requestMatchingCount(filters, countContext, countedFilter.key);
   const totalView = { ...buildCountView(totalCount, filters, countContext), stopInfo: undefined };
   if (totalCount.valueCounts === undefined)
     return { ...totalView, counts: [], leftOut: explainMissingValueCounts(countedFilter) };
@@ -407,7 +407,7 @@ const formatOmittedValueCount = (omittedValueCount: number) =>
     ? '1 rarer value is not listed.'
     : `${formatNumber(omittedValueCount)} rarer values are not listed.`;
 
-async function countBySearches(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
+async function countValuesBySearches(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
   const totalCount = await countMatchingAds(filters, countContext);
   const totalView = buildCountView(totalCount, filters, countContext);
   const missingValueFilters = buildMissingFilter(filters, countedFilter.key, countContext.adFilters);

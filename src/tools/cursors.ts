@@ -5,7 +5,7 @@ import type { OperationName } from '../api/operations.ts';
 import type { CursorStore } from '../storage/call-state.ts';
 
 /** Stores page cursors with their searches, and signs page cursors with the caller's API key. */
-export interface Cursors extends CursorStore {
+export interface SigningCursorStore extends CursorStore {
   sign(cursorText: string): string;
 }
 
@@ -13,7 +13,7 @@ export interface Cursors extends CursorStore {
  * A position in a list of results: the service's cursor for one page, and the number of items of that page that were
  * already shown.
  */
-export interface PagePosition {
+export interface ListPosition {
   serviceCursor: string | undefined;
   /**
    * The requested page size, or `default` if the caller requested none. A request with another page size cannot use
@@ -26,19 +26,19 @@ export interface PagePosition {
 /** The arguments of a tool call that select a list, e.g. filters, or a collection id and an item type. */
 export type SearchParams = Readonly<Record<string, unknown>>;
 
-interface Listing {
+interface ListQuery {
   operation: OperationName;
   searchParams: SearchParams;
 }
 
 /** A list of results, i.e. an API operation and its arguments, together with the current position in the list. */
-export interface PageListing extends Listing {
-  position: PagePosition;
+export interface PositionedList extends ListQuery {
+  position: ListPosition;
 }
 
 /**
- * The first character of every cursor that this server creates. Cursors of the service do not begin with this character
- * and are passed on unchanged.
+ * The first character of every cursor that this server creates. SigningCursorStore of the service do not begin with
+ * this character and are passed on unchanged.
  */
 const cursorPrefix = '@';
 /** The characters in a cursor that stand for a page size that is not a number. */
@@ -57,7 +57,10 @@ const maxEmbeddedServiceCursorLength = 1000;
  * Models read cursors. Therefore, the service cursor is encoded (base64url), so that it cannot contain a sentence or a
  * link. A service cursor that is too long is stored and replaced by `~`.
  */
-export function buildCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
+export function buildCursor(
+  { operation, searchParams, position }: PositionedList,
+  { sign }: SigningCursorStore,
+): string {
   const { serviceCursor, pageSize, shownCount } = position;
   const signedPageSize = pageSize === 'default' ? null : pageSize;
   const signature = sign(toCanonicalJson([operation, serviceCursor ?? null, signedPageSize, shownCount, searchParams]));
@@ -76,7 +79,11 @@ function encodeServiceCursor(serviceCursor: string): string {
  * Stores the filters of a search under the `cursor` key, because the next call may contain only the cursor. If the
  * service cursor is too long to be part of `cursor`, also stores the service cursor.
  */
-export async function saveCursor(cursor: string, { searchParams, position }: PageListing, { save }: Cursors) {
+export async function saveCursor(
+  cursor: string,
+  { searchParams, position }: PositionedList,
+  { save }: SigningCursorStore,
+) {
   if (cursor.endsWith('~')) await save(cursor, { searchParams, serviceCursor: position.serviceCursor });
   else if (Object.keys(searchParams).length > 0) await save(cursor, { searchParams });
 }
@@ -95,7 +102,7 @@ export function signCursor(apiKey: string | undefined, cursorText: string): stri
 }
 
 /** A request for one page of a list: the arguments of a tool call, e.g. filters, cursor and page size. */
-export interface ListRequest extends Listing {
+export interface ListRequest extends ListQuery {
   cursor?: string | undefined;
   limit?: number | undefined;
 }
@@ -108,8 +115,8 @@ export interface ListRequest extends Listing {
  */
 export async function readCursor(
   { operation, cursor, limit, searchParams }: ListRequest,
-  cursors: Cursors,
-): Promise<PageListing> {
+  cursors: SigningCursorStore,
+): Promise<PositionedList> {
   if (!cursor?.startsWith(cursorPrefix)) {
     const pageSize = limit ?? (cursor === undefined ? 'default' : 'unknown');
     return { operation, searchParams, position: { serviceCursor: cursor, pageSize, shownCount: 0 } };
@@ -117,7 +124,7 @@ export async function readCursor(
   const { hasStoredServiceCursor, ...position } = parseCursor(cursor);
   const hasNoSearchParams = Object.keys(searchParams).length === 0;
   const candidates = hasStoredServiceCursor ? [] : [{ operation, searchParams, position }];
-  const matchesCursor = (listing: PageListing) => buildCursor(listing, cursors) === cursor;
+  const matchesCursor = (listing: PositionedList) => buildCursor(listing, cursors) === cursor;
   if (hasStoredServiceCursor || (hasNoSearchParams && !candidates.some(matchesCursor))) {
     const storedSearch = await cursors.load(cursor);
     if (hasStoredServiceCursor && storedSearch === undefined) throw createExpiredCursorError();
@@ -138,12 +145,12 @@ export async function readCursor(
 
 const cursorPattern = /^@(\d{1,16}|-)?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
 
-function parsePageSize(text = pageSizeMarks.default): PagePosition['pageSize'] {
+function parsePageSize(text = pageSizeMarks.default): ListPosition['pageSize'] {
   if (text === pageSizeMarks.default) return 'default';
   return text === pageSizeMarks.unknown ? 'unknown' : Number(text);
 }
 
-function parseCursor(cursor: string): PagePosition & { hasStoredServiceCursor: boolean } {
+function parseCursor(cursor: string): ListPosition & { hasStoredServiceCursor: boolean } {
   const [match, pageSizeText, shownText = 0, encoded, storedCursorMark] = cursorPattern.exec(cursor) ?? [];
   if (match === undefined) throw createCursorMismatchError();
   return {

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
 import {
-  buildCoverageCounts,
   buildCoverageView,
+  buildCoverageWithoutAds,
   FileCoverageView,
   formatCoverage,
   listNotesOfEmptyResult,
@@ -96,7 +96,7 @@ export const exportAds = defineTool({
       const readsPages = exportedSheets.some((sheet) => sheet.readsPages);
       const coverage = isAboutAds
         ? buildCoverageView({ ...coverageInput, ...idRows, fieldsByStatement, readsPages })
-        : buildCoverageCounts(contents);
+        : buildCoverageWithoutAds(contents);
       return {
         coverage,
         isAboutAds,

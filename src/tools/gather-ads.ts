@@ -4,7 +4,7 @@ import { AdLibraryError, createInvalidRequestError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { freePriceBounds } from '../credits/prices.ts';
 import { getListOperationName } from '../dataset/ad-list-page.ts';
-import { describeGathering } from '../dataset/coverage.ts';
+import { buildGatheringNotes } from '../dataset/coverage.ts';
 import type { RemainingPrice } from '../dataset/coverage-notes.ts';
 import { findKnownTotal, type GatherRequest, type OpenedGathering, withOpenedGathering } from '../dataset/gather.ts';
 import { buildCreditRange, buildGatheringResult, GatherOutput } from '../dataset/gathering-output.ts';
@@ -125,7 +125,7 @@ async function describeMissingAds(
   if (gathering.isComplete) return undefined;
   const rowReader = getAdRowReader();
   const [adFacts, listingOrders] = [await rowReader.readFacts(contents), await rowReader.readListingOrders(contents)];
-  return describeGathering(gathering, {
+  return buildGatheringNotes(gathering, {
     contents,
     adFacts,
     listingOrders,

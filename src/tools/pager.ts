@@ -12,9 +12,9 @@ import { buildPageView, formatPageList, type PageView } from '../views/page.ts';
 import { countFittingItems } from '../views/tokens.ts';
 import {
   buildCursor,
+  type ListPosition,
   type ListRequest,
-  type PageListing,
-  type PagePosition,
+  type PositionedList,
   readCursor,
   type SearchParams,
   saveCursor,
@@ -123,12 +123,12 @@ type PagingFields = z.infer<z.ZodObject<ReturnType<typeof createPagingFields>>>;
 interface ListPage<View, Heading> {
   data: PagingFields & { items: View[] } & Heading;
   text: string;
-  nextListing: PageListing | undefined;
+  nextListing: PositionedList | undefined;
 }
 
 interface FitPageOptions<View, Heading> {
   response: ListResponse<Heading>;
-  listing: PageListing;
+  listing: PositionedList;
   nextPagePrice: PriceBounds | undefined;
   views: ItemViews<View>;
 }
@@ -154,7 +154,7 @@ function fitPage<View, Heading>(
     const sentCount = receivedItems.length;
     const lastItemNumber = position.shownCount + items.length;
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
-    const nextPosition: Partial<PagePosition> | undefined =
+    const nextPosition: Partial<ListPosition> | undefined =
       lastItemNumber < sentCount ? { shownCount: lastItemNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // If the page is cached, its remaining items are free until the response expires.

@@ -2,15 +2,15 @@ import * as z from 'zod';
 import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import {
-  buildCoverageCounts,
   buildCoverageView,
+  buildCoverageWithoutAds,
   CoverageView,
   formatCoverage,
   listCaptionNotes,
   listNotesOfEmptyResult,
 } from '../dataset/coverage.ts';
 import { mergeStatementFields } from '../dataset/coverage-notes.ts';
-import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
+import { getKnownLaunchTimes } from '../dataset/gatherings.ts';
 import { isEmptySqlResult } from '../dataset/sql/statement.ts';
 import { type Cell, listComputedColumns } from '../dataset/tables.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
@@ -81,7 +81,7 @@ export const queryAds = defineTool({
       fieldsByStatement: mergeStatementFields([statementFields]),
       readsPages,
     };
-    const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCoverageCounts(contents);
+    const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCoverageWithoutAds(contents);
     const emptyResultNotes = isEmptySqlResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const coverageText = isAboutAds ? formatCoverage(coverage, emptyResultNotes) : undefined;
     const renderItems = (shownRows: readonly Cell[][]) =>
@@ -108,7 +108,7 @@ export const queryAds = defineTool({
       return { data: { ...data, chart: note }, text: addNote(note) };
     };
     if (!context.allowsPictures) return buildOutputWithoutChart(picturesNotAllowedReason);
-    const readAtMs = getLaunchesKnownUntil(contents)?.completeUntil;
+    const readAtMs = getKnownLaunchTimes(contents)?.completeUntil;
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
     const drawing = buildChart(
       chart,
@@ -144,7 +144,7 @@ interface ResultRows {
 function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   const headerRow = columns.map(quoteUnlessWord).join(' | ');
   // If one text in a column needs quotes, quote all texts in this column, so that the column looks uniform.
-  const needsQuotesByColumn = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
+  const needsQuotesByColumn = columns.map((_, index) => rows.some((row) => shouldQuote(row[index])));
   const lines = rows.map((row) =>
     row.map((cell, index) => formatCell(cell, needsQuotesByColumn[index] === true)).join(' | '),
   );
@@ -161,7 +161,9 @@ function formatRowCount(shownCount: number, rowCount: number | null, limit: numb
   return `The first ${formatNumber(shownCount)} of ${total} rows${next}:`;
 }
 
-/** Formats how to change an SQL statement so that it returns the next rows. SQLite accepts `OFFSET` only after `LIMIT`. */
+/**
+ * Formats how to change an SQL statement so that it returns the next rows. SQLite accepts `OFFSET` only after `LIMIT`.
+ */
 const formatOffsetHint = (shownCount: number): string =>
   `for the next rows, raise OFFSET by ${shownCount}, e.g. LIMIT -1 OFFSET ${shownCount}`;
 
@@ -172,4 +174,4 @@ const formatCell = (cell: Cell, isQuoted: boolean): string =>
  * Returns true if a cell is a text that needs quotes. The text `null` needs quotes too, because otherwise it would look
  * like a missing value.
  */
-const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));
+const shouldQuote = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

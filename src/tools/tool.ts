@@ -4,13 +4,13 @@ import type { Spending } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
 import type { GatherContext } from '../dataset/gather.ts';
-import type { ErrorContext } from '../dataset/gathering-report.ts';
+import type { ErrorExplainer } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { TenantPictures } from '../pictures/pictures.ts';
 import { type ExportedFile, exportTtlMs, type TenantExports } from '../storage/exports.ts';
 import type { DataOf } from '../views/fields.ts';
 import { quote, quoteUnlessWord } from '../views/safe-text.ts';
-import type { Cursors } from './cursors.ts';
+import type { SigningCursorStore } from './cursors.ts';
 
 type ToolAnnotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
 
@@ -108,8 +108,8 @@ export interface ToolOutput<Data extends object = object> {
   /** The final text of the result. Only set by tools that return as many items as fit in the text. */
   text?: string;
   /**
-   * True if the tool has already checked that `text` fits in `maxTextTokens` and `maxTextBytes` of its context. The server
-   * then does not measure the text again.
+   * True if the tool has already checked that `text` fits in `maxTextTokens` and `maxTextBytes` of its context. The
+   * server then does not measure the text again.
    */
   isTextFitted?: boolean;
   attachments?: readonly (ResourceLink | ImageContent)[];
@@ -203,24 +203,24 @@ export interface CallerContext
   serverVersion: string;
   readSpending(): Promise<Spending>;
   /**
-   * Returns the price of a list page with this number of items. If the number is undefined, returns a price for any page
-   * size. Only charges reveal the price, so the method returns undefined until the service has charged for a page of this
-   * list.
+   * Returns the price of a list page with this number of items. If the number is undefined, returns a price for any
+   * page size. Only charges reveal the price, so the method returns undefined until the service has charged for a page
+   * of this list.
    */
   getPagePrice(listOperation: OperationName, itemCount: number | undefined): Promise<PriceBounds | undefined>;
   loadPictures(): Promise<TenantPictures>;
-  cursors: Cursors;
+  cursors: SigningCursorStore;
 }
 
 /**
  * The dependencies and limits of a tool call, e.g. the API with the caller's key, the current time, and the maximum
  * size of the result.
  */
-export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
+export interface ToolContext extends CallerContext, GatherContext, ErrorExplainer {
   isDemo: boolean;
   /**
-   * True if the call only estimates the price of its arguments. The call must not send paid requests or change anything.
-   * A tool with the `maxCredits` argument then returns an estimate, whatever `maxCredits` is.
+   * True if the call only estimates the price of its arguments. The call must not send paid requests or change
+   * anything. A tool with the `maxCredits` argument then returns an estimate, whatever `maxCredits` is.
    */
   isEstimate: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { buildCoverageView, listNotesOfEmptyResult } from '../dataset/coverage.ts';
-import { type FetchedPicture, failedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
+import { failedPicture, groupPictures, type PictureAttempt, storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
@@ -186,7 +186,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     ![undefined, failedPicture].includes(perceptualHashes.get(normalizeAdId(id)) as string);
   const adsToFetch = adsWithPictures.filter(({ item }) => !hasPicture(item.id));
   const missingReasons: string[] = [];
-  const fetchedPictures: FetchedPicture[] = [];
+  const fetchedPictures: PictureAttempt[] = [];
   const pictures = await context.loadPictures();
   // The concurrent loops below share this iterator, so each picture is fetched only once.
   const remainingAds = adsToFetch.values();

@@ -12,7 +12,7 @@ import {
 import { mergeStatementFields } from '../dataset/coverage-notes.ts';
 import {
   countGatheredAds,
-  getLaunchesKnownUntil,
+  getKnownLaunchTimes,
   getReadingPeriod,
   selectPaidGatherings,
   sumGatheringCharges,
@@ -361,7 +361,7 @@ async function buildSection(
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       reportSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const chartedRows = { columns, rows, sql, isTruncated: rowCount !== rows.length };
-      const readAtMs = getLaunchesKnownUntil(contents)?.completeUntil;
+      const readAtMs = getKnownLaunchTimes(contents)?.completeUntil;
       const notes =
         chart && isAboutAds
           ? listCaptionNotes({

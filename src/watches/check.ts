@@ -151,8 +151,8 @@ function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
 }
 
 /**
- * Compares the ads that a check read with the last complete check of the same watch. Returns undefined if the check
- * stopped before it read any ads.
+ * Creates the result of a check from the ads that the check read. Returns undefined if the check stopped before it read
+ * any ads.
  */
 function createWatchCheck(
   watch: Watch,

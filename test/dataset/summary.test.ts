@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { buildAdRows, createAdRowReaders } from '../../src/dataset/ad-rows.ts';
+import { buildAdRows, createAdRowReaderFactory } from '../../src/dataset/ad-rows.ts';
 import { formatSummary, readGatheredRows } from '../../src/dataset/gathering-summary.ts';
 import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
@@ -195,7 +195,7 @@ test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
     const dataset = await new MemoryDatasetStore().open({ tenantId: 't' });
     await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
     const contents = await dataset.readContents();
-    const context = { getAdRowReader: () => createAdRowReaders(() => gatheredAt).forTenant('t') };
+    const context = { getAdRowReader: () => createAdRowReaderFactory(() => gatheredAt).forTenant('t') };
     const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);
     expect(findLine('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');
   },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { buildAdRows, createAdRowReaders, extractLanguageText } from '../../src/dataset/ad-rows.ts';
+import { buildAdRows, createAdRowReaderFactory, extractLanguageText } from '../../src/dataset/ad-rows.ts';
 import { buildPageRow } from '../../src/dataset/snapshot.ts';
 import { getColumnNames, tables } from '../../src/dataset/tables.ts';
 import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
@@ -154,7 +154,7 @@ test('the server stays responsive while it loads thousands of ads into SQL table
   const manyAds = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...manyAds);
   const contents = await dataset.readContents();
-  const readers = createAdRowReaders(() => gatheredAt);
+  const readers = createAdRowReaderFactory(() => gatheredAt);
   await readers.forTenant('another').readFacts({ version: 'empty', ads: [] });
   const reader = readers.forTenant('t');
   let eventLoopTurns = 0;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import * as z from 'zod';
 import type { SearchFilter } from '../../src/api/search-filters.ts';
-import { readArguments } from '../../src/mcp/arguments.ts';
+import { validateArguments } from '../../src/mcp/arguments.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
 import { ad, documentedResponse } from '../support/faulty-upstream.ts';
@@ -249,7 +249,7 @@ describe('Text values inside search filters', () => {
 test('a tool call without arguments is treated like a call with an empty object', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
-  for (const missingArgs of [undefined, null]) expect(readArguments(z.strictObject({}), missingArgs)).toEqual({});
+  for (const missingArgs of [undefined, null]) expect(validateArguments(z.strictObject({}), missingArgs)).toEqual({});
 });
 
 test('calling an unknown tool returns an error that lists the available tools', async ({ server }) => {

@@ -7,7 +7,7 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import fc from 'fast-check';
 import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { createAdRowReaders } from '../../src/dataset/ad-rows.ts';
+import { createAdRowReaderFactory } from '../../src/dataset/ad-rows.ts';
 import { createSnapshot } from '../../src/dataset/snapshot.ts';
 import { createLogger } from '../../src/logging/log.ts';
 import { createSdkV1Server } from '../../src/mcp/sdk-v1.ts';
@@ -244,7 +244,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const { storedIn, steps } = schedule;
   const { service, clockAdvances, datasets, apiKey } = servers.beginRun(schedule);
   const oracle = new GatheringOracle(service);
-  const adRows = createAdRowReaders(() => service.time).forTenant(apiKey);
+  const adRows = createAdRowReaderFactory(() => service.time).forTenant(apiKey);
   const closeFunctions: (() => Promise<void>)[] = [() => datasets.close()];
   const processes: { server: Server; client: Client }[] = [];
   const getProcessIndex = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);

@@ -58,12 +58,12 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
 
 /** Thrown when a tool returns an error result. The board shows the message of this error to the user. */
 export class ToolError extends Error {
-  /** True or false if the server states whether a retry may help. Undefined otherwise. See `readRetryable`. */
+  /** True or false if the server states whether a retry may help. Undefined otherwise. See `readIsRetryable`. */
   readonly isRetryable: boolean | undefined;
 
   constructor(toolResult: JsonObject) {
     super(getErrorExplanation(toolResult));
-    this.isRetryable = readRetryable(toolResult);
+    this.isRetryable = readIsRetryable(toolResult);
   }
 }
 
@@ -127,7 +127,7 @@ export const getErrorExplanation = (toolResult: JsonObject): string =>
  * Reads from an error result whether the same call may succeed later (true) or would fail again (false). Returns
  * undefined if the result does not say so, e.g. because the host created the error.
  */
-export const readRetryable = ({ _meta }: JsonObject): boolean | undefined =>
+export const readIsRetryable = ({ _meta }: JsonObject): boolean | undefined =>
   ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable;
 
 /**

@@ -14,7 +14,7 @@ import {
   observeDisplay,
   readAdsInResult,
   readBoardData,
-  readRetryable,
+  readIsRetryable,
 } from './host.ts';
 import { createPictureLoader } from './pictures.tsx';
 import { askToRetry, updateModelContext } from './selection.tsx';
@@ -84,7 +84,7 @@ async function showResult(toolResult: JsonObject): Promise<void> {
   const boardData = { ...readBoardData(toolResult), isDemo: isDemoResult(toolResult) };
   board.updateState({ boardData, problem: undefined });
   if (toolResult.isError === true) {
-    const canAskToRetry = board.hasCapability('message') && readRetryable(toolResult) !== false;
+    const canAskToRetry = board.hasCapability('message') && readIsRetryable(toolResult) !== false;
     const retry = canAskToRetry ? () => void askToRetry(board) : undefined;
     return board.updateState({ statusText: '', problem: { text: getErrorExplanation(toolResult), retry } });
   }

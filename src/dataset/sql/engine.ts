@@ -13,7 +13,7 @@ import {
   viewNames,
   views,
 } from '../tables.ts';
-import { FieldCounts, StatementColumns } from './field-counts.ts';
+import { FieldCounter, StatementColumns } from './field-counts.ts';
 import { regexpLimits, resultLimits, type StatementLimits, sqliteLimits } from './limits.ts';
 import { readStatementLiterals } from './literals.ts';
 import { cleanCell, type QueryOptions, SqlFailure, type SqlResult } from './statement.ts';
@@ -61,7 +61,7 @@ export class SqlEngine {
   #interruptionReason: ReturnType<FindInterruption>;
   #denialReason: 'forbidden' | 'jsonNotLoaded' | undefined;
   #statementColumns = new StatementColumns();
-  readonly #fieldCounts = new FieldCounts();
+  readonly #fieldCounts = new FieldCounter();
   /**
    * The names of tables by root page. The root page is the number of the database page at which a table or an index
    * starts.
@@ -258,7 +258,7 @@ export class SqlEngine {
    * field.
    * @param sql the text of this statement
    */
-  describeStatement(sql: string): Pick<SqlResult, 'statementFields' | 'isAboutAds' | 'readsPages'> {
+  analyzeStatement(sql: string): Pick<SqlResult, 'statementFields' | 'isAboutAds' | 'readsPages'> {
     const statementColumns = this.#statementColumns;
     const openedTables = this.#listOpenedTables(sql);
     for (const table of openedTables) statementColumns.addJoinedTable(table);

@@ -182,7 +182,7 @@ interface FieldCountCache {
  * Counts the ads that have a value for each field. Records which fields have values while the tables are loaded.
  * Counting with SQL would take seconds, because SQLite stores these columns behind long texts.
  */
-export class FieldCounts {
+export class FieldCounter {
   readonly #adsById = new Map<string, CountedAd>();
   readonly #advertisers = new Map<string, AdvertiserIdentity>();
   readonly #currencies = new Map<string, string>();

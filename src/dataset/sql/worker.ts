@@ -51,12 +51,12 @@ const workerMethods = {
     } finally {
       reader.close();
     }
-    return { ...result, ...engine.describeStatement(sql) };
+    return { ...result, ...engine.analyzeStatement(sql) };
   },
   export(sql: string): ExportBatch {
     const reader = engine.prepare(sql);
     currentExport = { reader, spentMs: 0 };
-    const statementDescription = engine.describeStatement(sql);
+    const statementDescription = engine.analyzeStatement(sql);
     return { ...readNextBatch(), ...statementDescription };
   },
   next: readNextBatch,

@@ -17,7 +17,7 @@ import { type AuthenticatedEnvironment, type GetTenantId, requireCredentials } f
 import { bodyLimits, createLargeBodyReader, readBody } from './body-limit.ts';
 import type { GetClientAddress } from './client-addresses.ts';
 import { allowOrigins } from './cors.ts';
-import { type LinkedFiles, serveFiles } from './files.ts';
+import { createFileHandler, type LinkedFileFinder } from './files.ts';
 import {
   type AllowedNames,
   getOriginOfHost,
@@ -49,7 +49,7 @@ export interface HttpOptions {
   /** The origin under which users reach the server from outside, e.g. `https://ads.example.com`. */
   publicUrl?: string | undefined;
   /** Serves exported files. Undefined if results must not contain links to files. */
-  files?: LinkedFiles | undefined;
+  files?: LinkedFileFinder | undefined;
   limits: ConcurrencyLimits;
   metrics?: Metrics | undefined;
   /** Reports whether the store that all replicas share is reachable. Undefined if this server is the only replica. */
@@ -144,7 +144,7 @@ export function createHttpApp(options: HttpOptions) {
   }
   if (serveDemoPicture)
     app.get('/media/*', checkHostAndOrigin, refuseWhenDraining, ({ req }) => serveDemoPicture(new Request(req.url)));
-  if (files) app.all('/files/:link/:name', checkHostAndOrigin, refuseWhenDraining, serveFiles(files));
+  if (files) app.all('/files/:link/:name', checkHostAndOrigin, refuseWhenDraining, createFileHandler(files));
   app.use('/mcp', logForbiddenRequests(log), checkHostAndOrigin, refuseWhenDraining);
   const serveWelcomePage = createWelcomeHandler({
     origin: publicUrl,

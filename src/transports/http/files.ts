@@ -7,7 +7,7 @@ import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
 /** The functions that find the exported file of a download link, and the origin of new download links. */
-export interface LinkedFiles {
+export interface LinkedFileFinder {
   findLinkedFile: FileLinks['find'];
   /**
    * Returns the origin of download links, e.g. `https://ads.example.com`. Returns undefined if the browser of the user
@@ -27,7 +27,7 @@ const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host',
  * @param publicUrl the origin of all download links. Without this URL, only callers on this machine receive links.
  */
 export const createLinkOriginFinder =
-  (publicUrl: string | undefined): LinkedFiles['findLinkOrigin'] =>
+  (publicUrl: string | undefined): LinkedFileFinder['findLinkOrigin'] =>
   ({ req }) => {
     if (publicUrl !== undefined) return publicUrl;
     const host = req.header('host');
@@ -53,8 +53,8 @@ const reportPolicy = "sandbox; default-src 'none'; img-src data:; style-src 'uns
 /**
  * Creates the handler for `GET` and `HEAD` requests to `/files/:link/:name`. Anyone who has the URL can read the file.
  */
-export function serveFiles(
-  { findLinkedFile, findLinkOrigin }: LinkedFiles,
+export function createFileHandler(
+  { findLinkedFile, findLinkOrigin }: LinkedFileFinder,
   downloadLimits?: Partial<DownloadLimits>,
 ): Handler {
   const fileReader = createFileReader(downloadLimits);

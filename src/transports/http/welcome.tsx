@@ -29,7 +29,7 @@ function listInstructions({
   hasSignIn,
   isDemo,
 }: WelcomePageContent): [host: string, instructions: Content][] {
-  const headersWithKey = (key: string) => (isDemo ? {} : { headers: { Authorization: `Bearer ${key}` } });
+  const buildHeadersWithKey = (key: string) => (isDemo ? {} : { headers: { Authorization: `Bearer ${key}` } });
   const hostsWithSignIn: [string, Content][] = [
     [
       'claude.ai, Claude Desktop, Claude on the phone',
@@ -55,7 +55,7 @@ function listInstructions({
         <p>In .vscode/mcp.json:</p>
         <pre>
           {formatJson({
-            servers: { 'ad-library': { type: 'http', url: endpointUrl, ...headersWithKey('svc_live_…') } },
+            servers: { 'ad-library': { type: 'http', url: endpointUrl, ...buildHeadersWithKey('svc_live_…') } },
           })}
         </pre>
       </>,
@@ -64,7 +64,9 @@ function listInstructions({
       'Cursor',
       <>
         <p>In ~/.cursor/mcp.json:</p>
-        <pre>{formatJson({ mcpServers: { 'ad-library': { url: endpointUrl, ...headersWithKey('svc_live_…') } } })}</pre>
+        <pre>
+          {formatJson({ mcpServers: { 'ad-library': { url: endpointUrl, ...buildHeadersWithKey('svc_live_…') } } })}
+        </pre>
       </>,
     ],
     [

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { describe, expect, onTestFinished } from 'vitest';
-import { type LinkedFiles, serveFiles } from '../../../src/transports/http/files.ts';
+import { createFileHandler, type LinkedFileFinder } from '../../../src/transports/http/files.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { documentedResponse, errorResponse } from '../../support/faulty-upstream.ts';
@@ -132,9 +132,9 @@ describe('Downloads by slow clients', () => {
   const sizes: Record<string, Buffer> = { large: content, small };
 
   /** Serves files whose name determines their size. The tenant id is the part of the link before the dash. */
-  async function serveLinks(downloadLimits: Parameters<typeof serveFiles>[1]) {
+  async function serveLinks(downloadLimits: Parameters<typeof createFileHandler>[1]) {
     const reads: string[] = [];
-    const findLinkedFile: LinkedFiles['findLinkedFile'] = async (link, name) => {
+    const findLinkedFile: LinkedFileFinder['findLinkedFile'] = async (link, name) => {
       const bytes = sizes[name];
       if (bytes === undefined) return undefined;
       const readContent = async () => {
@@ -146,7 +146,7 @@ describe('Downloads by slow clients', () => {
     };
     const app = new Hono().all(
       '/files/:link/:name',
-      serveFiles({ findLinkedFile, findLinkOrigin: () => 'http://127.0.0.1' }, downloadLimits),
+      createFileHandler({ findLinkedFile, findLinkOrigin: () => 'http://127.0.0.1' }, downloadLimits),
     );
     const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0 });
     onTestFinished(() => listener.close(0));
