@@ -45,7 +45,7 @@ export interface AppOptions {
   /** Looks up the IP addresses of a host before a picture is fetched from this host. By default, uses DNS. */
   resolveHost?: ResolveHost | undefined;
   /**
-   * Stores which API keys the service has accepted recently. The default is for a server with a single user, who has
+   * Stores the API keys that the service has accepted recently. The default is for a server with a single user, who has
    * only one key.
    */
   acceptedKeys?: AcceptedKeys | undefined;

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { SendCall, ServiceResponse } from '../api/call.ts';
 import { AdLibraryError, type CommonFailureFields, type Failure } from '../api/errors.ts';
 import { Identity } from '../api/schemas.ts';
-import { limitEntries } from '../limit-entries.ts';
+import { createLruOptions } from '../lru-options.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
@@ -18,7 +18,7 @@ export function wrapWithKeyRecording(sendCall: SendCall, acceptedKeys: AcceptedK
    * For each rejected API key, the number of calls that had been sent when the rejection arrived. A call with this
    * number or a lower number was sent before the rejection, so its response does not mark the key as accepted.
    */
-  const callCountsAtRejection = new LRUCache<string, number>(limitEntries(maxRememberedRejections));
+  const callCountsAtRejection = new LRUCache<string, number>(createLruOptions(maxRememberedRejections));
   let sentCallCount = 0;
   return async (call) => {
     const { tenantId } = call.owner;

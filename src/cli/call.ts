@@ -13,7 +13,7 @@ import type { ParsedCommand } from './parse.ts';
 /** A parsed command line of the `call` command, such as `call search_ads '{"limit": 5}'`. */
 export type ParsedCallCommand = Extract<ParsedCommand, { name: 'call' }>;
 
-interface CallOptions {
+interface CallDependencies {
   config: Config;
   log: Logger;
   stdin: AsyncIterable<Uint8Array>;
@@ -45,7 +45,10 @@ interface CallFlags {
 const newAdsExitCode = 3;
 
 /** Runs the `call` command: calls a tool, and prints the result as an AI model would read it. Returns the exit code. */
-export async function callTool({ positionals, options }: ParsedCallCommand, callOptions: CallOptions): Promise<number> {
+export async function callToolAndPrintResult(
+  { positionals, options }: ParsedCallCommand,
+  callOptions: CallDependencies,
+): Promise<number> {
   const { config, log, writeToStdout, printStatus } = callOptions;
   const [toolName = '', argumentsText = '{}'] = positionals;
   const { json, out, force, html, exitCode }: CallFlags = options;

@@ -34,7 +34,7 @@ interface ParsedCommandLine {
   options: OptionValues;
 }
 
-type Commands = typeof commands;
+type Commands = typeof namedCommands;
 type RunnableCommandName = {
   [Name in keyof Commands]: Commands[Name] extends { settings: unknown } ? Name : never;
 }[keyof Commands];
@@ -99,10 +99,10 @@ of one day (UTC). Without it, exports and reports are written to the current
 folder.`;
 
 /**
- * All commands by name. A group such as `library` must come before its commands, e.g. `library import`, because
- * `addCommand` adds each command to an existing group.
+ * All commands that have a name. A group such as `library` must come before its commands, e.g. `library import`,
+ * because `addCommand` adds each command to an existing group.
  */
-const commands = {
+const namedCommands = {
   stdio: {
     description: 'serve MCP over stdio (the default without a command)',
     settings: listSettingNames('stdio'),
@@ -246,7 +246,7 @@ export const commandsByName: Readonly<Record<string, CommandDescription>> = {
     settings: listSettingNames('stdio'),
     examples: ['ad-library-mcp --demo', 'AD_LIBRARY_API_KEY=svc_live_… ad-library-mcp --base-url https://api.example'],
   },
-  ...commands,
+  ...namedCommands,
 };
 
 const isCommandGroup = (name: string): boolean => name === '' || commandsByName[name]?.settings === undefined;

@@ -180,10 +180,10 @@ function findHomeFolder(): string | undefined {
 }
 
 async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config): Promise<number> {
-  const { callTool } = await import('./call.ts');
+  const { callToolAndPrintResult } = await import('./call.ts');
   const { stdin, stdout, stderr } = process;
   let lastProgressMessage = '';
-  const exitCode = await callTool(parsedCommand, {
+  const exitCode = await callToolAndPrintResult(parsedCommand, {
     config,
     log: createLogger(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
     stdin,

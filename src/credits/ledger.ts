@@ -102,7 +102,7 @@ export interface ReachedUsageLimit {
 }
 
 /**
- * Stores which API keys have reached the service's hourly or daily limit on credits. A lost entry is harmless: the
+ * Stores the API keys that have reached the service's hourly or daily limit on credits. A lost entry is harmless: the
  * server sends one more call, and the service refuses it.
  */
 export interface ReachedUsageLimitStore {

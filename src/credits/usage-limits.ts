@@ -6,7 +6,7 @@ import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
-import { limitEntries } from '../limit-entries.ts';
+import { createLruOptions } from '../lru-options.ts';
 import type { ReadPrices } from './budget.ts';
 import { isAffordable, type ReachedUsageLimit, type ReachedUsageLimitStore } from './ledger.ts';
 import { computeRequestPriceBounds } from './prices.ts';
@@ -44,7 +44,7 @@ export function createCreditStatusReader({
   monotonicNow: () => number;
 }): ReadCreditStatus {
   const pausedTenants = new LRUCache<string, true>({
-    ...limitEntries(maxPausedTenants),
+    ...createLruOptions(maxPausedTenants),
     ttl: pauseAfterTimeoutMs,
     ttlResolution: 0,
     perf: { now: monotonicNow },

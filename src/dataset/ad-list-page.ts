@@ -45,8 +45,8 @@ export async function readAdIdsAndMatchingCount({ collectionId }: AdQuery, respo
 }
 
 /**
- * Returns when the service sent a response, in milliseconds since the Unix epoch. Subtracts the age of a cached
- * response from `now`; a response without an age counts as sent at `now`.
+ * Returns the time at which the service sent a response, in milliseconds since the Unix epoch. Subtracts the age of a
+ * cached response from `now`; a response without an age counts as sent at `now`.
  */
 export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, now: number): number =>
   now - (receipt.ageMs ?? 0);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { createLazyGetter } from '../lazy-getter.ts';
-import { limitEntries } from '../limit-entries.ts';
+import { createLruOptions } from '../lru-options.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { findVersionAt, type ItemVersion, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { countMedia, hasPlaceholder, readCardField, readCardLink } from '../views/ad-media.ts';
@@ -72,9 +72,9 @@ export const chartedFields = ['displayFormat', 'ctaType', 'startedAt', 'country'
 type ChartedField = (typeof chartedFields)[number];
 
 /**
- * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null for a date more
- * than one day after the ad was read (`readAt`), because such a date must be wrong. It would count as the last day on
- * which the search was observed, so all other ads would seem to have ended.
+ * Returns the time at which the service last saw an ad running, in milliseconds since the Unix epoch. Returns null for
+ * a date more than one day after the ad was read (`readAt`), because such a date must be wrong. It would count as the
+ * last day on which the search was observed, so all other ads would seem to have ended.
  */
 function readLastSeenTime({ lastSeenAt }: UntypedFields, readAt: number): number | null {
   const lastSeenTime = parseTime(lastSeenAt);
@@ -143,7 +143,7 @@ const decoder = new TextDecoder();
  * because a lookup requires the hash of the ad text or the stored object itself.
  */
 const createSharedCaches = () => ({
-  languagesByTextHash: new LRUCache<string, { language: string | null }>(limitEntries(maxCachedLanguages)),
+  languagesByTextHash: new LRUCache<string, { language: string | null }>(createLruOptions(maxCachedLanguages)),
   parsedAdsByJson: new WeakMap<Uint8Array, ParsedAd>(),
   currentHashesByJson: new WeakMap<Uint8Array, { record: unknown; perceptualHash: string | undefined }>(),
 });

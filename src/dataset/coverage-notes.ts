@@ -120,8 +120,8 @@ const dateOrderTexts: Partial<Record<ListingOrder['field'], { orderNames: readon
   };
 
 /**
- * Describes in which order the service listed the ads, and which ads are therefore missing. The missing ads may have
- * the same value as the last listed ad, or no value at all, because services list ads without a value last.
+ * Describes the order in which the service listed the ads, and the ads that are therefore missing. The missing ads may
+ * have the same value as the last listed ad, or no value at all, because services list ads without a value last.
  */
 function describeListingOrder(listingOrder: ListingOrder | undefined) {
   if (listingOrder === undefined)

@@ -152,8 +152,9 @@ const maxNameTokens = 20;
 const maxQueryTokens = 40;
 
 /**
- * Computes which ads a query result is based on, and which ads are missing. If a search was read several times, only
- * the ads of its latest reading count. The parts (smaller searches) of a split search are not listed separately.
+ * Computes the coverage of a query result: the ads on which the result is based, and the ads that are missing. If a
+ * search was read several times, only the ads of its latest reading count. The parts (smaller searches) of a split
+ * search are not listed separately.
  */
 export function buildCoverageView(input: CoverageInput): CoverageView {
   const { contents } = input;

@@ -223,7 +223,7 @@ const maxAdsToCache = 1000;
  * counts once for each part that lists it. This is the number of ids that the dataset can hold without evicting ids of
  * the search that is being read.
  */
-const maxAdsInParts = 100_000;
+const maxListedAds = 100_000;
 /**
  * The number of consecutive pages without a new ad after which reading stops, because the service probably repeats its
  * pages.
@@ -234,7 +234,7 @@ const maxPagesWithoutNewAds = 3;
  * further pages. If this happens more often, the service probably counts only the ads that it has listed so far. The
  * total then no longer limits the size of a page, because otherwise each request would be for only a few ads.
  */
-const maxExceededTotals = 1;
+const maxPagesBeyondTotal = 1;
 /**
  * Another page is requested only if the remaining time is at least this many times as long as the slowest page has
  * taken so far, because the next page may be even slower.
@@ -423,7 +423,7 @@ class GatheringReader {
     const usedCursors = new Set([part.state.cursor]);
     const getMatchingCount = () => part.state.matchingCount ?? knownTotal?.matchingCount;
     let isTotalPlausible = true;
-    let exceededTotals = 0;
+    let pagesBeyondTotal = 0;
     for (;;) {
       const reachedLimit = this.#findReachedLimit();
       if (reachedLimit) return reachedLimit;
@@ -449,8 +449,9 @@ class GatheringReader {
       await yieldToEventLoop();
       const { state } = part;
       if (state.hasReadLastPage) return { reason: 'end' };
-      if (matchingCount !== undefined && state.listedCount >= matchingCount) exceededTotals++;
-      isTotalPlausible &&= state.listedCount < (getMatchingCount() ?? Infinity) && exceededTotals <= maxExceededTotals;
+      if (matchingCount !== undefined && state.listedCount >= matchingCount) pagesBeyondTotal++;
+      isTotalPlausible &&=
+        state.listedCount < (getMatchingCount() ?? Infinity) && pagesBeyondTotal <= maxPagesBeyondTotal;
       if (usedCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
         return this.#endPart(part, createRepeatedPagesError(), 'repeatedPages');
       usedCursors.add(state.cursor);
@@ -642,7 +643,7 @@ class GatheringReader {
     const { getTime, deadline, isDraining, isFirstPageOnly } = this.#context;
     if (isFirstPageOnly && this.#pagesRead > 0) return { reason: 'firstPage' };
     if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
-    if (this.#listedCount >= maxAdsInParts) return { reason: 'maxAds', maxAdsInParts };
+    if (this.#listedCount >= maxListedAds) return { reason: 'maxAds', maxListedAds };
     if (isDraining()) return { reason: 'shutdown' };
     const remainingMs = deadline - getTime() - reservedSummaryMs.fixed - reservedSummaryMs.perAd * this.#adIds.size;
     return remainingMs < minRemainingTimeFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;

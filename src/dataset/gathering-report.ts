@@ -85,11 +85,11 @@ export const readAgainHint = 'To read them again, call with fresh: true, which i
  * another reason.
  */
 export function formatDatasetLimitNote(
-  { maxAds = Infinity, maxAdsInParts }: StopInfo,
+  { maxAds = Infinity, maxListedAds }: StopInfo,
   request: { maxAds: number },
 ): string | undefined {
-  if (maxAdsInParts === undefined && maxAds >= request.maxAds) return;
-  const limitText = `${formatCount(maxAdsInParts ?? maxAds, 'ad')} of this gathering${maxAdsInParts === undefined ? '' : ', counting each part'}`;
+  if (maxListedAds === undefined && maxAds >= request.maxAds) return;
+  const limitText = `${formatCount(maxListedAds ?? maxAds, 'ad')} of this gathering${maxListedAds === undefined ? '' : ', counting each part'}`;
   return `The dataset has room for ${limitText}. Narrow the filters to read other ads.`;
 }
 

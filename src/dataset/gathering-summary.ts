@@ -53,7 +53,7 @@ export async function readGatheredRows(
 }
 
 /**
- * Formats how the ads of a search changed since the search was last read completely, e.g. `12 new, 3 changed, 1 no
+ * Formats the changes of the ads of a search since the search was last read completely, e.g. `12 new, 3 changed, 1 no
  * longer listed`.
  * @param previousReadingAt time at which the search was last read completely, in milliseconds since the Unix epoch
  */

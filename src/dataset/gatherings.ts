@@ -114,8 +114,8 @@ export function findOrCreateGathering(
 }
 
 /**
- * Determines from which gathering (stored ads) to continue reading one part (smaller search) of a split search. Uses
- * the first that exists:
+ * Determines the gathering (stored ads) from which to continue reading one part (smaller search) of a split search.
+ * Uses the first that exists:
  *
  * - a complete gathering of the part, regardless of its age
  * - the gathering that the whole search started for the part

@@ -24,11 +24,11 @@ export interface StopInfo {
    */
   resumptionBlocker?: 'repeatedPages' | 'rejectedRequest';
   /**
-   * The limit on the number of ads that stopped the call. `maxAds` counts each ad once. `maxAdsInParts` counts an ad
+   * The limit on the number of ads that stopped the call. `maxAds` counts each ad once. `maxListedAds` counts an ad
    * once for each part (smaller search) that lists it.
    */
   maxAds?: number;
-  maxAdsInParts?: number;
+  maxListedAds?: number;
 }
 
 /** Signals that can end a tool call early. `isDraining` returns true while the server is shutting down. */

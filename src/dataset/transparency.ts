@@ -8,7 +8,7 @@ import { type Row, toIdCell, toTextCell } from './tables.ts';
  */
 
 /**
- * Returns who paid for an ad and who benefits from it. Uses the current entry in `beneficiaryPayers`, or the first
+ * Returns the payer and the beneficiary of an ad. Uses the current entry in `beneficiaryPayers`, or the first
  * entry if none is current. `bylines` is the disclaimer of a political ad, and is used if no other field names the
  * payer.
  */

@@ -102,13 +102,13 @@ type CallOutcome = { result: ToolResult; logFields: Partial<CallEvent> };
  * The settings and resources that tool calls need. Most resources are created on the first call, because many sessions
  * only list the tools.
  */
-export interface CallingContext extends ServerContext, CallBackend {
+export interface CallEnvironment extends ServerContext, CallBackend {
   getAdFilters(): Promise<readonly SearchFilter[]>;
 }
 
 /** Runs a tool call. Writes the call to the log, and converts thrown errors to error results. */
 export async function callTool(
-  server: CallingContext,
+  server: CallEnvironment,
   call: ToolCall,
   resultFormat: ResultFormat,
 ): Promise<ToolResult> {
@@ -141,7 +141,7 @@ export async function callTool(
 const getLoggedToolName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function executeCall(
-  server: CallingContext,
+  server: CallEnvironment,
   call: ToolCall,
   receipts: ReceiptCollector,
   resultFormat: ResultFormat,
@@ -171,7 +171,7 @@ async function executeCall(
 
 /** A tool call together with its tool, which exists and is enabled on this server. */
 interface ResolvedCall {
-  server: CallingContext;
+  server: CallEnvironment;
   call: ToolCall;
   tool: Tool;
   resultFormat: ResultFormat;

@@ -380,8 +380,8 @@ function formatUsageWindows(limit: ParsedUsageLimit, { wasSent }: Failure): stri
 }
 
 /**
- * Formats when an hourly or daily usage limit should end. The returned text calls this an estimate, because the API
- * document does not define when an hour or a day begins.
+ * Formats the time at which an hourly or daily usage limit should end. The returned text calls this an estimate,
+ * because the API document does not define when an hour or a day begins.
  */
 function formatUsageLimitEnd(limitType: string | undefined): string {
   if (limitType !== 'hourly' && limitType !== 'daily') return '';

@@ -22,7 +22,7 @@ export interface ExportedFile {
   createdAt: number;
   /** The path of the file on this machine. Set only if the file was written to a folder. */
   path?: string | undefined;
-  /** Describes how long the file exists, e.g. `for 7 days`. */
+  /** The lifetime of the file in words, e.g. `for 7 days`. */
   lifetimeText?: string;
   /** How long clients can read the file as an MCP resource or download it through its link, in milliseconds. */
   ttlMs: number;
@@ -148,26 +148,29 @@ interface ExportFolder {
 }
 
 function listExportFolders(exportTarget: ExportTarget): ExportFolder[] {
-  const createPermanentFolder = (path: string, createIfMissing: (path: string) => Promise<unknown>): ExportFolder => ({
+  const describePermanentFolder = (
+    path: string,
+    createIfMissing: (path: string) => Promise<unknown>,
+  ): ExportFolder => ({
     path,
     lifetimeText: 'until somebody deletes it',
     prepareFolder: () => createIfMissing(path).then(() => maxFolderBytes),
   });
-  if ('folder' in exportTarget) return [createPermanentFolder(exportTarget.folder, createPrivateFolder)];
+  if ('folder' in exportTarget) return [describePermanentFolder(exportTarget.folder, createPrivateFolder)];
   // Use the downloads folder only if it exists. A home directory without a downloads folder probably belongs to a
   // service account and not to a person.
   const downloadsFolders =
     exportTarget.homeFolder === undefined
       ? []
-      : [createPermanentFolder(join(exportTarget.homeFolder, 'Downloads', 'Ad Library'), createFolder)];
-  return [...downloadsFolders, createTemporaryFolder(exportTarget.temporaryFolder)];
+      : [describePermanentFolder(join(exportTarget.homeFolder, 'Downloads', 'Ad Library'), createFolder)];
+  return [...downloadsFolders, describeTemporaryFolder(exportTarget.temporaryFolder)];
 }
 
 /**
  * Describes the folder for exports in the system's temporary directory. All users can write to this directory, so
  * `prepareFolder` refuses the folder if another user owns it.
  */
-function createTemporaryFolder(temporaryFolder: string): ExportFolder {
+function describeTemporaryFolder(temporaryFolder: string): ExportFolder {
   const path = getTemporaryPath(temporaryFolder);
   return {
     path,

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { limitEntries } from '../limit-entries.ts';
+import { createLruOptions } from '../lru-options.ts';
 import type { AcceptedKeys } from './call-state.ts';
 import { longTermTtlMs, type StoreAccess } from './store/access.ts';
 
@@ -16,7 +16,7 @@ const maxAcceptedKeys = 10_000;
  */
 export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKeys {
   const acceptedTenantIds = new LRUCache<string, true>({
-    ...limitEntries(maxAcceptedKeys),
+    ...createLruOptions(maxAcceptedKeys),
     ttl: acceptedKeyTtlMs,
     ttlResolution: 0,
     perf: { now: monotonicNow },

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { limitEntries } from '../limit-entries.ts';
+import { createLruOptions } from '../lru-options.ts';
 import type { CachedResponse, ClaimResult, ResponseCache } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
@@ -19,7 +19,7 @@ const maxRememberedRemovals = 10_000;
 /** Creates a cache of API responses in the memory of this process. */
 export function createMemoryResponseCache(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedResponse>(options);
-  const removalNumberByGroup = new LRUCache<string, number>(limitEntries(maxRememberedRemovals));
+  const removalNumberByGroup = new LRUCache<string, number>(createLruOptions(maxRememberedRemovals));
   let removalCount = 0;
   const cacheResponse = (tenantId: string, name: string, value: CachedResponse) =>
     cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.response.rawBody) + responseOverheadBytes });

@@ -1,5 +1,5 @@
 /**
- * A store for documents and collections. DocumentAccess are replaced by compare-and-swap. A collection contains items,
+ * A store for documents and collections. Documents are replaced by compare-and-swap. A collection contains items,
  * sorted by their last change. All documents and collections expire. All times are measured by the store's clock. A
  * call that fails may still have changed the store.
  */

@@ -30,13 +30,13 @@ import { formatServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
 import { estimateTokens, sanitizeId } from '../views/tokens.ts';
-import { buildChecksBoardData, type ChecksResult } from '../watches/board-data.ts';
+import { buildChecksBoardData, type CheckWatchesResult } from '../watches/board-data.ts';
 import { collectReportedAds, formatReportedAds } from '../watches/changes.ts';
 import { type CheckedWatch, defaultMaxAdsPerCheck, findRecentStoredOutcome, runWatchChecks } from '../watches/check.ts';
 import { parseWatches, pickAdQuery, saveChecks, type Watch } from '../watches/stored-watches.ts';
 import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
 import { freshSchema } from './arguments.ts';
-import { estimateRemainingAds, requireFreeReading } from './gather-ads.ts';
+import { assertReadingIsFree, estimateRemainingAds } from './gather-ads.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import {
   buildFileLocationFields,
@@ -88,7 +88,7 @@ export const checkWatches = defineTool({
   makesSeveralApiCalls: true,
   storesUserData: true,
   showsBoard: true,
-  buildBoardData: (data) => buildChecksBoardData(data as ChecksResult),
+  buildBoardData: (data) => buildChecksBoardData(data as CheckWatchesResult),
   canReportProgress: true,
   inputSchema: z.strictObject({
     names: z.array(z.string()).min(1).optional().describe('Names of watches. Default: all.'),
@@ -107,7 +107,7 @@ export const checkWatches = defineTool({
     const allWatches = parseWatches(await userRecords.read('watch'));
     const selectedWatches = names ? findRecordsByName('watch', allWatches, names) : allWatches;
     if (maxCredits === undefined)
-      for (const watch of selectedWatches) await requireFreeReading(pickAdQuery(watch), context);
+      for (const watch of selectedWatches) await assertReadingIsFree(pickAdQuery(watch), context);
     if (maxCredits === 0 || context.isEstimate) return estimateChecks(selectedWatches, fresh, context);
     const { checkedWatches, callStopReason } = await runWatchChecks(selectedWatches, { maxCredits, fresh }, context);
     const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;

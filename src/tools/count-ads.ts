@@ -450,7 +450,7 @@ async function countValuesBySearches(countedFilter: SearchFilter, filters: Filte
   };
 }
 
-/** Explains which ads are not included in any count, and why. Used if the number of these ads is unknown. */
+/** Names the ads that are not included in any count, and explains why. Used if the number of these ads is unknown. */
 function explainUncountedAds(
   { key, single: hasSingleValue, open: hasOtherValues }: SearchFilter,
   countsAdsWithoutValue: boolean,

@@ -37,8 +37,8 @@ export interface PositionedList extends ListQuery {
 }
 
 /**
- * The first character of every cursor that this server creates. SigningCursorStore of the service do not begin with
- * this character and are passed on unchanged.
+ * The first character of every cursor that this server creates. Cursors of the service do not begin with this character
+ * and are passed on unchanged.
  */
 const cursorPrefix = '@';
 /** The characters in a cursor that stand for a page size that is not a number. */

@@ -74,7 +74,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   const contentsBefore = await (await context.openDataset()).readContents();
   return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
     const hasReadAllPages = openedGathering.parts.every(({ state }) => state.hasReadLastPage);
-    if (maxCredits === undefined && !hasReadAllPages) await requireFreeReading(adQuery, context);
+    if (maxCredits === undefined && !hasReadAllPages) await assertReadingIsFree(adQuery, context);
     if ((maxCredits === 0 || context.isEstimate) && !hasReadAllPages)
       return estimateGathering(request, openedGathering, context);
     const gatherResult = await readPages();
@@ -113,7 +113,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
 }
 
 /**
- * Describes which ads of a gathering (the stored ads of one search) are missing, and how much it costs to read them.
+ * Describes the missing ads of a gathering (the stored ads of one search), and the cost of reading them.
  * Returns undefined if the gathering is complete.
  */
 async function describeMissingAds(
@@ -137,7 +137,7 @@ async function describeMissingAds(
  * Accepts a call without `maxCredits` only if reading the ads is free.
  * @throws AdLibraryError `invalid_request` if reading may cost credits
  */
-export async function requireFreeReading(adQuery: AdQuery, { createCallBudget }: ToolContext): Promise<void> {
+export async function assertReadingIsFree(adQuery: AdQuery, { createCallBudget }: ToolContext): Promise<void> {
   if (await (await createCallBudget()).isFree(getListOperationName(adQuery))) return;
   throw createInvalidRequestError(
     'maxCredits is required, because reading may cost credits: 0 estimates the price, and any other number is the most that this call may spend.',

@@ -162,7 +162,8 @@ function formatRowCount(shownCount: number, rowCount: number | null, limit: numb
 }
 
 /**
- * Formats how to change an SQL statement so that it returns the next rows. SQLite accepts `OFFSET` only after `LIMIT`.
+ * Formats a hint on how to change an SQL statement so that it returns the next rows. SQLite accepts `OFFSET` only after
+ * `LIMIT`.
  */
 const formatOffsetHint = (shownCount: number): string =>
   `for the next rows, raise OFFSET by ${shownCount}, e.g. LIMIT -1 OFFSET ${shownCount}`;

@@ -282,7 +282,7 @@ export function CommonValuesChart({ title, values, onChoose, formatters = englis
   );
 }
 
-/** Counts how often each value occurs. Ignores undefined values. */
+/** Counts the occurrences of each value. Ignores undefined values. */
 export function countValues(values: readonly (string | undefined)[]): Map<string, number> {
   const countsByValue = new Map<string, number>();
   for (const value of values) if (value !== undefined) countsByValue.set(value, (countsByValue.get(value) ?? 0) + 1);

@@ -20,8 +20,8 @@ export function formatDay(date: unknown): string | undefined {
 }
 
 /**
- * Formats the date in a field from the service as a day in UTC. Returns undefined for a number, because the API document
- * defines dates of ads as texts. The unit of a number is unknown.
+ * Formats the date in a field from the service as a day in UTC. Returns undefined for a number, because the API
+ * document defines dates of ads as texts. The unit of a number is unknown.
  */
 export const formatDayOfField = (fieldValue: unknown): string | undefined =>
   typeof fieldValue === 'string' ? formatDay(fieldValue) : undefined;
@@ -41,7 +41,7 @@ export interface LastSeenDays {
   isKnownForAll: boolean;
 }
 
-/** Summarizes on which days ads were last seen running. Returns undefined if the day is unknown for all ads. */
+/** Summarizes the days on which ads were last seen running. Returns undefined if the day is unknown for all ads. */
 export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => formatDayOfField(lastSeenAt) ?? []).sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
@@ -50,7 +50,7 @@ export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | u
 }
 
 /**
- * Formats on which days ads were last seen running, e.g. `2 of them last seen 2026-05-30 to 2026-06-16`. Omits the
+ * Formats the days on which ads were last seen running, e.g. `2 of them last seen 2026-05-30 to 2026-06-16`. Omits the
  * number of ads if the day is known for all ads.
  */
 export function formatLastSeenDays({ firstDay, lastDay, adCount, isKnownForAll }: LastSeenDays): string {

@@ -19,7 +19,9 @@ export interface ListFrame {
   cursor?: string | null | undefined;
   /** The price of the next page as text, e.g. `free` or `10 credits`. Undefined if the price is unknown. */
   priceText?: string | undefined;
-  /** How long the rest of a page that was cut to fit stays free, in milliseconds. Undefined if the page is not cached. */
+  /**
+   * How long the rest of a page that was cut to fit stays free, in milliseconds. Undefined if the page is not cached.
+   */
   freeMs?: number | undefined;
   hasMore?: boolean | undefined;
   /**
@@ -63,8 +65,8 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
 }
 
 /**
- * Formats which items of a page a result shows, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50
- * shown`.
+ * Formats the range of the items of a page that a result shows, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown`
+ * or `ad 25 of 50 shown`.
  */
 function formatPosition({
   noun,

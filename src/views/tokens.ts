@@ -2,7 +2,7 @@ import { quote, quoteUnlessWord, sanitizeLine } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
- * Estimates the number of tokens of a text in the encoding o200k_base of OpenAI, without loading the tokenizer. Every
+ * Estimates the number of tokens of a text in OpenAI's o200k_base encoding, without loading the tokenizer. Every
  * character has a cost, which is lower if the character forms a frequent pair with the preceding one. For lists of real
  * ads, the estimate is at most 12% too high. For random characters of any script, it is at most a third too low.
  */
@@ -124,8 +124,9 @@ function sumTokenCosts(text: string, maxCost: number): { cost: number; fittingLe
 const maxChunkLength = 4096;
 /**
  * The current chunk of the text that `sumTokenCosts` reads, in UTF-16. Reading bytes is up to three times as fast as
- * calling `charCodeAt`, because V8 stores texts in several internal representations, e.g. as parts of longer texts. Once
- * a loop has read texts in more than four representations, V8 repeats the lookup of `charCodeAt` for every character.
+ * calling `charCodeAt`, because V8 stores texts in several internal representations, e.g. as parts of longer texts.
+ * Once a loop has read texts in more than four representations, V8 repeats the lookup of `charCodeAt` for every
+ * character.
  */
 const chunkBytes = Buffer.alloc(2 * maxChunkLength);
 

@@ -1,11 +1,11 @@
 /** The fields in the result of `check_watches` from which the data for the board is built. */
-export interface ChecksResult {
-  watches: readonly CheckResult[];
+export interface CheckWatchesResult {
+  watches: readonly WatchCheckResult[];
   /** The estimated cost of the check. Set if the call only estimated this cost. */
   estimate?: { pages: number | null; credits: number | null; atLeast?: number; atMost?: number };
 }
 
-interface CheckResult {
+interface WatchCheckResult {
   name: string;
   new: readonly string[] | null;
   changed: readonly string[] | null;
@@ -29,7 +29,7 @@ export type BoardCheck = ReturnType<typeof buildBoardCheck>;
  * The board shows the new and changed ads of all watches. If there are none, the board shows all ads of the first watch
  * that was checked.
  */
-export function buildChecksBoardData({ watches, estimate }: ChecksResult) {
+export function buildChecksBoardData({ watches, estimate }: CheckWatchesResult) {
   if (estimate) return { estimate };
   const checks = watches.map(buildBoardCheck);
   const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
@@ -38,7 +38,7 @@ export function buildChecksBoardData({ watches, estimate }: ChecksResult) {
   return { checks, ...(gathering !== undefined && { gathering }) };
 }
 
-const buildBoardCheck = ({ name, found, read, complete, since, gathering, more = {}, ...ids }: CheckResult) => {
+const buildBoardCheck = ({ name, found, read, complete, since, gathering, more = {}, ...ids }: WatchCheckResult) => {
   const { new: omittedNewAds = 0, changed: omittedChangedAds = 0, gone: omittedGoneAds = 0 } = more;
   return {
     name,

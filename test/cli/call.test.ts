@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { toolNames } from '../../src/app.ts';
-import { callTool, type ParsedCallCommand } from '../../src/cli/call.ts';
+import { callToolAndPrintResult, type ParsedCallCommand } from '../../src/cli/call.ts';
 import { parseCommandLine } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLogger } from '../../src/logging/log.ts';
@@ -34,7 +34,7 @@ async function call(args: string[], env: Environment = {}) {
   const job = parseCommandLine(['call', ...args], '1', writeStderr) as ParsedCallCommand;
   const runCall = async () => {
     const config = readConfig(env, job.flags, { toolNames, commandName: 'call' });
-    return callTool(job, {
+    return callToolAndPrintResult(job, {
       config,
       log: createLogger('silent', writeStderr),
       stdin: Readable.from([]),

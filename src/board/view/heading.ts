@@ -13,7 +13,7 @@ import { minAdsForOverview } from './finding.ts';
 import { type BoardState, countAllMatches, countVariants } from './state.ts';
 
 /**
- * Formats how many messages (groups of ads with nearly the same text) and how many ads are visible, e.g. `12 of 58
+ * Formats the numbers of visible messages (groups of ads with nearly the same text) and visible ads, e.g. `12 of 58
  * messages, 300 of 1,821 ads`. The total number of ads includes all matching ads, or only the ads on the board if
  * filters hide some of them.
  */

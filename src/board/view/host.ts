@@ -1,4 +1,4 @@
-import { buildChecksBoardData, type ChecksResult } from '../../watches/board-data.ts';
+import { buildChecksBoardData, type CheckWatchesResult } from '../../watches/board-data.ts';
 import {
   type BoardAdsResult,
   type BoardData,
@@ -153,7 +153,7 @@ export function readBoardData(toolResult: JsonObject): BoardData {
   if (boardData.tool !== undefined) return boardData;
   const structuredContent = getStructuredContent(toolResult);
   const { gathering, itemType, estimate, read, totalHits, watches } = structuredContent;
-  if (Array.isArray(watches)) return buildChecksBoardData(structuredContent as unknown as ChecksResult);
+  if (Array.isArray(watches)) return buildChecksBoardData(structuredContent as unknown as CheckWatchesResult);
   return {
     ids: listAdItems(toolResult).map(({ id }) => String(id)),
     ...(typeof gathering === 'string' && { gathering }),

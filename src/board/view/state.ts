@@ -483,7 +483,7 @@ export function createTimeAxis(ads: readonly BriefAd[], currentTime: string | un
 }
 
 /**
- * Returns where the bar of an ad starts and how long it is, as fractions of the axis. Returns undefined if the ad's
+ * Returns the start and the length of the bar of an ad, as fractions of the axis. Returns undefined if the ad's
  * dates are unknown.
  */
 export function locateRunBar(ad: BriefAd, axis: TimeAxis | undefined) {

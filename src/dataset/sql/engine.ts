@@ -18,7 +18,7 @@ import { regexpLimits, resultLimits, type StatementLimits, sqliteLimits } from '
 import { readStatementLiterals } from './literals.ts';
 import { cleanCell, type QueryOptions, SqlFailure, type SqlResult } from './statement.ts';
 
-/** Returns why the running SQL statement must stop, or undefined if the statement may continue. */
+/** Returns the reason why the running SQL statement must stop, or undefined if the statement may continue. */
 type FindInterruption = () => 'timeout' | 'aborted' | undefined;
 
 /** The SQLite module, including functions that the type definitions of its package omit. */

@@ -57,7 +57,7 @@ interface SqlToken {
  */
 const maxConditionTokens = 1000;
 
-/** Reads which advertisers and which JSON fields an SQL statement mentions. */
+/** Returns the advertisers and the JSON fields that an SQL statement mentions. */
 export function readStatementLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
   const conditionTokens: SqlToken[] = [];
@@ -125,9 +125,9 @@ const hasLetterWithCase = (text: string): boolean =>
   [...text].some((character) => character > '\u007f' && character.toLowerCase() !== character.toUpperCase());
 
 /**
- * Determines to which advertisers a condition limits the rows. In a condition with `AND`, it is enough that one part
- * names advertisers. In a condition with `OR`, every part must name advertisers, because the other rows could belong to
- * any advertiser.
+ * Determines the advertisers to which a condition limits the rows. In a condition with `AND`, it is enough that one
+ * part names advertisers. In a condition with `OR`, every part must name advertisers, because the other rows could
+ * belong to any advertiser.
  */
 function readAdvertiserCondition(tokens: readonly SqlToken[]): AdvertiserCondition | undefined {
   const alternatives = splitCondition(tokens, 'or');

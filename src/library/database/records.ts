@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { limitEntries } from '../../limit-entries.ts';
+import { createLruOptions } from '../../lru-options.ts';
 import { loadLanguageDetector } from '../../views/language.ts';
 import {
   collectTexts,
@@ -67,7 +67,7 @@ export function createRecordStore(database: Database, generatedRecords?: Generat
    * Caches what the library knows about advertiser pages, by page id. Most ads add no country and no name to their page
    * and then need no query.
    */
-  const knownPages = new LRUCache<string, { countries: Set<string>; hasName: boolean }>(limitEntries(5000));
+  const knownPages = new LRUCache<string, { countries: Set<string>; hasName: boolean }>(createLruOptions(5000));
   database.afterRollback(() => knownPages.clear());
 
   /** Inserts an advertiser page, or replaces the page with the same id. Returns the row number of the page. */
@@ -167,7 +167,7 @@ function createRecordWriter(database: Database, { itemType, measures, getTexts, 
  * countries.
  */
 function createTagWriter(database: Database, itemType: ItemType) {
-  const rowNumberByTagValue = new LRUCache<string, number>(limitEntries(20_000));
+  const rowNumberByTagValue = new LRUCache<string, number>(createLruOptions(20_000));
   database.afterRollback(() => rowNumberByTagValue.clear());
 
   /** Returns the row number of a tag value, e.g. of the country `DE`. Stores a new value first. */

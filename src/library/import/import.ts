@@ -338,7 +338,7 @@ function isValidJson(text: string): boolean {
 }
 
 /**
- * Describes which columns of a table became which fields, e.g. `headline ← Ad title; not used: Notes`. If several
+ * Describes the fields that the columns of a table became, e.g. `headline ← Ad title; not used: Notes`. If several
  * columns form a field, lists only the first of them.
  * @param usedKeys the fields that were stored; if omitted, the names of the columns determine the fields
  */

@@ -79,7 +79,7 @@ export function openPictureStore(database: Database, now: () => number) {
       );
       return { folder, storedFolder, unreachableCount: unreachableFileNames.length };
     },
-    /** Saves in which folder the library stores its pictures. */
+    /** Saves the path of the folder in which the library stores its pictures. */
     saveFolder(folder: string) {
       database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
     },
@@ -116,7 +116,7 @@ export function openPictureStore(database: Database, now: () => number) {
         storedBytes: byteCount,
       };
     },
-    /** Saves which pictures were fetched. */
+    /** Saves the outcomes of fetching pictures. */
     savePictures(fetchedPictures: readonly PictureFetchOutcome[]) {
       database.transaction(() => {
         for (const { url, fileName, byteCount } of fetchedPictures)

@@ -23,7 +23,7 @@ export class UsedKeyTracker {
    */
   readonly #lookedUpKeys = new Set<string>();
 
-  /** Remembers from which key each field of a stored record was read. */
+  /** Remembers the keys from which the fields of a stored record were read. */
   rememberFieldSources(fieldSources: readonly (readonly [field: string, key: string])[]): void {
     for (const [field, key] of fieldSources)
       if (!this.#keyByField.has(field) && this.#keyByField.size < maxRememberedKeys) this.#keyByField.set(field, key);

@@ -355,10 +355,10 @@ export function openReachedUsageLimitStore(
   { documents, buildKey }: StoreAccess,
   monotonicNow: () => number,
 ): ReachedUsageLimitStore {
-  type StoredWindow = { window: ReachedUsageLimit; at: number };
+  type StoredUsageLimit = { window: ReachedUsageLimit; at: number };
   return {
     get: async (tenantId) => {
-      const pendingRead = documents.read<StoredWindow>(buildKey(tenantId, 'window'));
+      const pendingRead = documents.read<StoredUsageLimit>(buildKey(tenantId, 'window'));
       const { doc, readAt } = await pendingRead.catch(() => ({ doc: undefined, readAt: 0 }));
       // JSON cannot represent infinity, so a missing number means that there is no limit. The store's clock determines
       // the age of the record.

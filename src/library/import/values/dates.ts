@@ -226,7 +226,7 @@ export class DateColumnParser {
     this.#importTimeMs = importTimeMs;
   }
 
-  /** Notes which orders of day, month and year are possible for a date of the column. */
+  /** Records the orders of day, month and year that are possible for a date of the column. */
   observeValue(sourceValue: unknown): void {
     const date = parseDateText(sourceValue, this.#importTimeMs);
     if (!date || date.notation === '') return;
@@ -284,7 +284,7 @@ export class DateColumnParser {
     const dayStart = dateOrder && date?.dayStartByOrder.get(dateOrder);
     if (date && dayStart !== undefined) return new Date(dayStart + date.timeOfDayMs).toISOString();
     throw new Error(
-      `${label}: ${quoteValue(sourceValue)} is not a date such as 2026-01-31${describeSerialDate(sourceValue)}`,
+      `${label}: ${quoteValue(sourceValue)} is not a date such as 2026-01-31${buildSerialDateHint(sourceValue)}`,
     );
   }
 }
@@ -294,7 +294,7 @@ export class DateColumnParser {
  * otherwise. Workbooks store a day as the number of days since 30 December 1899, and some programs export this number
  * unchanged.
  */
-function describeSerialDate(sourceValue: unknown): string {
+function buildSerialDateHint(sourceValue: unknown): string {
   const serialNumber = Number(sourceValue);
   if (!(serialNumber > 36_000 && serialNumber < 73_000)) return '';
   const day = new Date((Math.floor(serialNumber) - 25_569) * dayMs).toISOString().slice(0, 10);

@@ -118,7 +118,7 @@ export class NumberColumnParser {
     this.#isCount = isCount;
   }
 
-  /** Notes which decimal separators are possible for a value of the column. */
+  /** Records the decimal separators that are possible for a value of the column. */
   observeValue(text: string): void {
     const numberText = splitNumberText(text);
     if (numberText === undefined || scientificPattern.test(text.trim())) return;
