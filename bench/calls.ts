@@ -10,7 +10,7 @@
 import { spawn } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
-import { commandLine, startHttpCommand } from '../test/support/process.ts';
+import { buildCommandLine, startHttpCommand } from '../test/support/process.ts';
 import { bundleSdkServer, startChild } from './child.ts';
 import type { PageOfAdsInfo } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
@@ -141,7 +141,7 @@ printLine(
 const sdkServer = await bundleSdkServer();
 await compareServers(
   'stdio',
-  await connectOverStdio(commandLine().args),
+  await connectOverStdio(buildCommandLine().args),
   await connectOverStdio([sdkServer, 'stdio', baseUrl]),
 );
 const httpServer = await startHttpCommand(['--base-url', baseUrl]);

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { commandLine, importFlag } from '../test/support/process.ts';
+import { buildCommandLine, buildImportFlag } from '../test/support/process.ts';
 import { computeMedian } from './row.ts';
 
 /**
  * A command-line flag that loads a script into the server process. The script replies to each message with the
  * processor time of the process and its threads, in milliseconds.
  */
-const processorTimeFlag = importFlag(
+const processorTimeFlag = buildImportFlag(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
     'process.channel.unref();',
 );
@@ -19,7 +19,7 @@ type Message = { id?: number; result?: { isError?: boolean } };
  * processor time between each call and its result, in milliseconds.
  */
 async function measureCallTimes(callCount: number, env: Record<string, string>): Promise<number[]> {
-  const args = [processorTimeFlag, ...commandLine().args];
+  const args = [processorTimeFlag, ...buildCommandLine().args];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('The process has no standard streams.');

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
-import { toolCall, validHeaders } from '../test/support/http.ts';
+import { createToolCall, createValidHeaders } from '../test/support/http.ts';
 import { startHttpCommand } from '../test/support/process.ts';
 import { startChild } from './child.ts';
 import { addRow, computeQuantile } from './row.ts';
@@ -45,7 +45,12 @@ let lastId = 0;
 /** Sends an MCP message with an API key and returns the response as text. */
 async function sendMessage(origin: string, apiKey: string, message: object): Promise<string> {
   const body = JSON.stringify({ ...message, id: ++lastId });
-  const response = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(apiKey), body, dispatcher });
+  const response = await request(`${origin}/mcp`, {
+    method: 'POST',
+    headers: createValidHeaders(apiKey),
+    body,
+    dispatcher,
+  });
   return response.body.text();
 }
 
@@ -53,26 +58,26 @@ const selectFromNumbers = (count: number | string) =>
   `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT`;
 const wideColumns = Array.from({ length: 33 }, (_, index) => `replace(hex(zeroblob(150)), '0', '&') AS c${index}`);
 const lineBreaksExpression = "replace(hex(zeroblob(950000)), '0', char(10))";
-const buildGatherCall = (filters: object) => toolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
+const buildGatherCall = (filters: object) => createToolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
 
 /** Lists the calls of the free tools that need the most processor time or memory. */
 function listExpensiveCalls(adIds: readonly string[]): object[] {
   const buildReportCall = (title: string, content: object) => {
     const sections = Array.from({ length: 20 }, (_, index) => ({ heading: `${index}`, ...content }));
-    return toolCall('write_report', { title, sections });
+    return createToolCall('write_report', { title, sections });
   };
   const allAdsSql = 'SELECT * FROM ads';
   return [
-    toolCall('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
+    createToolCall('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
     buildReportCall('wide tables', { sql: `${selectFromNumbers(200)} ${wideColumns} FROM n` }),
     buildReportCall('cards', { adIds: adIds.slice(0, 12) }),
-    toolCall('query_ads', { sql: `${selectFromNumbers('1e15')} count(*) FROM n` }),
-    toolCall('query_ads', { sql: 'SELECT count(*) FROM ads a, ads b, ads c WHERE a.text < b.text || c.text' }),
-    toolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaksExpression} FROM ads LIMIT 7` }),
-    ...['jsonl', 'xlsx', 'parquet'].map((format) => toolCall('export_ads', { format, sql: allAdsSql })),
-    toolCall('view_ads', { adIds: adIds.slice(12, 24) }),
+    createToolCall('query_ads', { sql: `${selectFromNumbers('1e15')} count(*) FROM n` }),
+    createToolCall('query_ads', { sql: 'SELECT count(*) FROM ads a, ads b, ads c WHERE a.text < b.text || c.text' }),
+    createToolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaksExpression} FROM ads LIMIT 7` }),
+    ...['jsonl', 'xlsx', 'parquet'].map((format) => createToolCall('export_ads', { format, sql: allAdsSql })),
+    createToolCall('view_ads', { adIds: adIds.slice(12, 24) }),
     { jsonrpc: '2.0', method: 'resources/list' },
-    toolCall('search_ads', { filters: { query: 'x'.repeat(900_000) } }),
+    createToolCall('search_ads', { filters: { query: 'x'.repeat(900_000) } }),
   ];
 }
 
@@ -81,7 +86,7 @@ async function floodServer(origin: string, apiKey: string): Promise<void> {
   const idsResponse = await sendMessage(
     origin,
     apiKey,
-    toolCall('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }),
+    createToolCall('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }),
   );
   const { rows } = JSON.parse(idsResponse).result.structuredContent as { rows: [string][] };
   const expensiveCalls = listExpensiveCalls(rows.map(([id]) => id));
@@ -112,9 +117,9 @@ async function measureWithNeighbours(neighbourCount: number): Promise<Measuremen
     hostileCallers.map((caller) => startChild('neighbour.ts', '--origin', origin, '--key', caller.apiKey)),
   );
   const measuredCalls = {
-    whoami: toolCall('whoami'),
-    search: toolCall('search_ads', { filters, limit: 10, fresh: true }),
-    statement: toolCall('query_ads', { sql: 'SELECT ctaType, count(*) FROM ads GROUP BY 1' }),
+    whoami: createToolCall('whoami'),
+    search: createToolCall('search_ads', { filters, limit: 10, fresh: true }),
+    statement: createToolCall('query_ads', { sql: 'SELECT ctaType, count(*) FROM ads GROUP BY 1' }),
   };
   for (const call of Object.values(measuredCalls)) await sendMessage(origin, apiKey, call);
   for (const { process: child } of hostileProcesses) child.send('begin');

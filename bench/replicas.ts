@@ -13,7 +13,7 @@ import type { RemoteStore } from '../src/storage/storage.ts';
 import { openStoreState } from '../src/storage/store/open-store.ts';
 import { AdService } from '../test/support/ad-service.ts';
 import { startUpstream } from '../test/support/faulty-upstream.ts';
-import { toolCall, validHeaders } from '../test/support/http.ts';
+import { createToolCall, createValidHeaders } from '../test/support/http.ts';
 import { type HttpCommand, startHttpCommand } from '../test/support/process.ts';
 import { openMemoryStore, type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
@@ -129,8 +129,13 @@ function connectCaller({ origin }: HttpCommand, apiKey: string) {
   const client = new Client(origin);
   return {
     callTool: async (tool: string, args: object): Promise<string> => {
-      const body = JSON.stringify(toolCall(tool, args));
-      const response = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(apiKey), body });
+      const body = JSON.stringify(createToolCall(tool, args));
+      const response = await client.request({
+        path: '/mcp',
+        method: 'POST',
+        headers: createValidHeaders(apiKey),
+        body,
+      });
       const text = await response.body.text();
       if (response.statusCode !== 200 || text.includes('"isError"')) throw new Error(text.slice(0, 500));
       return text;

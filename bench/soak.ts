@@ -7,7 +7,7 @@
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
 import { createSeededRandom } from '../src/library/demo/market/market.ts';
-import { toolCall, validHeaders } from '../test/support/http.ts';
+import { createToolCall, createValidHeaders } from '../test/support/http.ts';
 import { startHttpCommand } from '../test/support/process.ts';
 import { stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
@@ -179,13 +179,13 @@ function createRequestSender(
   let id = 0;
   const postMessage = async (body: string, headers: object = {}, signal: AbortSignal | null = null) => {
     const client = clients[++id % clients.length] as Client;
-    const allHeaders = { ...validHeaders(apiKey), ...headers };
+    const allHeaders = { ...createValidHeaders(apiKey), ...headers };
     const response = await client.request({ path: '/mcp', method: 'POST', headers: allHeaders, body, signal });
     return { status: response.statusCode, text: await response.body.text() };
   };
   const sendValidCall = async () => {
     const call = traffic.createNextCall();
-    const { status, text } = await postMessage(JSON.stringify(toolCall(call.tool, call.args, id)));
+    const { status, text } = await postMessage(JSON.stringify(createToolCall(call.tool, call.args, id)));
     for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) receivedIds.add(`${callerNumber} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
     if (!result || !call.isExpectedResult(result))
@@ -195,7 +195,7 @@ function createRequestSender(
   const sendAbortedCall = async (headers: object = {}) => {
     const { tool, args } = traffic.createNextCall();
     const signal = AbortSignal.timeout(random.between(0, 12));
-    const { status } = await postMessage(JSON.stringify(toolCall(tool, args)), headers, signal).catch(() => ({
+    const { status } = await postMessage(JSON.stringify(createToolCall(tool, args)), headers, signal).catch(() => ({
       status: 200,
     }));
     if (status !== 200) problems.push(`hangs up: ${status}`);
@@ -206,7 +206,7 @@ function createRequestSender(
     if (response.status !== status || !response.text.includes(expectedText))
       problems.push(`${expectedText}: ${response.text}`);
   };
-  const whoami = JSON.stringify(toolCall('whoami'));
+  const whoami = JSON.stringify(createToolCall('whoami'));
   const misuses = [
     () => sendAbortedCall(),
     () => sendAbortedCall(buildUnknownKeyHeaders()),

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commandLine } from '../test/support/process.ts';
+import { buildCommandLine } from '../test/support/process.ts';
 import { bundleFile, startChild } from './child.ts';
 import { measureFirstCall } from './first-call.ts';
 import { addRow, computeMedian } from './row.ts';
@@ -115,11 +115,11 @@ const startCases: StartCase[] = [
 ];
 process.stdout.write(`node ${process.version}, medians of ${roundCount}\n`);
 for (const { titleSuffix, env, revision, limitText, isWithinLimit } of startCases) {
-  writeFileSync(listFile, JSON.stringify((await measureStart(commandLine().args, env, revision)).toolList));
+  writeFileSync(listFile, JSON.stringify((await measureStart(buildCommandLine().args, env, revision)).toolList));
   const [sdkTimes, ourTimes]: [number[], number[]] = [[], []];
   for (let round = 0; round < roundCount; round++) {
     sdkTimes.push((await measureStart([...sdkCommand, revision], {}, revision)).startMs);
-    ourTimes.push((await measureStart(commandLine().args, env, revision)).startMs);
+    ourTimes.push((await measureStart(buildCommandLine().args, env, revision)).startMs);
   }
   const [ourMs, sdkMs] = [computeMedian(ourTimes), computeMedian(sdkTimes)];
   addRow({

@@ -9,7 +9,7 @@ import { styleText } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import { commandLine } from '../test/support/process.ts';
+import { buildCommandLine } from '../test/support/process.ts';
 
 interface Ad {
   id: string;
@@ -71,7 +71,10 @@ async function main() {
     'This is demo data: the ads are invented, and no real credits are spent. Each question (Q) is followed by its answer (A), the tool calls behind it (→) and what they returned (│).',
   );
   await client.connect(
-    new StdioClientTransport({ ...commandLine(['--demo', '--files', join(outputFolder, 'files')]), stderr: 'inherit' }),
+    new StdioClientTransport({
+      ...buildCommandLine(['--demo', '--files', join(outputFolder, 'files')]),
+      stderr: 'inherit',
+    }),
   );
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };

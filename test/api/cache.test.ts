@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { documentedResponse } from '../support/faulty-upstream.ts';
+import { respondAsDocumented } from '../support/faulty-upstream.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
 
@@ -38,7 +38,7 @@ describe('Cached results of identical tool calls', () => {
     const requestedQuestions = new Set<string>();
     await fc.assert(
       fc.asyncProperty(fc.dictionary(keys, filterValues), async (filters) => {
-        upstream.respondWith(documentedResponse);
+        upstream.respondWith(respondAsDocumented);
         for (const filterVariant of [filters, reversed(filters), JSON.stringify(filters)])
           expect((await server.call('search_ads', { filters: filterVariant })).isError).toBe(false);
         const question = [JSON.stringify(reversed(filters)), JSON.stringify(filters)].toSorted()[0] ?? '';
@@ -47,7 +47,7 @@ describe('Cached results of identical tool calls', () => {
       }),
       { numRuns: 50 },
     );
-    upstream.respondWith(documentedResponse);
+    upstream.respondWith(respondAsDocumented);
     for (const filters of [{ countries: ['DE', 'AT'] }, { countries: ['AT', 'DE'] }])
       await server.call('search_ads', { filters });
     expect(upstream.requests).toHaveLength(2);

@@ -6,13 +6,13 @@ import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
-  bytes,
-  creditHeaders,
+  createCreditHeaders,
   delays,
-  documentedResponse,
-  errorResponse,
   faults,
-  json,
+  respondAsDocumented,
+  respondWithBytes,
+  respondWithError,
+  respondWithJson,
   type Upstream,
 } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
@@ -25,11 +25,11 @@ const canary = 'svc_live_CANARY0123456789abcdef';
 /** A test whose server has no cache, so that every call reaches the API. */
 const test = upstreamTest({ config: { apiKey: canary, cacheSeconds: 0 } });
 test.beforeEach(async ({ upstream, server }) => {
-  upstream.respondWith(documentedResponse);
+  upstream.respondWith(respondAsDocumented);
   upstream.credits = undefined;
   // An earlier test may have made the API reject the key. After this call, the server accepts the key again.
   await server.call('whoami');
-  upstream.respondWith(documentedResponse);
+  upstream.respondWith(respondAsDocumented);
 });
 
 /** Verifies that a result is an error of this kind, says whether a retry helps, and leaks no API key or stack trace. */
@@ -89,7 +89,7 @@ describe('Every tool with a faulty API', () => {
         if (fault === 'sends 40 MB')
           expect(result.text).toMatch(/The answer is larger than 8 MB\..*Ask for fewer items in one call/s);
       }
-      upstream.respondWith(documentedResponse);
+      upstream.respondWith(respondAsDocumented);
       await expectAllToolsSucceed(server);
     },
   );
@@ -103,7 +103,7 @@ describe('Every tool with a faulty API', () => {
       for (const result of results) expectError(server, result, 'timeout');
       expect(upstream.requests).toHaveLength(singleCallTools.length);
       await Promise.all(upstream.requests.map((request) => request.waitForAbort()));
-      upstream.respondWith(documentedResponse);
+      upstream.respondWith(respondAsDocumented);
       await expectAllToolsSucceed(server);
     },
   );
@@ -129,15 +129,15 @@ describe('Every tool with a faulty API', () => {
       const hasBody = status !== 204 && status !== 304;
       for (const { tool, args, isGatedTool } of singleCallTools) {
         // The server accepts a rejected key again after a successful call.
-        upstream.respondWith(documentedResponse);
+        upstream.respondWith(respondAsDocumented);
         await server.call('whoami');
         upstream.respondWith((request, response) => {
           // If the server followed a redirect, it would send the key to the target.
           response.setHeader('location', '/elsewhere');
-          if (hasBody) errorResponse(status)(request, response);
+          if (hasBody) respondWithError(status)(request, response);
           else response.writeHead(status).end();
         });
-        upstream.credits = tool === 'get_credits' ? undefined : errorResponse(500);
+        upstream.credits = tool === 'get_credits' ? undefined : respondWithError(500);
         const result = await server.call(tool, args);
         const { error, text } = result;
         expectError(server, result, kinds.get(status) ?? 'unexpected_response');
@@ -164,7 +164,7 @@ test.for<[string, unknown]>([
 ])(
   'the HTTP status determines the error kind if the body of the error response %s',
   async ([_, body], { upstream, server }) => {
-    upstream.respondWith(json(body, { status: 422 }));
+    upstream.respondWith(respondWithJson(body, { status: 422 }));
     expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
   },
 );
@@ -196,7 +196,7 @@ test.for<[string, object, string]>([
   'credit headers with the value "%s" appear in the result as %j',
   async ([value, expectedReceipt, expectedText], { upstream, server }) => {
     const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
-    upstream.respondWith(json({ id: 'x' }, { headers }));
+    upstream.respondWith(respondWithJson({ id: 'x' }, { headers }));
     const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
     expect(data.receipt).toEqual({ ...expectedReceipt, cached: false, requestId: 'req-1' });
     expect(text).toContain(expectedText);
@@ -219,7 +219,7 @@ test.for(Object.entries(compressors))(
   'the server reads a compressed response although its request asked for an uncompressed one (encoding: %s)',
   async ([encoding, compress], { upstream, server }) => {
     const body = compress(JSON.stringify({ id: 'x', headline: 'Größer' }));
-    upstream.respondWith(bytes(body, { 'content-encoding': encoding, ...creditHeaders(5) }));
+    upstream.respondWith(respondWithBytes(body, { 'content-encoding': encoding, ...createCreditHeaders(5) }));
     const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
     expect(text).toContain('Größer');
     expect(data.receipt.charged).toBe(5);
@@ -231,7 +231,7 @@ test.for(Object.entries(compressors))(
   'the error about a compressed response that is too large shows how much the call cost (encoding: %s)',
   async ([encoding, compress], { upstream, server }) => {
     const body = compress(Buffer.alloc(9 * 1024 * 1024, ' '));
-    upstream.respondWith(bytes(body, { 'content-encoding': encoding, ...creditHeaders(5) }));
+    upstream.respondWith(respondWithBytes(body, { 'content-encoding': encoding, ...createCreditHeaders(5) }));
     const { error, text } = await server.call('get_ad', { adId: deriveUuid('x') });
     expect(error).toMatchObject({ kind: 'unexpected_response' });
     expect(text).toContain('The answer is larger than 8 MB.');

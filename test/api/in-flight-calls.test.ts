@@ -4,9 +4,9 @@ import { deriveUuid } from '../support/derive-uuid.ts';
 import {
   ad,
   type Behaviour,
-  creditHeaders,
-  documentedResponse,
-  json,
+  createCreditHeaders,
+  respondAsDocumented,
+  respondWithJson,
   type Upstream,
 } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -23,11 +23,11 @@ const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
 const saving = { ...listing, itemId: deriveUuid('saved') };
 
 /** Delays the response to the next request until the returned function is called. Later requests are not delayed. */
-function holdNextAnswer(upstream: Upstream, answer: Behaviour = documentedResponse) {
+function holdNextAnswer(upstream: Upstream, answer: Behaviour = respondAsDocumented) {
   const gate = createGate();
   upstream.respondWith(
     (request, response) => void gate.opened.then(() => answer(request, response)),
-    documentedResponse,
+    respondAsDocumented,
   );
   return gate.open;
 }
@@ -54,7 +54,7 @@ describe('Concurrent identical calls', () => {
         limit++;
         const answer = holdNextAnswer(
           upstream,
-          json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(4) }),
+          respondWithJson({ items: [], cursor: null, hasMore: false }, { headers: createCreditHeaders(4) }),
         );
         const callers = leaves.map(() => new AbortController());
         const calls = callers.map(({ signal }) => server.call('search_ads', { limit }, { signal }));
@@ -97,7 +97,7 @@ describe('Concurrent identical calls', () => {
     start,
   }) => {
     const { call, logLines } = await start();
-    upstream.respondWith(json({}, { status: 500, headers: creditHeaders(3) }), documentedResponse);
+    upstream.respondWith(respondWithJson({}, { status: 500, headers: createCreditHeaders(3) }), respondAsDocumented);
     const results = await Promise.all([1, 2, 3].map(() => call('search_ads', { limit: 11 })));
     expect(upstream.requests).toHaveLength(1);
     const loggedCharges = logLines.flatMap((line) => /charged=(\d+)/.exec(line)?.[1] ?? []);
@@ -113,7 +113,7 @@ describe('Concurrent identical calls', () => {
     start,
   }) => {
     const { call } = await start({ cacheSeconds: 0 });
-    upstream.respondWith(documentedResponse);
+    upstream.respondWith(respondAsDocumented);
     await call('count_ads', { filters: { query: 'price' } });
     const count = (maxCredits: number) => call('count_ads', { filters: { query: 'tea' }, maxCredits });
     const [little, ...enough] = await Promise.all([0.5, 50, 50].map(count));
@@ -143,7 +143,7 @@ test.for([true, false])(
   'a collection list that was requested before an item was saved is not reused after the save (read while pending: %s)',
   async (inBetween, { upstream, server }) => {
     const items = (ids: string[]) =>
-      json({
+      respondWithJson({
         collection: { id: 'c' },
         itemType: 'ads',
         items: ids.map((id) => ({ id })),
@@ -152,7 +152,7 @@ test.for([true, false])(
       });
     const gate = createGate();
     const empty: Behaviour = (...exchange) => void gate.opened.then(() => items([])(...exchange));
-    upstream.respondWith(empty, documentedResponse, items(['saved']));
+    upstream.respondWith(empty, respondAsDocumented, items(['saved']));
     const list = async () => (await server.call('list_collection_items', listing)).data.items.map(({ id }) => id);
     const before = list();
     await upstream.waitForRequests(1);
@@ -172,7 +172,7 @@ test('a hundred concurrent calls cause no Node.js warning about leaking event li
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
-  upstream.respondWith(documentedResponse);
+  upstream.respondWith(respondAsDocumented);
   await Promise.all(Array.from({ length: 100 }, (_, limit) => server.call('search_ads', { limit: limit + 1 })));
   process.off('warning', hear);
   expect(warnings).toEqual([]);
@@ -216,7 +216,7 @@ describe('Cancelled calls', () => {
     start,
   }) => {
     const { call } = await start({ creditBudget: 50 });
-    upstream.credits = documentedResponse;
+    upstream.credits = respondAsDocumented;
     const answer = holdNextAnswer(upstream);
     const first = call('get_ad', opening);
     await upstream.waitForRequests(1);
@@ -250,7 +250,7 @@ describe('Cancelled calls', () => {
 });
 
 test('the log shows the price of a paid call that the server aborts at shutdown', async ({ upstream, server }) => {
-  upstream.respondWith(documentedResponse, () => {});
+  upstream.respondWith(respondAsDocumented, () => {});
   await server.call('get_ad', opening);
   const abortedCall = server.call('get_ad', { ...opening, fresh: true });
   await upstream.waitForRequests(2);

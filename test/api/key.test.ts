@@ -8,9 +8,16 @@ import { createAd, serveAds } from '../support/ad-service.ts';
 import { connectHttp } from '../support/clients.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { singleCallTools } from '../support/every-tool.ts';
-import { ad, bytes, creditHeaders, errorResponse, json, page } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  createCreditHeaders,
+  page,
+  respondWithBytes,
+  respondWithError,
+  respondWithJson,
+} from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { startHttp, toolCall } from '../support/http.ts';
+import { createToolCall, startHttp } from '../support/http.ts';
 import { canaryKey, decodeAllForms, encodedKeys, toHex } from '../support/key-encodings.ts';
 import { startCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -98,7 +105,7 @@ test("the HTTP server masks each caller's API key in results and logs", async ({
 test('masking an API key does not change the surrounding text', async ({ upstream, start }) => {
   const headline = `Bad key ${canaryKey}, they say — größer als "je" zuvor`;
   const body = `see https://x.example/?k=${encodeURIComponent(canaryKey)} now`;
-  upstream.respondWith(json({ ...ad, headline, body, note: 'svc_live_other & 100 %' }));
+  upstream.respondWith(respondWithJson({ ...ad, headline, body, note: 'svc_live_other & 100 %' }));
   const { text, data } = await (await start()).call('get_ad', { adId: ad.id, detail: 'full' });
   expect(text).toContain('Bad key ***, they say — größer als');
   expect(data.ad).toMatchObject({
@@ -115,7 +122,10 @@ test.for([
   const depth = 20_000;
   const deep = `${'['.repeat(depth)}"${sentKey}"${']'.repeat(depth)}`;
   upstream.respondWith(
-    bytes(`{"items":[{"id":"1","body":"it is ${sentKey}","x":${deep}}],"hasMore":false}`, creditHeaders(3)),
+    respondWithBytes(
+      `{"items":[{"id":"1","body":"it is ${sentKey}","x":${deep}}],"hasMore":false}`,
+      createCreditHeaders(3),
+    ),
   );
   const { raw, data, isError } = await (await start()).call('search_ads', { detail: 'full' });
   expect(isError).toBe(false);
@@ -146,22 +156,22 @@ test('the server rejects a call whose arguments contain the API key before it se
 
 test('a short API key that is an ordinary word is not masked in ad text', async ({ upstream, start }) => {
   const server = await start({ apiKey: 'shoes' });
-  upstream.respondWith(json({ ...ad, headline: 'New shoes' }));
+  upstream.respondWith(respondWithJson({ ...ad, headline: 'New shoes' }));
   expect((await server.call('get_ad', { adId: ad.id })).text).toContain('New shoes');
 });
 
 test('the API key never appears in the output of the process, not even at log level debug', async ({ upstream }) => {
   const settings = { AD_LIBRARY_API_KEY: usualKey, AD_LIBRARY_BASE_URL: upstream.baseUrl };
   const echo = { message: `Bad key ${usualKey}`, code: usualKey, requestId: usualKey, details: { [usualKey]: 1 } };
-  upstream.respondWith(errorResponse(422, echo));
+  upstream.respondWith(respondWithError(422, echo));
   const running = startCommand(['--log-level', 'debug'], settings);
   const clientInfo = { name: 't', version: '1' };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   const messages = [
     { jsonrpc: '2.0', id: 0, method: 'initialize', params },
-    toolCall(`search_${usualKey}`, {}, 1),
-    toolCall('whoami', { [usualKey]: usualKey }, 2),
-    ...singleCallTools.map(({ tool, args }, index) => toolCall(tool, args, index + 3)),
+    createToolCall(`search_${usualKey}`, {}, 1),
+    createToolCall('whoami', { [usualKey]: usualKey }, 2),
+    ...singleCallTools.map(({ tool, args }, index) => createToolCall(tool, args, index + 3)),
   ];
   running.child.stdin?.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
   await waitUntil(() => running.stdout().split('\n').length > messages.length);
@@ -191,7 +201,7 @@ test('an API key in an API response is never written to stored files, exports or
       index < plain.length ? JSON.stringify(ad) : escaped(JSON.stringify(ad), beyondAscii),
     );
     const answer = `{"items":[${items}],"cursor":null,"hasMore":false,"totalHits":${texts.length}}`;
-    service.overrideResponse = () => (_, response) => void response.writeHead(200, creditHeaders(1)).end(answer);
+    service.overrideResponse = () => (_, response) => void response.writeHead(200, createCreditHeaders(1)).end(answer);
     await server.call('gather_ads', { maxCredits: 10 });
     const { data } = await server.call('export_ads', { sql: 'SELECT * FROM ads', format: 'jsonl' });
     const { contents } = await server.client.readResource({ uri: data.uri as string });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { type AdService, serveAds } from '../support/ad-service.ts';
-import { type Behaviour, bytes, errorResponse, json } from '../support/faulty-upstream.ts';
+import { type Behaviour, respondWithBytes, respondWithError, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
@@ -66,7 +66,7 @@ test('after the API rejects an API key, the data stored for this key cannot be r
       expect((await server.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
       expect((await server.call('search_ads', { limit: 5 })).data.receipt).toMatchObject({ cached: true });
 
-      service.interceptRequest = () => errorResponse(401);
+      service.interceptRequest = () => respondWithError(401);
       const arguments_ = noticedBy === 'search_ads' ? { filters: { query: 'other' } } : {};
       expect((await server.call(noticedBy, arguments_)).error).toMatchObject({ kind: 'unauthorized' });
       for (const [name, args] of Object.values(reads(service))) {
@@ -78,7 +78,7 @@ test('after the API rejects an API key, the data stored for this key cannot be r
       await expect(server.client.readResource({ uri: exported })).rejects.toThrow('no resource');
 
       // This response lacks the API's headers, so the server still treats the key as rejected.
-      service.interceptRequest = () => bytes('{"authenticated":true}');
+      service.interceptRequest = () => respondWithBytes('{"authenticated":true}');
       expect((await server.call('query_ads', { sql: 'select 1' })).error).toMatchObject({ kind: 'unauthorized' });
       expect(await resources(server)).toEqual([]);
 
@@ -102,7 +102,7 @@ test('the server does not check an API key again after the API accepted a paid c
   const service = serveAds(upstream, 3);
   service.interceptRequest = () => gateway;
   expect((await server.call('search_ads')).isError).toBe(true);
-  service.interceptRequest = (path) => (path.endsWith('/v1/whoami') ? json({}, { status: 500 }) : undefined);
+  service.interceptRequest = (path) => (path.endsWith('/v1/whoami') ? respondWithJson({}, { status: 500 }) : undefined);
   expect((await server.call('search_ads')).isError).toBe(false);
   expect((await server.call('query_ads', { sql: 'select 1' })).isError).toBe(false);
 });

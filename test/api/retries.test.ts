@@ -7,12 +7,12 @@ import { deriveUuid } from '../support/derive-uuid.ts';
 import { getExampleArguments, singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
-  creditHeaders,
+  createCreditHeaders,
   delays,
-  documentedResponse,
-  errorResponse,
   faults,
-  json,
+  respondAsDocumented,
+  respondWithError,
+  respondWithJson,
   startUpstream,
 } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
@@ -25,16 +25,16 @@ test.beforeEach(({ upstream }) => {
 
 /** The possible outcomes of a request to the API. */
 const outcomes = {
-  answers: documentedResponse,
-  'turns down (502)': errorResponse(502),
-  'turns down (503)': errorResponse(503),
-  'turns down (503, charge 0)': json({}, { status: 503, headers: creditHeaders(0) }),
-  'turns down (504)': errorResponse(504),
+  answers: respondAsDocumented,
+  'turns down (502)': respondWithError(502),
+  'turns down (503)': respondWithError(503),
+  'turns down (503, charge 0)': respondWithJson({}, { status: 503, headers: createCreditHeaders(0) }),
+  'turns down (504)': respondWithError(504),
   resets: faults.resets,
-  refuses: errorResponse(422),
-  fails: errorResponse(500),
-  'is over its limit': errorResponse(429),
-  'wants money': errorResponse(402),
+  refuses: respondWithError(422),
+  fails: respondWithError(500),
+  'is over its limit': respondWithError(429),
+  'wants money': respondWithError(402),
 } satisfies Record<string, Behaviour>;
 type Outcome = keyof typeof outcomes;
 
@@ -70,7 +70,7 @@ test('the server retries failed calls exactly as often as the documented retry r
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...singleCallTools), runs, async (each, run) => {
       upstream.respondWith(...run.map((kind) => outcomes[kind]));
-      upstream.credits = each.tool === 'get_credits' ? undefined : documentedResponse;
+      upstream.credits = each.tool === 'get_credits' ? undefined : respondAsDocumented;
       const { isError } = await server.call(each.tool, each.args);
       const sentRequests = upstream.requests.filter(
         ({ path }) => each.tool === 'get_credits' || !path.endsWith('/credits'),
@@ -85,10 +85,10 @@ test('the server retries failed calls exactly as often as the documented retry r
 
 test('a paid call is retried after a 503 response that says that nothing was charged', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 10 });
-  upstream.credits = documentedResponse;
+  upstream.credits = respondAsDocumented;
   upstream.respondWith(
-    json({}, { status: 503, headers: creditHeaders(0) }),
-    json({ id: 'x' }, { headers: creditHeaders(3) }),
+    respondWithJson({}, { status: 503, headers: createCreditHeaders(0) }),
+    respondWithJson({ id: 'x' }, { headers: createCreditHeaders(3) }),
   );
   const { isError, data } = await server.call('get_ad', getExampleArguments('get_ad'));
   expect([isError, data.receipt.charged]).toEqual([false, 3]);
@@ -101,10 +101,10 @@ test.for(['nonsense', '-1', ''])(
   'a paid call is not retried after a 503 response with the invalid charge "%s"',
   async (charge, { upstream, start }) => {
     const serverWithBudget = await start({ creditBudget: 10 });
-    upstream.credits = documentedResponse;
+    upstream.credits = respondAsDocumented;
     upstream.respondWith(
-      json({ id: 'x' }, { headers: creditHeaders(3) }),
-      json({}, { status: 503, headers: creditHeaders(charge) }),
+      respondWithJson({ id: 'x' }, { headers: createCreditHeaders(3) }),
+      respondWithJson({}, { status: 503, headers: createCreditHeaders(charge) }),
     );
     await serverWithBudget.call('get_ad', getExampleArguments('get_ad'));
     const { text } = await serverWithBudget.call('get_ad', getExampleArguments('get_ad'));
@@ -126,7 +126,7 @@ test('the error of a paid call whose deadline passes while its cost is being sto
   upstream.respondWith(async (request, response) => {
     // The server cannot store the cost of the call while this test holds the lock.
     lock = await acquireLock(join(files, 'keys', `${keyFile}.lock`));
-    errorResponse(504)(request, response);
+    respondWithError(504)(request, response);
   });
   const { text, error } = await server.call('get_ad', { adId: deriveUuid('second') });
   lock?.release();
@@ -137,7 +137,10 @@ test('the error of a paid call whose deadline passes while its cost is being sto
 describe('Retries of add_collection_item', () => {
   const saving = { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid('x') };
   const answer = (added: boolean, headers = {}) =>
-    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added }, { headers });
+    respondWithJson(
+      { collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added },
+      { headers },
+    );
 
   test('the result of add_collection_item says whether the saved item is an ad or an advertiser page', async ({
     upstream,
@@ -145,7 +148,7 @@ describe('Retries of add_collection_item', () => {
   }) => {
     upstream.respondWith(
       faults.resets,
-      json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }),
+      respondWithJson({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }),
     );
     const { text } = await server.call('add_collection_item', { ...saving, itemType: 'pages', itemId: '4711' });
     expect(text).toMatch(/^Page 4711: The item is in the collection\./);
@@ -172,7 +175,7 @@ describe('Retries of add_collection_item', () => {
     upstream,
     server,
   }) => {
-    upstream.respondWith(answer(true, creditHeaders(0)), faults.resets);
+    upstream.respondWith(answer(true, createCreditHeaders(0)), faults.resets);
     await server.call('add_collection_item', saving);
     const { text, error } = await server.call('add_collection_item', saving);
     expect(upstream.requests).toHaveLength(3);
@@ -209,10 +212,10 @@ describe('Retries of add_collection_item', () => {
     start,
   }) => {
     const cachingServer = await start({ cacheSeconds: 900 });
-    const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
+    const list = respondWithJson({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
     const readList = () =>
       cachingServer.call('list_collection_items', { collectionId: saving.collectionId, itemType: 'ads' });
-    upstream.respondWith(list, errorResponse(504), errorResponse(404), list);
+    upstream.respondWith(list, respondWithError(504), respondWithError(404), list);
     await readList();
     await readList();
     await cachingServer.call('add_collection_item', saving);
@@ -225,12 +228,12 @@ describe('Retries of add_collection_item', () => {
     ['is reset', faults.resets],
     ['gets an incomplete response', faults['ends in the middle of the body']],
     ['gets no response', delays.hangs],
-    ['gets an error from a gateway', errorResponse(502)],
+    ['gets an error from a gateway', respondWithError(502)],
   ])(
     'add_collection_item is not retried if its request %s and an earlier save was charged',
     async ([_, fault], { upstream, start }) => {
       const server = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
-      upstream.respondWith(answer(true, creditHeaders(3)), fault);
+      upstream.respondWith(answer(true, createCreditHeaders(3)), fault);
       await server.call('add_collection_item', saving);
       const { text, error } = await server.call('add_collection_item', saving);
       expect(error?.retryable).toBe(false);
@@ -250,13 +253,13 @@ test('the upper bound of the random delay before a retry doubles each time, and 
     draws++;
     return 0.05;
   };
-  upstream.respondWith(errorResponse(503));
+  upstream.respondWith(respondWithError(503));
   const started = performance.now();
   await (await start({ timeoutMs: 5000 }, { random })).call('whoami');
   expect(draws).toBe(2);
   expect(performance.now() - started).toBeGreaterThanOrEqual(0.05 * 300 + 0.05 * 600 - 5);
 
-  upstream.respondWith(errorResponse(503));
+  upstream.respondWith(respondWithError(503));
   const impatient = await start({ timeoutMs: 890 }, { random: () => 1 });
   const { error } = await impatient.call('whoami');
   expect(error).toMatchObject({ kind: 'unavailable', status: 503 });

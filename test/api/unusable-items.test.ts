@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { createAd } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { ad, creditHeaders, json, page } from '../support/faulty-upstream.ts';
+import { ad, createCreditHeaders, page, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -14,7 +14,10 @@ const unusableItem = fc.oneof(
 );
 
 const listing = (items: readonly unknown[], charged: number) =>
-  json({ items, cursor: null, hasMore: false, totalHits: items.length }, { headers: creditHeaders(charged) });
+  respondWithJson(
+    { items, cursor: null, hasMore: false, totalHits: items.length },
+    { headers: createCreditHeaders(charged) },
+  );
 
 const lists = {
   search_ads: { args: {}, usable: (index: number) => createAd(index), idOf: 'id' },

@@ -4,12 +4,12 @@ import type { AdLibraryError } from '../../src/api/errors.ts';
 import { operations } from '../../src/api/operations.ts';
 import { buildUrl } from '../../src/api/url.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { ad, documentedResponse } from '../support/faulty-upstream.ts';
+import { ad, respondAsDocumented } from '../support/faulty-upstream.ts';
 import { test } from '../support/fixtures.ts';
-import { freePort } from '../support/loopback.ts';
+import { findFreePort } from '../support/loopback.ts';
 import { startServer } from '../support/server.ts';
 
-test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
+test.beforeEach(({ upstream }) => upstream.respondWith(respondAsDocumented));
 
 const started = (settings: Record<string, string>) =>
   startServer({ config: readConfig({ AD_LIBRARY_API_KEY: 'svc_live_address', ...settings }) });
@@ -31,7 +31,7 @@ describe('The base URL of the API', () => {
   });
 
   test('a connection error shows the origin of the base URL without its path', async () => {
-    const address = `http://127.0.0.1:${await freePort()}`;
+    const address = `http://127.0.0.1:${await findFreePort()}`;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: `${address}/prefix` });
     const { text, error } = await call('search_ads');
     expect(error).toMatchObject({ kind: 'network', retryable: true });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { singleCallTools } from '../support/every-tool.ts';
-import { type Behaviour, documentedResponse, errorResponse, json } from '../support/faulty-upstream.ts';
+import { type Behaviour, respondAsDocumented, respondWithError, respondWithJson } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
@@ -10,7 +10,7 @@ test.for([301, 302, 303, 307, 308])(
   'no tool follows a %i redirect of the API, and its error shows the redirect target',
   async (status, { upstream, server }) => {
     for (const { tool, args } of singleCallTools) {
-      upstream.respondWith(documentedResponse);
+      upstream.respondWith(respondAsDocumented);
       await server.call('whoami');
       upstream.respondWith((_, response) =>
         response.writeHead(status, { location: 'https://new.example/api/v1/x' }).end(),
@@ -61,7 +61,11 @@ test.for(['/v1', '/v1/', '/api/v1'])(
   'the error after a 404 response explains that the base URL "%s" ends in a version suffix',
   async (ending, { upstream, start }) => {
     const server = await start({ baseUrl: `${upstream.baseUrl}${ending}` });
-    for (const answer of [errorResponse(404), errorResponse(405), json('<h1>Not here</h1>', { status: 404 })]) {
+    for (const answer of [
+      respondWithError(404),
+      respondWithError(405),
+      respondWithJson('<h1>Not here</h1>', { status: 404 }),
+    ]) {
       upstream.respondWith(answer);
       const { text, error } = await server.call('whoami');
       expect(error).toMatchObject({ kind: 'unexpected_response', retryable: false });
@@ -73,9 +77,12 @@ test.for(['/v1', '/v1/', '/api/v1'])(
 
 const answersOfOtherServers: Record<string, Behaviour> = {
   HTML: (_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'),
-  'other JSON': json({ message: 'Not here' }, { status: 404 }),
-  'an error without a request id': json({ error: { code: 'not_found', message: 'Not here' } }, { status: 404 }),
-  no_such_path: errorResponse(404, { code: 'no_such_path', message: 'There is no such path' }),
+  'other JSON': respondWithJson({ message: 'Not here' }, { status: 404 }),
+  'an error without a request id': respondWithJson(
+    { error: { code: 'not_found', message: 'Not here' } },
+    { status: 404 },
+  ),
+  no_such_path: respondWithError(404, { code: 'no_such_path', message: 'There is no such path' }),
 };
 
 test.for(Object.entries(answersOfOtherServers))(
@@ -108,7 +115,7 @@ test('a 404 error in the documented format is reported as not_found even if the 
   upstream,
   server,
 }) => {
-  upstream.respondWith(errorResponse(404, { code: 'not_found', message: 'There is no such advertiser' }));
+  upstream.respondWith(respondWithError(404, { code: 'not_found', message: 'There is no such advertiser' }));
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'not_found' });
 });
 
@@ -116,7 +123,7 @@ test("a base URL that ends in /v1 works if the API's own paths also start with /
   const server = await start({ baseUrl: `${upstream.baseUrl}/v1` });
   upstream.respondWith((request, response) => {
     request.url = (request.url ?? '').replace('/v1/v1/', '/v1/');
-    documentedResponse(request, response);
+    respondAsDocumented(request, response);
   });
   expect((await server.call('whoami')).isError).toBe(false);
 });

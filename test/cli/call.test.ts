@@ -9,7 +9,7 @@ import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLogger } from '../../src/logging/log.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
-import { delays, errorResponse, startUpstream } from '../support/faulty-upstream.ts';
+import { delays, respondWithError, startUpstream } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { runCommand, startCommand } from '../support/process.ts';
@@ -111,7 +111,7 @@ describe('The call command', () => {
 
   test('the call command prints the error and exits with code 1 if the tool fails', async () => {
     const { upstream, call, env } = await startService(1);
-    upstream.respondWith(errorResponse(403));
+    upstream.respondWith(respondWithError(403));
     const text = await call(['get_page', '{"pageId": "p"}']);
     expect(text).toMatchObject({ code: 1, stderr: '', stdout: expect.stringContaining('The service says no.') });
     const data = await call(['get_page', '{"pageId": "p"}', '--json']);

@@ -16,7 +16,7 @@ import { expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { connectCommand } from '../support/clients.ts';
 import { test } from '../support/fixtures.ts';
-import { commandLine, startCommand } from '../support/process.ts';
+import { buildCommandLine, startCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const root = createTemporaryFolder();
@@ -49,7 +49,7 @@ async function exportOnMachine(
   { home, temporary }: { home: string; temporary: string },
   { bytes = 10, maxFileBytes }: { bytes?: number; maxFileBytes?: number } = {},
 ) {
-  const { command: node, args: nodeArgs } = commandLine(['--demo']);
+  const { command: node, args: nodeArgs } = buildCommandLine(['--demo']);
   const [program = '', ...args] = [...limitFileSize(maxFileBytes), node, ...nodeArgs];
   const client = await connectCommand('v1', { command: program, args, env: { HOME: home, TMPDIR: temporary } });
   const { text, data } = await client.call('export_ads', {

@@ -4,9 +4,9 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
 import { waitUntil } from '../support/deadline.ts';
-import { answerWhenOpen, startUpstream } from '../support/faulty-upstream.ts';
+import { respondWhenOpen, startUpstream } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
-import { openConnection, startHttp, toolCall } from '../support/http.ts';
+import { createToolCall, openConnection, startHttp } from '../support/http.ts';
 import { runCommand, startCommand, startHttpCommand } from '../support/process.ts';
 import { hasRedis, startRedis } from '../support/store-servers.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -15,7 +15,7 @@ import { initialize, request } from '../transports/stdio/session.ts';
 const baseUrl = 'https://api.example.com';
 const folder = createTemporaryFolder();
 
-const session = [initialize('2025-11-25'), request(2, 'tools/list'), toolCall('whoami')]
+const session = [initialize('2025-11-25'), request(2, 'tools/list'), createToolCall('whoami')]
   .map((message) => JSON.stringify(message))
   .join('\n');
 
@@ -296,7 +296,7 @@ test('a server reports a misspelled environment variable and suggests the closes
 describe.skipIf(process.platform === 'win32')('Signals to a server with a running call', () => {
   async function startDraining(signal: NodeJS.Signals) {
     const gate = createGate();
-    const upstream = await startUpstream(answerWhenOpen(gate));
+    const upstream = await startUpstream(respondWhenOpen(gate));
     onTestFinished(upstream.close);
     const { origin, process: running } = await startHttpCommand(['--base-url', upstream.baseUrl]);
     const client = openConnection(origin);

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { ad, creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
+import { ad, createCreditHeaders, respondAsDocumented, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
 /** Responds to a search with ten ads, and charges ten credits. */
-const tenAds = json(
+const tenAds = respondWithJson(
   { items: Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` })), cursor: null, hasMore: false },
-  { headers: creditHeaders(10) },
+  { headers: createCreditHeaders(10) },
 );
 
 describe('A credit budget for the local library', () => {
@@ -44,7 +44,7 @@ describe('A credit budget for an external API', () => {
     start,
   }) => {
     const { call } = await start({ creditBudget: 3 });
-    upstream.respondWith(json({ id: 'x' }, { headers: creditHeaders(2) }));
+    upstream.respondWith(respondWithJson({ id: 'x' }, { headers: createCreditHeaders(2) }));
     await call('get_ad', { adId: deriveUuid('x') });
     const { text } = await call('get_ad', { adId: deriveUuid('y') });
     expect(text).toContain('this call is expected to cost 2.');
@@ -53,11 +53,11 @@ describe('A credit budget for an external API', () => {
 
   test('free calls do not wait for a paid call that gets no response', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5 });
-    upstream.respondWith(documentedResponse);
+    upstream.respondWith(respondAsDocumented);
     await call('list_collections');
     let hangingPaths = new Set(['/v1/ads/search', '/v1/collections']);
     upstream.respondWith((request, response) => {
-      if (!hangingPaths.delete(request.url ?? '')) documentedResponse(request, response);
+      if (!hangingPaths.delete(request.url ?? '')) respondAsDocumented(request, response);
     });
     const caller = new AbortController();
     const hanging = ['search_ads', 'list_collections'].map((tool) =>
@@ -75,7 +75,10 @@ describe('A credit budget for an external API', () => {
     start,
   }) => {
     const createSaveResponse = (added: boolean) =>
-      json({ itemType: 'ads', itemId: deriveUuid('x'), added }, { headers: creditHeaders(added ? 3 : 0) });
+      respondWithJson(
+        { itemType: 'ads', itemId: deriveUuid('x'), added },
+        { headers: createCreditHeaders(added ? 3 : 0) },
+      );
     upstream.respondWith(createSaveResponse(false), createSaveResponse(true));
     const { call } = await start({ creditBudget: 10 });
     const save = (item: string) =>
@@ -92,7 +95,7 @@ describe('A credit budget for an external API', () => {
     let endHeldCall = () => {};
     upstream.respondWith((request, response, body) => {
       if (request.method === 'POST') return tenAds(request, response, body);
-      endHeldCall = () => json({ id: 'x' }, { headers: creditHeaders(190) })(request, response, body);
+      endHeldCall = () => respondWithJson({ id: 'x' }, { headers: createCreditHeaders(190) })(request, response, body);
     });
     const requestCount = upstream.requests.length;
     const heldCall = call('get_ad', { adId: deriveUuid('x') });

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
-import { creditStatus, json } from '../support/faulty-upstream.ts';
+import { createCreditStatus, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
@@ -31,8 +31,8 @@ test('the table gatherings contains the sum of fractional charges without floati
 });
 
 test('get_credits shows fractions of credits exactly', async ({ upstream, server }) => {
-  const usageLimit = { ...creditStatus().usageLimit, hourlyCredits: 0.9, hourlyLimit: 1 };
-  upstream.respondWith(json({ ...creditStatus(), credits: 4321.0004, creditsMax: 5000, usageLimit }));
+  const usageLimit = { ...createCreditStatus().usageLimit, hourlyCredits: 0.9, hourlyLimit: 1 };
+  upstream.respondWith(respondWithJson({ ...createCreditStatus(), credits: 4321.0004, creditsMax: 5000, usageLimit }));
   const { text, data } = await server.call('get_credits', {});
   expect(text).toContain('credits left: 4,321.0004 of 5,000');
   expect(text).toContain('hourly: 0.9 of 1 used, 0.1 left');

@@ -2,18 +2,28 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { ad, type Behaviour, creditHeaders, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  type Behaviour,
+  createCreditHeaders,
+  createCreditStatus,
+  respondWithError,
+  respondWithJson,
+} from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
-  upstream.credits = json(creditStatus());
+  upstream.credits = respondWithJson(createCreditStatus());
 });
 
 /** Responds with a page of `count` ads at a price of `charged` credits. */
 const createListing = (count: number, charged: number, hasMore = false) => {
   const items = Array.from({ length: count }, (_, index) => ({ ...ad, id: `ad-${index}` }));
-  return json({ items, cursor: hasMore ? 'next' : null, hasMore }, { headers: creditHeaders(charged) });
+  return respondWithJson(
+    { items, cursor: hasMore ? 'next' : null, hasMore },
+    { headers: createCreditHeaders(charged) },
+  );
 };
 
 describe('The spending shown by get_credits', () => {
@@ -52,7 +62,7 @@ describe('The spending shown by get_credits', () => {
       [1, 9],
       [2, -3.5],
     ] as const) {
-      upstream.respondWith(json(page, { headers: creditHeaders(10, balance) }));
+      upstream.respondWith(respondWithJson(page, { headers: createCreditHeaders(10, balance) }));
       await call('search_ads', { limit });
     }
     const { data, text } = await call('search_ads', { limit: 1 });
@@ -69,15 +79,19 @@ describe('The spending shown by get_credits', () => {
   test.for<[string, Behaviour, Record<string, unknown>]>([
     [
       'has an unexpected shape',
-      json({ items: 'none' }, { headers: creditHeaders(2) }),
+      respondWithJson({ items: 'none' }, { headers: createCreditHeaders(2) }),
       { kind: 'unexpected_response' },
     ],
-    ['is a 503 and is not retried', json({}, { status: 503, headers: creditHeaders(2) }), { retryable: false }],
+    [
+      'is a 503 and is not retried',
+      respondWithJson({}, { status: 503, headers: createCreditHeaders(2) }),
+      { retryable: false },
+    ],
     [
       'ends in the middle of the body',
       (_, response) => {
         response
-          .writeHead(200, { ...creditHeaders(2), 'x-service-request-id': 'req-1', 'content-length': '99' })
+          .writeHead(200, { ...createCreditHeaders(2), 'x-service-request-id': 'req-1', 'content-length': '99' })
           .write('{');
         setImmediate(() => response.socket?.destroy());
       },
@@ -99,7 +113,7 @@ describe('The spending shown by get_credits', () => {
   test('get_credits counts no charge for calls that the API rejects', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 3 });
     const readSpent = async () => (await call('get_credits')).data.thisServer;
-    upstream.respondWith(createListing(0, 0), errorResponse(422), createListing(0, 3));
+    upstream.respondWith(createListing(0, 0), respondWithError(422), createListing(0, 3));
     await call('search_ads', { limit: 10 });
     expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('invalid_request');
     expect(await readSpent()).toMatchObject({ charged: 0 });

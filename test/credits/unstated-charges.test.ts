@@ -2,13 +2,13 @@ import { expect } from 'vitest';
 import {
   ad,
   type Behaviour,
-  creditHeaders,
-  creditStatus,
+  createCreditHeaders,
+  createCreditStatus,
   delays,
-  documentedResponse,
-  errorResponse,
   faults,
-  json,
+  respondAsDocumented,
+  respondWithError,
+  respondWithJson,
 } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
@@ -16,11 +16,11 @@ import type { TestServer } from '../support/server.ts';
 let clock = 1_790_000_000_000;
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 }, now: () => clock });
 test.beforeEach(({ upstream }) => {
-  upstream.credits = json(creditStatus());
+  upstream.credits = respondWithJson(createCreditStatus());
 });
 
 const createAnswer = (charged?: number | string) =>
-  json({ id: ad.id }, charged === undefined ? {} : { headers: creditHeaders(charged) });
+  respondWithJson({ id: ad.id }, charged === undefined ? {} : { headers: createCreditHeaders(charged) });
 
 /** Calls `get_ad` several times. Returns `ok` or the error kind of each call. */
 const makeCalls = async ({ call }: TestServer, times: number) => {
@@ -104,7 +104,7 @@ test('a result page whose charge is unknown counts at its highest possible price
   const items = Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` }));
   const page = { items, cursor: null, hasMore: false };
   const server = await start({ creditBudget: 50 });
-  upstream.respondWith(json(page, { headers: creditHeaders(3) }), json(page));
+  upstream.respondWith(respondWithJson(page, { headers: createCreditHeaders(3) }), respondWithJson(page));
   await server.call('search_ads', { limit: 10 });
   await server.call('search_ads', { limit: 100 });
   expect(await readSpent(server)).toMatchObject({ charged: 3, uncertain: 30 });
@@ -145,7 +145,7 @@ test('the server repeats a failed request for the credit balance at most once a 
   upstream,
   start,
 }) => {
-  upstream.respondWith(errorResponse(402));
+  upstream.respondWith(respondWithError(402));
   upstream.credits = delays.hangs;
   const { call, connectAs } = await start({ timeoutMs: 3000 });
   const countBalanceRequests = () => upstream.requests.filter(({ path }) => path === '/v1/credits').length;
@@ -155,7 +155,7 @@ test('the server repeats a failed request for the credit balance at most once a 
   }
   expect(countBalanceRequests()).toBe(1);
 
-  upstream.credits = documentedResponse;
+  upstream.credits = respondAsDocumented;
   await (await connectAs('svc_live_other')).call('get_ad', { adId: ad.id });
   expect(countBalanceRequests()).toBe(2);
   clock += 2;

@@ -4,12 +4,12 @@ import { tools } from '../../src/tools/catalog.ts';
 import { joinNames } from '../../src/views/safe-text.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import {
+  createCreditHeaders,
+  createCreditStatus,
   createUsageLimit,
-  creditHeaders,
-  creditStatus,
-  documentedResponse,
-  errorResponse,
-  json,
+  respondAsDocumented,
+  respondWithError,
+  respondWithJson,
   type Upstream,
 } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -18,8 +18,8 @@ import { createGate } from '../support/gate.ts';
 let clock = 1_790_000_000_000;
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 }, now: () => clock });
 test.beforeEach(({ upstream }) => {
-  upstream.respondWith(errorResponse(429));
-  upstream.credits = json(creditStatus(createUsageLimit(400)));
+  upstream.respondWith(respondWithError(429));
+  upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(400)));
 });
 
 const listPaths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
@@ -48,11 +48,11 @@ describe('A usage limit error', () => {
     upstream,
     server,
   }) => {
-    upstream.credits = json(creditStatus(createUsageLimit(399)));
+    upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
     expect(text).toContain('Ask for less now');
-    upstream.respondWith(documentedResponse);
+    upstream.respondWith(respondAsDocumented);
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
@@ -60,7 +60,7 @@ describe('A usage limit error', () => {
     upstream,
     server,
   }) => {
-    upstream.credits = json(creditStatus(createUsageLimit(3)));
+    upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(3)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('because of a usage limit, although neither usage window is full. (HTTP 429');
     expect(text).toContain('Usage: hourly window 3 of 400 credits used');
@@ -72,7 +72,7 @@ describe('A usage limit error', () => {
     upstream,
     server,
   }) => {
-    upstream.credits = json(creditStatus(createUsageLimit(3)));
+    upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(3)));
     upstream.respondWith((_, response) => void response.writeHead(429).end('slow down'));
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429 });
@@ -94,7 +94,7 @@ describe('A usage limit error', () => {
     'the error after a response with the headers %j says how many seconds to wait: %s',
     async ([headers, seconds], { upstream, server }) => {
       const body = { error: { code: 'rate', message: 'Too many requests.', requestId: 'req-e' } };
-      upstream.respondWith(json(body, { status: 429, headers }));
+      upstream.respondWith(respondWithJson(body, { status: 429, headers }));
       const { text, error } = await server.call('search_ads');
       expect(error?.retryAfterSeconds).toBe(seconds);
       if (seconds === undefined) expect(text).not.toContain('asks to wait');
@@ -109,7 +109,7 @@ describe('A usage limit error', () => {
     upstream,
     server,
   }) => {
-    upstream.credits = errorResponse(403);
+    upstream.credits = respondWithError(403);
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', status: 429 });
     expect(error).not.toHaveProperty('usageLimit');
@@ -123,8 +123,8 @@ test('usage limit errors of concurrent calls lead to only one request for the cr
 }) => {
   const gate = createGate();
   upstream.respondWith(
-    errorResponse(429),
-    (request, response) => void gate.opened.then(() => errorResponse(429)(request, response)),
+    respondWithError(429),
+    (request, response) => void gate.opened.then(() => respondWithError(429)(request, response)),
   );
   const first = server.call('search_ads', { limit: 1 });
   await upstream.waitForRequests(1);
@@ -139,7 +139,7 @@ test('usage limit errors of concurrent calls lead to only one request for the cr
 describe('A reached hourly or daily usage limit', () => {
   test.beforeEach(async ({ upstream, server }) => {
     await server.call('search_ads');
-    upstream.respondWith(documentedResponse);
+    upstream.respondWith(respondAsDocumented);
   });
 
   test('when an API key has reached a usage limit, the server blocks only the paid calls with this key', async ({
@@ -164,7 +164,7 @@ describe('A reached hourly or daily usage limit', () => {
     upstream,
     server,
   }) => {
-    upstream.credits = json(creditStatus(createUsageLimit(0)));
+    upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(0)));
     await server.call('get_credits');
     expect((await server.call('search_ads')).isError).toBe(false);
   });
@@ -180,12 +180,12 @@ describe('A reached hourly or daily usage limit', () => {
     await Promise.all([1, 2, 3, 4].map((limit) => server.call('search_ads', { limit })));
     expect(listPaths(upstream)).toEqual(['GET /v1/credits']);
     clock += 60_000;
-    upstream.credits = json(creditStatus(createUsageLimit(3)));
+    upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(3)));
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
   test('a paid call is sent to the API even if the credit status cannot be read', async ({ upstream, server }) => {
-    upstream.credits = errorResponse(500);
+    upstream.credits = respondWithError(500);
     clock += 60_000;
     for (const limit of [1, 2]) expect((await server.call('search_ads', { limit })).isError).toBe(false);
   });
@@ -195,7 +195,7 @@ test('the server blocks the next paid call after get_credits shows that a usage 
   upstream,
   server,
 }) => {
-  upstream.respondWith(documentedResponse);
+  upstream.respondWith(respondAsDocumented);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
   expect(listPaths(upstream)).toEqual(['GET /v1/credits']);
@@ -206,10 +206,10 @@ test('the server blocks calls that cost more credits than the hourly or daily li
   server,
 }) => {
   upstream.respondWith(
-    json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: creditHeaders(5) }),
-    errorResponse(429),
+    respondWithJson({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: createCreditHeaders(5) }),
+    respondWithError(429),
   );
-  upstream.credits = json(creditStatus({ ...createUsageLimit(398), isLimitReached: false }));
+  upstream.credits = respondWithJson(createCreditStatus({ ...createUsageLimit(398), isLimitReached: false }));
   await server.call('search_ads', { limit: 1 });
   const { text, error } = await server.call('search_ads', { limit: 2 });
   expect(text).toContain('because of a usage limit, although neither usage window is full. (HTTP 429');
@@ -220,8 +220,8 @@ test('the server blocks calls that cost more credits than the hourly or daily li
   expect(refusedCall.text).toContain('The call costs more credits than its usage window has left');
   expect(refusedCall.text).toContain('Nothing was sent');
   expect(upstream.requests).toHaveLength(requestCount);
-  upstream.credits = json(creditStatus({ ...createUsageLimit(10), isLimitReached: false }));
+  upstream.credits = respondWithJson(createCreditStatus({ ...createUsageLimit(10), isLimitReached: false }));
   await server.call('get_credits');
-  upstream.respondWith(documentedResponse);
+  upstream.respondWith(respondAsDocumented);
   expect((await server.call('search_ads', { limit: 3 })).isError).toBe(false);
 });

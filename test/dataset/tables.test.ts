@@ -6,7 +6,7 @@ import { getColumnNames, tables } from '../../src/dataset/tables.ts';
 import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { addAds } from '../storage/add-items.ts';
 import { serveAds } from '../support/ad-service.ts';
-import { json } from '../support/faulty-upstream.ts';
+import { respondWithJson } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20, 12);
@@ -139,7 +139,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
     const newest = `SELECT language, firstGatheredAt, gatheredAt, json->>'body' FROM ads WHERE id = '${ad.id}'`;
     const times = ['2026-11-20T12:00:00.000Z', '2026-11-20T12:00:01.000Z'];
     expect((await rowsOf(newest)).rows).toEqual([['de', ...times, german]]);
-    upstream.respondWith(json({ items: [page], cursor: null, hasMore: false }));
+    upstream.respondWith(respondWithJson({ items: [page], cursor: null, hasMore: false }));
     await call('search_pages', {});
     const pages = await rowsOf('SELECT * FROM pages');
     expect(pages.columns).toEqual(getColumnNames('pages'));

@@ -6,7 +6,7 @@ import { selectVariantText } from '../../src/dataset/ad-rows.ts';
 import { VariantIndex } from '../../src/dataset/variants.ts';
 import { sanitize } from '../../src/views/safe-text.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
-import { documentedResponse } from '../support/faulty-upstream.ts';
+import { respondAsDocumented } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
@@ -101,7 +101,7 @@ serverTest(
         const options = { now: () => (clock += 10) };
         const server = await start({ files, cacheSeconds: 0 }, options);
         const service = serveAds(upstream, 0);
-        service.interceptRequest = (path) => (path.endsWith('/whoami') ? documentedResponse : undefined);
+        service.interceptRequest = (path) => (path.endsWith('/whoami') ? respondAsDocumented : undefined);
         const all = copies.flatMap((body, at) =>
           [0, 1].map((page) => createAd(2 * at + page, { body, headline: null, pageId: `p${page}` })),
         );

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
 import { AdService } from '../support/ad-service.ts';
 import { startUpstream } from '../support/faulty-upstream.ts';
-import { freePort } from '../support/loopback.ts';
+import { findFreePort } from '../support/loopback.ts';
 import { startHttpCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { root } from './pages.ts';
@@ -96,7 +96,7 @@ async function expectTwice(runExample: Run, complete: string): Promise<void> {
     expect(stdout).toContain(`Read 267 of 267, ${complete}`);
   }
   await server.close();
-  const url = `http://127.0.0.1:${await freePort()}/mcp`;
+  const url = `http://127.0.0.1:${await findFreePort()}/mcp`;
   expect(runExample(url)).toMatchObject({
     status: 1,
     stderr: `No server at ${url}: start one with \`node dist/main.js http --demo\`.\n`,

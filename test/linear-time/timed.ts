@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 // biome-ignore lint/suspicious/noDeprecatedImports: the replacement would be another dependency.
 import { parseAst } from 'vitest/node';
-import { errorResponse, json, startUpstream } from '../support/faulty-upstream.ts';
+import { respondWithError, respondWithJson, startUpstream } from '../support/faulty-upstream.ts';
 import { everyFact, somePage } from '../views/sample-ads.ts';
 
 /**
@@ -272,12 +272,12 @@ async function timeTools(): Promise<void> {
     const run = async (text: string) => {
       const media = [{ type: 'THUMB', nr: 0, url: `https://${text}` }];
       const record = { ...filled(model, text), [text]: text, media, ...required };
-      upstream.respondWith(json({ ...record, collection: record, items: [record] }));
+      upstream.respondWith(respondWithJson({ ...record, collection: record, items: [record] }));
       await server.call('search_ads');
       await server.call('label_ads', { labels: [{ adId: id, label: text.slice(0, 40), value: text.slice(0, 200) }] });
       await server.call(name, args);
       await server.call(name, { ...args, ...filled(args, text), [text]: text });
-      upstream.respondWith(errorResponse(422, filled({ code: '', message: '', details: { deep: [''] } }, text)));
+      upstream.respondWith(respondWithError(422, filled({ code: '', message: '', details: { deep: [''] } }, text)));
       await server.call(name, args);
     };
     await time(name, run, createTextGroups([], 0), 75);

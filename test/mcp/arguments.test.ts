@@ -5,7 +5,7 @@ import type { SearchFilter } from '../../src/api/search-filters.ts';
 import { validateArguments } from '../../src/mcp/arguments.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
-import { ad, documentedResponse } from '../support/faulty-upstream.ts';
+import { ad, respondAsDocumented } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
@@ -21,7 +21,7 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
         expect(upstream.requests).toEqual([]);
       },
   );
-test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
+test.beforeEach(({ upstream }) => upstream.respondWith(respondAsDocumented));
 
 const lists = `/v1/collections/${deriveUuid('c')}/items?itemType=ads`;
 const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
@@ -162,7 +162,7 @@ const describedTest = upstreamTest({
 });
 
 describe('Text values inside search filters', () => {
-  describedTest.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
+  describedTest.beforeEach(({ upstream }) => upstream.respondWith(respondAsDocumented));
 
   describedTest.for<[what: string, given: object, sent: object]>([
     ['a truth value', { active: 'true' }, { active: true }],

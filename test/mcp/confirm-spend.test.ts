@@ -9,7 +9,7 @@ import { createLogger } from '../../src/logging/log.ts';
 import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.ts';
 import { serveStdio } from '../../src/transports/stdio.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
-import { choose, connectWithForms, createPerson } from '../support/forms.ts';
+import { choose, connectWithForms, createSimulatedUser } from '../support/forms.ts';
 import { startHttp } from '../support/http.ts';
 import { readResult } from '../support/server.ts';
 
@@ -48,7 +48,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
       const { call } = await connectWithForms(
         server,
         service.createKey(),
-        createPerson(() => answer),
+        createSimulatedUser(() => answer),
       );
       service.requests.length = 0;
       const { text, error } = await call('search_ads', threeAds);
@@ -62,7 +62,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     service,
     server,
   }) => {
-    const broken = createPerson(() => {
+    const broken = createSimulatedUser(() => {
       throw new Error('no screen');
     });
     const { call } = await connectWithForms(server, service.createKey(), broken);
@@ -205,7 +205,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     service,
     server,
   }) => {
-    const person = createPerson(() => new Promise(() => {}));
+    const person = createSimulatedUser(() => new Promise(() => {}));
     const { call } = await connectWithForms(server, service.createKey(), person);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -220,7 +220,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     service,
     start,
   }) => {
-    const slow = createPerson(async () => {
+    const slow = createSimulatedUser(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1500));
       return { action: 'accept', content: { choice: 'spend' } };
     });
@@ -234,7 +234,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     server,
   }) => {
     const caller = new AbortController();
-    const person = createPerson(() => {
+    const person = createSimulatedUser(() => {
       caller.abort();
       return new Promise(() => {});
     });

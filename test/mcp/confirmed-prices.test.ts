@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { ad, creditHeaders, creditStatus, json } from '../support/faulty-upstream.ts';
+import { ad, createCreditHeaders, createCreditStatus, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { choose, connectWithForms, createPerson } from '../support/forms.ts';
+import { choose, connectWithForms, createSimulatedUser } from '../support/forms.ts';
 
 const test = freshUpstreamTest({ config: { confirmCredits: 10 } });
 
@@ -11,12 +11,12 @@ test('saving an item needs a spending confirmation if the service charged for an
   upstream,
   server,
 }) => {
-  const person = createPerson(() => ({ action: 'decline' }));
+  const person = createSimulatedUser(() => ({ action: 'decline' }));
   const { call } = await connectWithForms(server, 'svc_live_saver', person);
   const collectionId = deriveUuid('collection');
   const saved = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: ad.id, added: true };
-  upstream.credits = json(creditStatus());
-  upstream.respondWith(json(saved, { headers: creditHeaders(5) }));
+  upstream.credits = respondWithJson(createCreditStatus());
+  upstream.respondWith(respondWithJson(saved, { headers: createCreditHeaders(5) }));
   const first = await call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad.id });
   expect(first.data.receipt.charged).toBe(5);
   expect(person.forms).toEqual([]);
@@ -91,8 +91,8 @@ test('the spending confirmation shows a range of prices if the credit budget cov
   const { call } = await connectWithForms(server, 'svc_live_budget_saver', person);
   const collectionId = deriveUuid('collection');
   const saved = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: ad.id, added: true };
-  upstream.credits = json(creditStatus());
-  upstream.respondWith(json(saved, { headers: creditHeaders(5) }));
+  upstream.credits = respondWithJson(createCreditStatus());
+  upstream.respondWith(respondWithJson(saved, { headers: createCreditHeaders(5) }));
   await call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad.id });
   await call('add_collection_item', { collectionId, itemType: 'ads', itemIds: ['a', 'b', 'c'].map(deriveUuid) });
   expect(person.forms.map(({ message }) => message)).toEqual([

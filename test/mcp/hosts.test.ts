@@ -3,9 +3,9 @@ import { countTokens } from 'gpt-tokenizer';
 import { describe, expect } from 'vitest';
 import { chooseResultFormat, hosts, identifyClient, type OutputSetting, outputSettings } from '../../src/mcp/hosts.ts';
 import { mcpAppsCapabilities } from '../support/capabilities.ts';
-import { json } from '../support/faulty-upstream.ts';
+import { respondWithJson } from '../support/faulty-upstream.ts';
 import { upstreamTest as createUpstreamTest, freshServiceTest, serviceTest } from '../support/fixtures.ts';
-import { openConnection, startHttp, toolCall, validHeaders } from '../support/http.ts';
+import { createToolCall, createValidHeaders, openConnection, startHttp } from '../support/http.ts';
 import { initialize, openSession, request } from '../transports/stdio/session.ts';
 
 const test = serviceTest();
@@ -111,7 +111,8 @@ const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { 
   });
   const sendRequest = async (method: string, params: object, headers: Record<string, string>) => {
     const body = JSON.stringify(request(1, method, params));
-    return (await connection.send({ headers: { ...validHeaders(service.createKey()), ...headers }, body })).json.result;
+    return (await connection.send({ headers: { ...createValidHeaders(service.createKey()), ...headers }, body })).json
+      .result;
   };
   return {
     formsOf: async (headers: Record<string, string>, meta: object = {}, latest = false) => {
@@ -298,7 +299,7 @@ upstreamTest(
     const error = { code: 'invalid_request', message, details: { field: 'bbbbbbbb '.repeat(1000) } };
     for (const { name, maxResultBytes } of limitedHosts) {
       const { call } = await server.connectAs('svc_live_test', name, {});
-      upstream.respondWith(json({ error }, { status: 422 }));
+      upstream.respondWith(respondWithJson({ error }, { status: 422 }));
       const { raw, text } = await call('search_ads', { fresh: true });
       expect(countBytes(readTexts(raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
       if (name === '@cline/core') expect(JSON.stringify(raw).length).toBeLessThanOrEqual(maxClineJsonChars);
@@ -334,12 +335,12 @@ upstreamTest.for(words)(
     for (const { name, maxResultBytes } of limitedHosts) {
       const { call } = await server.connectAs('svc_live_test', name, {});
       for (const detail of ['brief', 'full']) {
-        upstream.respondWith(json({ items, cursor: null, hasMore: false }));
+        upstream.respondWith(respondWithJson({ items, cursor: null, hasMore: false }));
         const list = await call('search_ads', { detail, limit: 60, fresh: true });
         expect(countBytes(readTexts(list.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
         // A list that was cut must end with a cursor, so that the model can request the rest.
         expect(list.text).toMatch(/^60 ads|The rest of this page .*with cursor:/);
-        upstream.respondWith(json(longAd));
+        upstream.respondWith(respondWithJson(longAd));
         const one = await call('get_ad', { adId: '1', detail, fresh: true });
         expect(countBytes(readTexts(one.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
         if (name === '@cline/core') expect(JSON.stringify(one.raw).length).toBeLessThanOrEqual(maxClineJsonChars);
@@ -372,7 +373,7 @@ upstreamTest(
         fc.constantFrom('brief', 'full'),
         fc.constantFrom(...clients),
         async (texts, detail, { call, maxResultBytes }) => {
-          upstream.respondWith(json({ items: [{ id: '1', ...texts }], cursor: 'next', hasMore: true }));
+          upstream.respondWith(respondWithJson({ items: [{ id: '1', ...texts }], cursor: 'next', hasMore: true }));
           const { raw, text } = await call('search_ads', { detail, limit: 1, fresh: true });
           expect(countBytes(readTexts(raw as Called))).toBeLessThanOrEqual(maxResultBytes);
           expect(text).toMatch(/ with cursor:\n\S+\nCredits: /);
@@ -480,11 +481,11 @@ test('HTTP clients get resource links to exported files only if their request na
   const server = await startHttp({ demo: true });
   const { send, close } = openConnection(server.origin);
   const listLinks = async (client?: string) => {
-    const call = toolCall('export_ads', { sql: 'SELECT 1 AS one' });
+    const call = createToolCall('export_ads', { sql: 'SELECT 1 AS one' });
     const meta = client !== undefined && { _meta: createEnvelope({ name: client }) };
     const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'export_ads' };
     const body = JSON.stringify({ ...call, params: { ...call.params, ...meta } });
-    const { json } = await send({ headers: { ...validHeaders(), ...(meta && latest) }, body });
+    const { json } = await send({ headers: { ...createValidHeaders(), ...(meta && latest) }, body });
     return json.result.content.filter(({ type }: Block) => type === 'resource_link').length;
   };
   expect(await listLinks('claude-code')).toBe(2);

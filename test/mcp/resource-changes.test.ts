@@ -5,7 +5,7 @@ import { StdioClientTransport as EarlierStdio } from '@modelcontextprotocol/sdk/
 import { StreamableHTTPClientTransport as EarlierHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { waitUntil } from '../support/deadline.ts';
-import { commandLine, startHttpCommand } from '../support/process.ts';
+import { buildCommandLine, startHttpCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { envelope, openSession, request } from '../transports/stdio/session.ts';
 
@@ -49,7 +49,7 @@ type EarlierTransport = EarlierStdio | EarlierHttp;
 type LatestTransport = LatestStdio | StreamableHTTPClientTransport;
 
 /** Returns a demo command that exports into a temporary folder. */
-const demoCommand = () => commandLine(['--demo', '--files', createTemporaryFolder()]);
+const demoCommand = () => buildCommandLine(['--demo', '--files', createTemporaryFolder()]);
 const stdio = {
   earlier: () => new EarlierStdio(demoCommand()),
   latest: () => new LatestStdio(demoCommand()),

@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { commandLine, type HttpCommand, startHttpCommand } from '../support/process.ts';
+import { buildCommandLine, type HttpCommand, startHttpCommand } from '../support/process.ts';
 
 const readText = (name: string) =>
   readFileSync(new URL(`../../docs/skill/ad-research/${name}`, import.meta.url), 'utf8');
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(async () => void (await served.close()));
 
-const stdio = (...args: string[]) => new StdioClientTransport(commandLine(['--demo', ...args]));
+const stdio = (...args: string[]) => new StdioClientTransport(buildCommandLine(['--demo', ...args]));
 
 test.each(['auto', 'legacy'] as const)(
   'clients can list and read the skill in this package (version negotiation: %s)',

@@ -3,12 +3,12 @@ import { createJpeg } from '../pictures/sample-pictures.ts';
 import { AdService } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import {
+  createCreditHeaders,
+  createCreditStatus,
   createUsageLimit,
-  creditHeaders,
-  creditStatus,
-  documentedResponse,
-  errorResponse,
-  json,
+  respondAsDocumented,
+  respondWithError,
+  respondWithJson,
 } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
 import { startPictureHost } from '../support/picture-host.ts';
@@ -111,7 +111,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     await one.call('search_ads', { limit: 3 });
     const { uri } = (await one.call('export_ads')).data;
     const { chargedCredits } = service;
-    service.interceptRequest = () => errorResponse(401);
+    service.interceptRequest = () => respondWithError(401);
     expect((await other.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
     for (const replica of replicas) {
       for (const [name, args] of [
@@ -133,8 +133,10 @@ describeEveryServer('Replicas with a shared store', (server) => {
   });
 
   test('paid calls stop on all replicas when one replica learns that the usage limit is reached', async () => {
-    const { upstream, replicas } = fleet.createTenant(errorResponse(429));
-    upstream.credits = json(creditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }));
+    const { upstream, replicas } = fleet.createTenant(respondWithError(429));
+    upstream.credits = respondWithJson(
+      createCreditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }),
+    );
     const [one, other] = replicas;
     expect((await one.call('get_ad', { adId: deriveUuid('a') })).error).toMatchObject({ kind: 'usage_limit' });
     const requestCount = upstream.requests.length;
@@ -164,7 +166,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       await gate.opened;
-      documentedResponse(request, response);
+      respondAsDocumented(request, response);
     });
     const calls = Array.from({ length: 30 }, () => call('get_ad', { adId: deriveUuid('ad') }));
     await upstream.waitForRequests(1);
@@ -179,14 +181,14 @@ describeEveryServer('Replicas with a shared store', (server) => {
     const gate = createGate();
     let reads = 0;
     const { upstream, replicas } = fleet.createTenant(async (request, response) => {
-      if (request.method !== 'GET' || !request.url?.includes('/items')) return documentedResponse(request, response);
+      if (request.method !== 'GET' || !request.url?.includes('/items')) return respondAsDocumented(request, response);
       const readNumber = ++reads;
       if (readNumber === 1) await gate.opened;
       const list = { itemType: 'ads', items: [{ id: deriveUuid('ad'), headline: `read ${readNumber}` }], cursor: null };
-      json({ collection: { id: deriveUuid('collection') }, ...list, hasMore: false }, { headers: creditHeaders(1) })(
-        request,
-        response,
-      );
+      respondWithJson(
+        { collection: { id: deriveUuid('collection') }, ...list, hasMore: false },
+        { headers: createCreditHeaders(1) },
+      )(request, response);
     });
     const [one, other] = replicas;
     const collection = { collectionId: deriveUuid('collection'), itemType: 'ads' };
@@ -203,7 +205,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
 
   test('data that is stored for an invalid API key expires from the shared store within one minute', async () => {
     const before = new Set(server.readAllValues().map(({ name }) => name));
-    const { call } = fleet.createTenant(errorResponse(401));
+    const { call } = fleet.createTenant(respondWithError(401));
     const collectionId = deriveUuid('made up');
     const ofCollection = { collectionId, itemType: 'ads' };
     for (const [name, args] of [

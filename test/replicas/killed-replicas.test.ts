@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { type Behaviour, delays, documentedResponse } from '../support/faulty-upstream.ts';
+import { type Behaviour, delays, respondAsDocumented } from '../support/faulty-upstream.ts';
 import { type Replica, startReplicasBeforeAll, type Tenant } from '../support/replicas.ts';
 import type { Result } from '../support/server.ts';
 import { describeEveryServer } from '../support/stores.ts';
@@ -41,7 +41,7 @@ const createWaitingScenario =
       expect(error).toMatchObject(mayBeCharged);
       expect(text).toContain('It is unknown whether the service charged for this call, so it was not sent again.');
       expect(upstream.requests).toHaveLength(1);
-      upstream.respondWith(documentedResponse);
+      upstream.respondWith(respondAsDocumented);
       // The replica reserved the credits after it claimed the call, so the reservation ends a little later.
       await expect.poll(() => readSpending(other), afterDeadline).toMatchObject({ charged: 1, uncertain: 1 });
       // The user can decide to send the call again.
@@ -62,9 +62,9 @@ const scenarios: Record<string, Scenario> = {
     void getAd(one).catch(() => {});
     await upstream.waitForRequests(1);
     return async () => {
-      upstream.respondWith(documentedResponse);
+      upstream.respondWith(respondAsDocumented);
       await expect.poll(() => readSpending(other), afterDeadline).toMatchObject({ charged: 0, uncertain: budget });
-      upstream.respondWith(documentedResponse);
+      upstream.respondWith(respondAsDocumented);
       expect((await getAd(other, deriveUuid('another'))).error).toMatchObject({ kind: 'credit_budget' });
       expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toEqual([]);
     };

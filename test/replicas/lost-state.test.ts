@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
+import { createCreditHeaders, respondAsDocumented, respondWithJson } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
 import { type Replica, startReplicasBeforeAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
@@ -21,7 +21,10 @@ describeEveryServer('A shared store that loses data', (server) => {
     async (lostData) => {
       const { replicas, call } = fleet.createTenant((request, response) => {
         const isAd = request.url?.includes('/ads/');
-        (isAd ? json({ id: 'ad' }, { headers: creditHeaders(10) }) : documentedResponse)(request, response);
+        (isAd ? respondWithJson({ id: 'ad' }, { headers: createCreditHeaders(10) }) : respondAsDocumented)(
+          request,
+          response,
+        );
       });
       const [one, other] = replicas;
       await one.call('get_ad', ad('before'));
@@ -45,7 +48,7 @@ describeEveryServer('A shared store that loses data', (server) => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       if (request.url?.includes('/ads/')) await gate.opened;
-      documentedResponse(request, response);
+      respondAsDocumented(request, response);
     });
     const calls = Array.from({ length: 4 }, (_, index) => call('get_ad', ad(`ad ${index}`)));
     await upstream.waitForRequests(1);

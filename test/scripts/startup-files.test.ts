@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { toolCall } from '../support/http.ts';
+import { createToolCall } from '../support/http.ts';
 import { runCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { envelope, initialize, request } from '../transports/stdio/session.ts';
@@ -40,7 +40,7 @@ test.each([
 );
 
 test('an MCP session that calls a tool with demo data loads the code for tool calls and for demo data', async () => {
-  const loadedFiles = await listLoadedFiles([initialize('2025-11-25'), toolCall('search_ads')], demo);
+  const loadedFiles = await listLoadedFiles([initialize('2025-11-25'), createToolCall('search_ads')], demo);
   expect(loadedFiles).toEqual(expect.arrayContaining(['start.js', 'call-names.js', 'demo-names.js']));
   // Most of the code belongs to research tools, which this session does not use.
   expect(loadedFiles).not.toContain('research-names.js');

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'vitest';
 import { estimateJsonMemory } from '../../src/storage/tenant-cache.ts';
-import { bytes } from '../support/faulty-upstream.ts';
+import { respondWithBytes } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest();
@@ -42,7 +42,7 @@ test('the parsed responses in the response cache stay within the memory limit of
   upstream,
   server,
 }) => {
-  upstream.respondWith(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
+  upstream.respondWith(respondWithBytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
   const before = heapUsed();
   // Each response takes 25 MB of memory, so five fit into the cache. Measured by text length, all would fit.
   for (let index = 0; index < 12; index++) await server.call('get_page', { pageId: `${index}` });

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { createAd, serveAds } from '../support/ad-service.ts';
-import { errorResponse, type Upstream } from '../support/faulty-upstream.ts';
+import { respondWithError, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
 
@@ -11,7 +11,8 @@ const newFolder = createFolderSequence();
 function serveWithSwitchableWhoami(upstream: Upstream) {
   const service = serveAds(upstream, 20);
   const state = { knowsKeys: true };
-  service.interceptRequest = (path) => (path.endsWith('/whoami') && !state.knowsKeys ? errorResponse(503) : undefined);
+  service.interceptRequest = (path) =>
+    path.endsWith('/whoami') && !state.knowsKeys ? respondWithError(503) : undefined;
   return { service, state };
 }
 

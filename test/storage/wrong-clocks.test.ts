@@ -1,6 +1,6 @@
 import { expect, onTestFinished, vi } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
-import { errorResponse } from '../support/faulty-upstream.ts';
+import { respondWithError } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { openConnection, startHttp } from '../support/http.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
@@ -26,7 +26,7 @@ test("setting the computer's clock does not change how long the server trusts an
     await call('query_ads', { sql: 'select 1' });
   }
   expect(upstream.requests.filter(({ path }) => path === '/v1/whoami')).toHaveLength(1);
-  upstream.respondWith(errorResponse(401));
+  upstream.respondWith(respondWithError(401));
   const statuses: number[] = [];
   for (const [index, hours] of [0, -900, 900, 1].entries()) {
     vi.setSystemTime(start + hours * hour);

@@ -1,10 +1,10 @@
 import { deriveUuid } from './derive-uuid.ts';
 import {
   type Behaviour,
-  creditHeaders,
-  creditStatus,
-  documentedResponse,
-  json,
+  createCreditHeaders,
+  createCreditStatus,
+  respondAsDocumented,
+  respondWithJson,
   type Upstream,
 } from './faulty-upstream.ts';
 
@@ -41,7 +41,7 @@ export class AdService {
   modifyResponse: (responseBody: SearchResponse, search: AdSearch) => object = (answer) => answer;
   /** False if the responses have no header with the charge. */
   hasChargeHeaders = true;
-  /** How many ads a search without a limit returns. */
+  /** The number of ads that a search without a limit returns. */
   defaultLimit = 20;
 
   constructor(count: number) {
@@ -58,15 +58,15 @@ export class AdService {
   };
 
   #selectResponse(path: string, body: string): Behaviour {
-    if (path.endsWith('/v1/credits')) return json(creditStatus());
-    if (path.endsWith('/v1/whoami')) return documentedResponse;
+    if (path.endsWith('/v1/credits')) return respondWithJson(createCreditStatus());
+    if (path.endsWith('/v1/whoami')) return respondAsDocumented;
     const id = /\/v1\/ads\/([\da-f-]{36})$/.exec(path)?.[1];
     return id === undefined ? this.answerSearch(body) : this.#answerAd(id);
   }
 
   #answerAd(id: string): Behaviour {
     this.chargedCredits += 1;
-    return json(this.ads.find((ad) => ad.id === id) ?? {}, { headers: creditHeaders(1) });
+    return respondWithJson(this.ads.find((ad) => ad.id === id) ?? {}, { headers: createCreditHeaders(1) });
   }
 
   answerSearch(body: string): Behaviour {
@@ -87,9 +87,9 @@ export class AdService {
     const price = this.priceSearch(items.length, search);
     this.chargedCredits += price;
     const responseBody = { items, cursor: hasMore ? String(start + limit) : null, hasMore, totalHits: ads.length };
-    return json(
+    return respondWithJson(
       this.modifyResponse(responseBody, search),
-      this.hasChargeHeaders ? { headers: creditHeaders(price) } : {},
+      this.hasChargeHeaders ? { headers: createCreditHeaders(price) } : {},
     );
   }
 }

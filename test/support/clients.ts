@@ -5,7 +5,7 @@ import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/c
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { mcpAppsCapabilities } from './capabilities.ts';
 import { outputValidator } from './output-validator.ts';
-import { baselineCompilerFlags, commandLine, unwritableHome } from './process.ts';
+import { baselineCompilerFlags, buildCommandLine, unwritableHome } from './process.ts';
 import { readResult } from './server.ts';
 
 /** The clients of both SDK versions. `auto` negotiates the protocol revision; `pinned` offers only the newest one. */
@@ -54,7 +54,7 @@ export type TestClient = ReturnType<typeof wrapClient>;
 
 /** Starts the built command with these arguments and connects a client to it over stdio. */
 export const connectStdio = (kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> =>
-  connectCommand(kind, { ...commandLine(args), env });
+  connectCommand(kind, { ...buildCommandLine(args), env });
 
 /** Starts a command and connects a client to it over stdio. The command inherits only `PATH` from the environment. */
 export function connectCommand(

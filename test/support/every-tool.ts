@@ -4,7 +4,7 @@ import { ad, page } from './faulty-upstream.ts';
 
 const exampleIds = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0c-0000-4000-8000-00000000c011' };
 
-/** Example calls of all tools that make exactly one API call. Their ids match those in `documentedResponse`. */
+/** Example calls of all tools that make exactly one API call. Their ids match those in `respondAsDocumented`. */
 export const singleCallTools = tools
   .filter(({ operations, makesSeveralApiCalls }) => operations.length === 1 && !makesSeveralApiCalls)
   .map((tool) => ({

@@ -34,7 +34,7 @@ export type Upstream = ReturnType<typeof createResponder>['upstream'] & {
 };
 
 /** Starts a fake API over HTTP. Each test chooses its responses and faults. */
-export async function startUpstream(initialBehaviour = json({})): Promise<Upstream> {
+export async function startUpstream(initialBehaviour = respondWithJson({})): Promise<Upstream> {
   const respondersByKey = new Map<string, ReturnType<typeof createResponder>>();
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
@@ -111,20 +111,20 @@ const readKey = ({ headers }: IncomingMessage) => (headers.authorization ?? '').
 export const toCallerName = (key: string): string => key.replace('svc_live_', 'caller ');
 
 /** Responds with the JSON body that `buildBody` returns or resolves with. The request id names the caller. */
-export const answerWith =
+export const respondWithBody =
   (buildBody: (caller: string, path: string) => object | Promise<object>): Behaviour =>
   async (request, response) => {
     const caller = toCallerName(readKey(request));
     const value = await buildBody(caller, request.url ?? '');
-    json(value, { headers: { 'x-service-request-id': caller } })(request, response);
+    respondWithJson(value, { headers: { 'x-service-request-id': caller } })(request, response);
   };
 
 /** Responds to `whoami` as soon as the gate opens. */
-export const answerWhenOpen = ({ opened }: { opened: Promise<void> }): Behaviour =>
-  answerWith(() => opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
+export const respondWhenOpen = ({ opened }: { opened: Promise<void> }): Behaviour =>
+  respondWithBody(() => opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
 /** Responds with a JSON body. */
-export const json =
+export const respondWithJson =
   (
     body: unknown,
     { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
@@ -135,7 +135,7 @@ export const json =
   };
 
 /** Responds with exactly these bytes. */
-export const bytes =
+export const respondWithBytes =
   (body: Uint8Array | string, headers: Record<string, string> = {}): Behaviour =>
   (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json', ...headers });
@@ -143,23 +143,26 @@ export const bytes =
   };
 
 /** Responds with an error in the documented format. */
-export const errorResponse = (status: number, error: object = {}): Behaviour =>
-  json({ error: { code: 'some_code', message: 'The service says no.', requestId: 'req-e', ...error } }, { status });
+export const respondWithError = (status: number, error: object = {}): Behaviour =>
+  respondWithJson(
+    { error: { code: 'some_code', message: 'The service says no.', requestId: 'req-e', ...error } },
+    { status },
+  );
 
 /** Returns the response headers with the charge and the remaining credits. */
-export const creditHeaders = (charged: number | string, remaining: number | string = 100) => ({
+export const createCreditHeaders = (charged: number | string, remaining: number | string = 100) => ({
   'x-service-credits-charged': String(charged),
   'x-service-credits-remaining': String(remaining),
 });
 
 /** Responds to each API operation with its documented example. Only paid operations cost a credit. */
-export const documentedResponse: Behaviour = (request, response) => {
+export const respondAsDocumented: Behaviour = (request, response) => {
   const url = new URL(request.url ?? '', 'http://upstream');
   const documentedBody = Object.entries(documentedBodies).find(([path]) =>
     new RegExp(`^${path}$`).test(`${request.method} ${url.pathname}`),
   );
   const isGated = /POST .*search$|GET .*\/(ads|pages|collections)\//.test(`${request.method} ${url.pathname}`);
-  json(documentedBody?.[1] ?? {}, { headers: creditHeaders(isGated ? 1 : 0) })(request, response);
+  respondWithJson(documentedBody?.[1] ?? {}, { headers: createCreditHeaders(isGated ? 1 : 0) })(request, response);
 };
 
 const collection = {
@@ -172,9 +175,9 @@ const collection = {
   adCount: 1,
   pageCount: 0,
 };
-/** The ad in the responses of `documentedResponse`. */
+/** The ad in the responses of `respondAsDocumented`. */
 export const ad = { id: '6a1f7e0c-0000-4000-8000-000000000001', headline: 'Try it' };
-/** The advertiser page in the responses of `documentedResponse`. */
+/** The advertiser page in the responses of `respondAsDocumented`. */
 export const page = { pageId: '4711', pageName: 'A page' };
 const account = {
   userId: '6a1f7e0c-0000-4000-8000-000000000002',
@@ -193,7 +196,7 @@ export const createUsageLimit = (used: number, limit = 400) => ({
   dailyLimit: 5000,
 });
 /** Returns a `CreditStatus` object. */
-export const creditStatus = (usageLimit: object = createUsageLimit(1)) => ({
+export const createCreditStatus = (usageLimit: object = createUsageLimit(1)) => ({
   planId: 'pro',
   billingUserId: account.billingUserId,
   periodStart: 1_790_000_000,
@@ -211,7 +214,7 @@ const documentedBodies: Record<string, unknown> = {
     oauthClientId: null,
   },
   'GET /v1/account': account,
-  'GET /v1/credits': creditStatus(),
+  'GET /v1/credits': createCreditStatus(),
   'GET /v1/collections': { items: [collection] },
   'GET /v1/collections/[^/]+/items': { collection, itemType: 'ads', items: [ad], cursor: null, hasMore: false },
   'POST /v1/collections/[^/]+/items': { collection, itemType: 'ads', itemId: ad.id, added: true },
@@ -242,17 +245,17 @@ export const faults = {
     response.writeHead(200, { 'content-type': 'text/html' });
     response.end('<!doctype html><title>Sign in</title><script>alert(1)</script>');
   },
-  'sends bad JSON': bytes('{"items": [}'),
-  'sends nothing': bytes(''),
-  'sends half a JSON text': bytes('{"items":[{"id":"x"'),
-  'sends null': bytes('null'),
-  'sends a list': bytes('[]'),
-  'sends a number': bytes('17'),
-  'sends an empty object as a list of items': bytes('{"items":{}}'),
-  'sends compressed bytes that nobody asked for': bytes(new Uint8Array([31, 139, 8, 0, 0, 0, 0, 0]), {
+  'sends bad JSON': respondWithBytes('{"items": [}'),
+  'sends nothing': respondWithBytes(''),
+  'sends half a JSON text': respondWithBytes('{"items":[{"id":"x"'),
+  'sends null': respondWithBytes('null'),
+  'sends a list': respondWithBytes('[]'),
+  'sends a number': respondWithBytes('17'),
+  'sends an empty object as a list of items': respondWithBytes('{"items":{}}'),
+  'sends compressed bytes that nobody asked for': respondWithBytes(new Uint8Array([31, 139, 8, 0, 0, 0, 0, 0]), {
     'content-encoding': 'gzip',
   }),
-  'sends bytes that are not text': bytes(new Uint8Array([0xff, 0xfe, 0x00, 0xc3, 0x28])),
+  'sends bytes that are not text': respondWithBytes(new Uint8Array([0xff, 0xfe, 0x00, 0xc3, 0x28])),
   'sends 40 MB': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     const block = Buffer.alloc(1024 * 1024, ' ');
@@ -264,7 +267,7 @@ export const faults = {
     response.on('error', () => {});
     writeMore();
   },
-  'sends ten thousand nested lists': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
+  'sends ten thousand nested lists': respondWithBytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
 } satisfies Record<string, Behaviour>;
 
 /** Responses that never end, by name, for tests of timeouts. */

@@ -1,6 +1,6 @@
 import { test as base } from 'vitest';
 import { type Behaviour, startUpstream, type Upstream } from './faulty-upstream.ts';
-import { type HttpServer, openConnection, startHttp, toolCall, validHeaders } from './http.ts';
+import { createToolCall, createValidHeaders, type HttpServer, openConnection, startHttp } from './http.ts';
 import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import { startService } from './service.ts';
 
@@ -107,8 +107,8 @@ export const httpTest = test.extend('serve', ({ upstream }, { onCleanup }) => {
     const server = await startHttp({ baseUrl: upstream.baseUrl, ...config }, dependencies);
     servers.push(server);
     /** Sends a JSON-RPC message over a new connection. */
-    const post = (key: string, body: object = toolCall('whoami')) =>
-      openConnection(server.origin).send({ headers: validHeaders(key), body: JSON.stringify(body) });
+    const post = (key: string, body: object = createToolCall('whoami')) =>
+      openConnection(server.origin).send({ headers: createValidHeaders(key), body: JSON.stringify(body) });
     const get = (path: string, headers = {}) => openConnection(server.origin).send({ method: 'GET', path, headers });
     return { server, post, get };
   };

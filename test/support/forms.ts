@@ -3,7 +3,7 @@ import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.t
 import type { TestServer } from './server.ts';
 
 /** Simulates a user who fills in each form with `answerOf`. `forms` lists the forms that were shown. */
-export function createPerson(answerOf: (form: ConfirmationForm) => FormAnswer | Promise<FormAnswer>) {
+export function createSimulatedUser(answerOf: (form: ConfirmationForm) => FormAnswer | Promise<FormAnswer>) {
   const forms: ConfirmationForm[] = [];
   return {
     forms,
@@ -13,13 +13,13 @@ export function createPerson(answerOf: (form: ConfirmationForm) => FormAnswer | 
     },
   };
 }
-type Person = ReturnType<typeof createPerson>;
+type SimulatedUser = ReturnType<typeof createSimulatedUser>;
 
 /** Simulates a user who accepts each form with this choice. */
-export const choose = (choice: string) => createPerson(() => ({ action: 'accept', content: { choice } }));
+export const choose = (choice: string) => createSimulatedUser(() => ({ action: 'accept', content: { choice } }));
 
 /** Connects a client of revision 2025-11-25 that shows forms to the simulated user. */
-export async function connectWithForms(server: TestServer, key: string, person: Person) {
+export async function connectWithForms(server: TestServer, key: string, person: SimulatedUser) {
   const connected = await server.connectAs(key, 'test', { elicitation: {} });
   connected.client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({
     ...(await person.answer(params as unknown as ConfirmationForm)),

@@ -17,7 +17,7 @@ import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type StartedCall } from './gathering-oracle.ts';
-import { adId, collectionId, dayMs, GatheringService } from './gathering-service.ts';
+import { collectionId, createAdId, dayMs, GatheringService } from './gathering-service.ts';
 import { readResult } from './server.ts';
 
 type Filters = Record<string, unknown>;
@@ -279,7 +279,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
       const { gather, ...rest } = call;
       return { name: 'gather_ads', arguments: { ...gather, ...rest } };
     }
-    if ('ad' in call) return { name: 'get_ad', arguments: { adId: adId(call.ad), fresh: call.fresh } };
+    if ('ad' in call) return { name: 'get_ad', arguments: { adId: createAdId(call.ad), fresh: call.fresh } };
     const { search, limit, fresh, isNext } = call;
     const position = isNext && nextPage ? nextPage : { filters: search, fresh };
     return { name: 'search_ads', arguments: { ...position, limit } };

@@ -46,7 +46,7 @@ export const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
 /** The length of a day in milliseconds. */
 export const dayMs = 86_400_000;
 /** Returns the id of an ad. */
-export const adId = (ad: number): string => deriveUuid(`${ad}`);
+export const createAdId = (ad: number): string => deriveUuid(`${ad}`);
 
 /** A fake API, called without a network, whose ads appear, change and disappear. Records each page that it sends. */
 export class GatheringService {
@@ -87,7 +87,7 @@ export class GatheringService {
       const limit = Number(searchParams.get('limit') ?? 50);
       return this.#respondWithPage(collectionId, { displayFormat: 'IMAGE' }, limit, searchParams.get('cursor'));
     }
-    const ad = [...this.ads.keys()].find((number) => adId(number) === pathname.slice('/v1/ads/'.length));
+    const ad = [...this.ads.keys()].find((number) => createAdId(number) === pathname.slice('/v1/ads/'.length));
     if (ad === undefined) return respond(404, { error: { code: 'c', message: 'no such ad', requestId: 'r' } });
     const fields = { ...this.#buildFields(ad), body: `Text ${this.ads.get(ad)} of ad ${ad}` };
     const defaultFields = { question: undefined, cursor: null, nextCursor: null, limit: 1, total: undefined };
@@ -133,7 +133,7 @@ export class GatheringService {
 
   #buildFields(ad: number): AdFields {
     return {
-      id: adId(ad),
+      id: createAdId(ad),
       headline: `Offer ${this.ads.get(ad)} of ad ${ad}`,
       lastSeenAt: new Date(Math.floor(this.time / dayMs) * dayMs).toISOString(),
       displayFormat: ad % 2 === 0 ? 'IMAGE' : 'VIDEO',

@@ -23,14 +23,14 @@ export async function startHttp(config: Partial<Config> = {}, dependencies?: Par
 }
 
 /** Returns valid request headers with an API key, for protocol revisions before 2026-07-28. */
-export const validHeaders = (key = 'svc_live_caller'): Record<string, string> => ({
+export const createValidHeaders = (key = 'svc_live_caller'): Record<string, string> => ({
   authorization: `Bearer ${key}`,
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 });
 
 /** Returns the JSON-RPC request of a tool call. */
-export const toolCall = (name: string, args: object = {}, id: unknown = 1) =>
+export const createToolCall = (name: string, args: object = {}, id: unknown = 1) =>
   ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }) as const;
 
 /** Opens a keep-alive connection. `connections()` returns how often the client had to connect. */
@@ -39,7 +39,7 @@ export function openConnection(origin: string) {
   const connectEvents: unknown[] = [];
   client.on('connect', () => connectEvents.push(1));
   const send = async (options: Partial<Parameters<Client['request']>[0]>) => {
-    const response = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(), ...options });
+    const response = await client.request({ path: '/mcp', method: 'POST', headers: createValidHeaders(), ...options });
     const text = await response.body.text();
     const json = /^[{[]/.test(text) ? JSON.parse(text) : {};
     return { status: response.statusCode, headers: response.headers, text, json };
@@ -47,14 +47,14 @@ export function openConnection(origin: string) {
   return {
     send,
     call: (name: string, args: object = {}, key?: string) =>
-      send({ headers: validHeaders(key), body: JSON.stringify(toolCall(name, args)) }),
+      send({ headers: createValidHeaders(key), body: JSON.stringify(createToolCall(name, args)) }),
     connections: () => connectEvents.length,
     close: () => client.destroy(),
   };
 }
 
 /** Returns the text of an HTTP request to `/mcp` with a JSON body. */
-export function formatHttpRequest(body: object, headers = validHeaders()): string {
+export function formatHttpRequest(body: object, headers = createValidHeaders()): string {
   const text = JSON.stringify(body);
   const fields = Object.entries({ host: 'localhost', ...headers, 'content-length': `${text.length}` });
   return `POST /mcp HTTP/1.1\r\n${fields.map((field) => field.join(': ')).join('\r\n')}\r\n\r\n${text}`;

@@ -13,7 +13,7 @@ export async function listenOnLoopback(server: Server | TcpServer) {
 }
 
 /** Returns a port that is currently free. */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const { port, close } = await listenOnLoopback(createServer());
   await close();
   return port;

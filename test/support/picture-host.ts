@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { deriveUuid } from './derive-uuid.ts';
-import { ad, json, type Upstream } from './faulty-upstream.ts';
+import { ad, respondWithJson, type Upstream } from './faulty-upstream.ts';
 import { listenOnLoopback } from './loopback.ts';
 import type { TestServer } from './server.ts';
 
@@ -52,7 +52,7 @@ export async function loadAds({ server, upstream }: ServerAndUpstream, ...fields
     cards: [],
     ...field,
   }));
-  upstream.respondWith(json({ items, cursor: null, hasMore: false }));
+  upstream.respondWith(respondWithJson({ items, cursor: null, hasMore: false }));
   await server.call('search_ads', { fresh: true });
   return items.map(({ id }) => id);
 }

@@ -8,18 +8,18 @@ const startLimitMs = 40_000;
 const mainFile = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 /** Returns a Node.js flag that runs a script before the command. */
-export const importFlag = (script: string) => `--import=data:text/javascript,${encodeURIComponent(script)}`;
+export const buildImportFlag = (script: string) => `--import=data:text/javascript,${encodeURIComponent(script)}`;
 
 /**
  * Flags that disable the optimizing WebAssembly compiler in tests, because a short process gains less from optimized
  * code than the compiler costs. Benchmarks keep the compiler.
  */
 export const baselineCompilerFlags = process.env.VITEST
-  ? [importFlag("import('node:v8').then((v8) => v8.setFlagsFromString('--liftoff-only'))")]
+  ? [buildImportFlag("import('node:v8').then((v8) => v8.setFlagsFromString('--liftoff-only'))")]
   : [];
 
 /** Returns the built command with these arguments: `node dist/main.js …`. */
-export const commandLine = (args: string[] = []) => ({
+export const buildCommandLine = (args: string[] = []) => ({
   command: process.execPath,
   args: [...baselineCompilerFlags, mainFile, ...args],
 });
@@ -38,7 +38,7 @@ export interface CommandResult {
  * A flag that ends the started process if the test run is killed, which closes the IPC channel. Worker threads have no
  * such channel.
  */
-const endWithParentFlag = importFlag(
+const endWithParentFlag = buildImportFlag(
   `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,
 );
 
@@ -47,7 +47,7 @@ const endWithParentFlag = importFlag(
  * @param wrapper another command that runs the built command, such as a tracer
  */
 export function startCommand(args: string[] = [], env: Record<string, string> = {}, wrapper: string[] = []) {
-  const { command: node, args: allArgs } = commandLine(args);
+  const { command: node, args: allArgs } = buildCommandLine(args);
   const [file = '', ...wrappedArgs] = [...wrapper, node, endWithParentFlag, ...allArgs];
   const child = spawn(file, wrappedArgs, {
     env: { PATH: process.env.PATH ?? '', ...unwritableHome, ...env },

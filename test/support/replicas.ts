@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from 'vitest';
 import { waitUntil } from './deadline.ts';
-import { documentedResponse, startUpstream } from './faulty-upstream.ts';
-import { openConnection, toolCall, validHeaders } from './http.ts';
-import { importFlag, startHttpCommand } from './process.ts';
+import { respondAsDocumented, startUpstream } from './faulty-upstream.ts';
+import { createToolCall, createValidHeaders, openConnection } from './http.ts';
+import { buildImportFlag, startHttpCommand } from './process.ts';
 import { readResult } from './server.ts';
 
 /** The pause between two readiness checks, in milliseconds. Without a pause, the checks would use most of the CPU. */
@@ -32,7 +32,7 @@ let tenantCount = 0;
 
 /** Starts replicas of the built command in front of one fake API. */
 async function startReplicas(options: ReplicasOptions) {
-  const upstream = await startUpstream(documentedResponse);
+  const upstream = await startUpstream(respondAsDocumented);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
   const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
   let nextIndex = 0;
@@ -40,7 +40,7 @@ async function startReplicas(options: ReplicasOptions) {
     all,
     upstream,
     /** Creates an API key and sets the API's behavior for it. Tests with different keys do not affect each other. */
-    createTenant: (behaviour = documentedResponse) => {
+    createTenant: (behaviour = respondAsDocumented) => {
       const key = `svc_live_tenant_${++tenantCount}`;
       const replicas = all.map((replica) => ({
         ...replica,
@@ -75,7 +75,7 @@ async function startReplicas(options: ReplicasOptions) {
 }
 
 const buildClockEnvironment = (minutes: number) => ({
-  NODE_OPTIONS: importFlag(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
+  NODE_OPTIONS: buildImportFlag(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
 });
 
 /** A running replica. */
@@ -105,7 +105,7 @@ async function startReplica(
   };
   const get = (path: string) => send({ method: 'GET', path });
   const postMessage = async (body: object, key?: string) =>
-    (await send({ headers: validHeaders(key), body: JSON.stringify(body) })).json.result;
+    (await send({ headers: createValidHeaders(key), body: JSON.stringify(body) })).json.result;
   return {
     ...httpCommand,
     get,
@@ -115,7 +115,7 @@ async function startReplica(
       return status === 'ready' && state === 'away' ? state : status;
     },
     call: async (name: string, args: object = {}, key?: string) =>
-      readResult(await postMessage(toolCall(name, args), key)),
+      readResult(await postMessage(createToolCall(name, args), key)),
     /** Reads a resource as an MCP host would. Rejects if the server returns an error. */
     read: async (uri: string, key?: string): Promise<string> =>
       (await postMessage({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,

@@ -4,10 +4,10 @@ import { connect } from 'node:net';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/settings.ts';
-import { type Behaviour, documentedResponse, errorResponse } from './faulty-upstream.ts';
+import { type Behaviour, respondAsDocumented, respondWithError } from './faulty-upstream.ts';
 import { test as base } from './fixtures.ts';
-import { startHttp, toolCall, validHeaders } from './http.ts';
-import { freePort, listenOnLoopback } from './loopback.ts';
+import { createToolCall, createValidHeaders, startHttp } from './http.ts';
+import { findFreePort, listenOnLoopback } from './loopback.ts';
 import { readResult } from './server.ts';
 
 /** The value of `AD_LIBRARY_SIGN_IN_SECRET`. */
@@ -17,7 +17,7 @@ export const goodKey = 'svc_live_good.key';
 
 const acceptGoodKey: Behaviour = (request, response, body) => {
   const isGood = request.headers.authorization === `Bearer ${goodKey}`;
-  (isGood ? documentedResponse : errorResponse(401))(request, response, body);
+  (isGood ? respondAsDocumented : respondWithError(401))(request, response, body);
 };
 
 /** A server with sign-in, and functions that send the requests of a host and its user. */
@@ -29,7 +29,7 @@ export const redirectUri = 'https://host.example.com/callback';
 type ServerDependencies = Parameters<typeof startHttp>[1];
 
 async function openSignInServer(config: Partial<Config>, dependencies?: ServerDependencies) {
-  const port = await freePort();
+  const port = await findFreePort();
   return createSignInClient(
     await startHttp({ port, publicUrl: `http://127.0.0.1:${port}`, signInSecret, ...config }, dependencies),
   );
@@ -80,8 +80,8 @@ export function createSignInClient<Server extends { origin: string; url: string 
   const call = async (accessToken: string, name: string, args: object = {}) => {
     const response = await send('/mcp', {
       method: 'POST',
-      headers: validHeaders(accessToken),
-      body: JSON.stringify(toolCall(name, args)),
+      headers: createValidHeaders(accessToken),
+      body: JSON.stringify(createToolCall(name, args)),
     });
     const { result } = (await response.json()) as { result: object };
     return { status: response.status, result: readResult({ content: [], ...result }) };

@@ -4,7 +4,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'vitest';
-import { freePort } from './loopback.ts';
+import { findFreePort } from './loopback.ts';
 
 const isInstalled = (...binFolder: string[]) =>
   binFolder.every((program) => {
@@ -96,7 +96,7 @@ export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
  */
 export async function startRedis(options: readonly string[] = [], tls?: Record<'key' | 'certificate', string>) {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
-  const port = await freePort();
+  const port = await findFreePort();
   const listenOptions = tls
     ? [
         ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
@@ -156,7 +156,7 @@ export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 /** Starts a PostgreSQL server. With `isDurable`, it syncs to its disk and uses the default buffers, as in production. */
 export async function startPostgres({ isDurable = false } = {}) {
   const folder = createServerFolder();
-  const port = await freePort();
+  const port = await findFreePort();
   const dataFolder = join(folder, 'data');
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, login.password, { mode: 0o644 });
@@ -200,7 +200,7 @@ export async function startPostgres({ isDurable = false } = {}) {
 /** Starts PgBouncer in front of a server, in transaction pooling mode. */
 export async function startPgBouncer(port: number) {
   const folder = createServerFolder();
-  const poolerPort = await freePort();
+  const poolerPort = await findFreePort();
   const [users, settings] = [join(folder, 'users'), join(folder, 'settings')];
   writeFileSync(users, `"${login.user}" "${login.password}"\n`, { mode: 0o644 });
   const text = `

@@ -1,6 +1,11 @@
 import { expect } from 'vitest';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
+import {
+  createCreditHeaders,
+  createCreditStatus,
+  respondWithError,
+  respondWithJson,
+} from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest();
@@ -10,11 +15,11 @@ const buildArguments = (itemIds: string[]) => ({ collectionId, itemType: 'ads', 
 
 /** Responds to the item ids in `replies` with these responses, and adds all other items. */
 const createSavingResponse =
-  (replies: Record<string, ReturnType<typeof json>> = {}): ReturnType<typeof json> =>
+  (replies: Record<string, ReturnType<typeof respondWithJson>> = {}): ReturnType<typeof respondWithJson> =>
   (request, response, body = '{}') => {
     const { itemId = '' } = JSON.parse(body || '{}') as { itemId?: string };
     const added = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId, added: true };
-    (replies[itemId] ?? json(added, { headers: creditHeaders(0) }))(request, response, body);
+    (replies[itemId] ?? respondWithJson(added, { headers: createCreditHeaders(0) }))(request, response, body);
   };
 
 test('add_collection_item saves several items one after another and sends each item only once', async ({
@@ -31,8 +36,8 @@ test('add_collection_item saves several items one after another and sends each i
   };
   upstream.respondWith(
     createSavingResponse({
-      [second]: json(alreadySavedItem),
-      [third]: errorResponse(404, { message: 'There is no such ad' }),
+      [second]: respondWithJson(alreadySavedItem),
+      [third]: respondWithError(404, { message: 'There is no such ad' }),
     }),
   );
   const { data, text } = await server.call('add_collection_item', buildArguments([...ids, first.toUpperCase()]));
@@ -47,15 +52,15 @@ test('add_collection_item saves several items one after another and sends each i
 });
 
 test.for([
-  ['402', errorResponse(402), 'error'],
-  ['429', errorResponse(429), 'usage_limit'],
-  ['503', errorResponse(503), 'error'],
+  ['402', respondWithError(402), 'error'],
+  ['429', respondWithError(429), 'usage_limit'],
+  ['503', respondWithError(503), 'error'],
 ] as const)(
   'add_collection_item stops after an HTTP status %s and names the items that it did not try to save',
   async ([, reply, stopped], { upstream, start }) => {
     const ids = createIds(4);
     const server = await start();
-    upstream.credits = json(creditStatus());
+    upstream.credits = respondWithJson(createCreditStatus());
     upstream.respondWith(createSavingResponse({ [ids[1] ?? '']: reply }));
     const { data, text } = await server.call('add_collection_item', buildArguments(ids));
     expect(data).toMatchObject({
@@ -72,15 +77,15 @@ test('add_collection_item lists the saved items even if another item fails and t
   server,
 }) => {
   const ids = createIds(3);
-  const savedItem = json({ itemType: 'ads', added: true });
-  upstream.respondWith(savedItem, errorResponse(404, { message: 'There is no such ad' }), savedItem);
+  const savedItem = respondWithJson({ itemType: 'ads', added: true });
+  upstream.respondWith(savedItem, respondWithError(404, { message: 'There is no such ad' }), savedItem);
   const { data, text } = await server.call('add_collection_item', buildArguments(ids));
   expect(data.items).toMatchObject([{ added: true }, { added: false, problem: expect.any(String) }, { added: true }]);
   expect(text).toContain(`Into the collection: 2 added, 0 already there.\n${ids[1]}: `);
 });
 
 test('add_collection_item returns an error if it could not save any item', async ({ upstream, server }) => {
-  upstream.respondWith(errorResponse(404, { message: 'There is no such collection' }));
+  upstream.respondWith(respondWithError(404, { message: 'There is no such collection' }));
   expect((await server.call('add_collection_item', buildArguments(createIds(2)))).error).toMatchObject({
     kind: 'not_found',
   });

@@ -3,7 +3,15 @@ import { expect } from 'vitest';
 import { estimateTokens } from '../../src/views/tokens.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
-import { ad, bytes, createUsageLimit, creditStatus, errorResponse, json, page } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  createCreditStatus,
+  createUsageLimit,
+  page,
+  respondWithBytes,
+  respondWithError,
+  respondWithJson,
+} from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 import { everyFact, somePage } from '../views/sample-ads.ts';
@@ -55,7 +63,7 @@ test('a response of random bytes from the API leads to a valid result or a clear
   );
   await fc.assert(
     fc.asyncProperty(tools, detailArguments, anyBytes, async (tool, detail, body) => {
-      upstream.respondWith(bytes(body));
+      upstream.respondWith(respondWithBytes(body));
       expectSound(server, await callWithDetail(server, detail, tool));
     }),
     { numRuns: 150 },
@@ -99,7 +107,7 @@ test('an API response that has the required fields is accepted, whatever its oth
         const items = more.map((fields) => ({ ...fields, ...ad, ...(isPages && page) }));
         const requiredFields = { ...ad, ...page, userId: 'u', billingUserId: 'b', authenticated: true, added: true };
         const list = { ...(/^(search|list)/.test(tool.tool) && { items }), cursor: null, hasMore: false };
-        upstream.respondWith(json({ ...first, ...requiredFields, ...list }));
+        upstream.respondWith(respondWithJson({ ...first, ...requiredFields, ...list }));
         const result = await callWithDetail(server, detail, tool);
         expect(result.text).not.toContain('does not match its API document');
         expect(result.isError).toBe(false);
@@ -112,12 +120,12 @@ test('an API response that has the required fields is accepted, whatever its oth
 
 test('results and errors leave out numbers that are too large for JSON', async ({ upstream, server }) => {
   const collection = { id: 'c', name: 'Saved', adCount: 1, pageCount: 1 };
-  const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
+  const account = { ...createCreditStatus(), userId: 'u', authenticated: true, added: true, collection };
   const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };
   for (const huge of ['1e309', '-1e309']) {
     const markNumbers = (_: string, value: unknown) => (typeof value === 'number' ? '<huge>' : value);
     const respondWithHugeNumbers = (value: object) =>
-      bytes(JSON.stringify(value, markNumbers).replaceAll('"<huge>"', huge));
+      respondWithBytes(JSON.stringify(value, markNumbers).replaceAll('"<huge>"', huge));
     for (const toolCall of singleCallTools)
       for (const detail of ['brief', 'full']) {
         const items = [toolCall.tool === 'list_collections' ? collection : item];
@@ -130,12 +138,14 @@ test('results and errors leave out numbers that are too large for JSON', async (
         expect(result.text).not.toContain('null');
         expectSound(server, result);
       }
-    upstream.respondWith(errorResponse(429, { details: { limit: 1, left: [2] } }));
-    upstream.credits = respondWithHugeNumbers(creditStatus());
+    upstream.respondWith(respondWithError(429, { details: { limit: 1, left: [2] } }));
+    upstream.credits = respondWithHugeNumbers(createCreditStatus());
     expectFinite(await server.call('search_ads'));
     upstream.credits = undefined;
   }
-  upstream.respondWith(json(creditStatus({ ...createUsageLimit(1), hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 })));
+  upstream.respondWith(
+    respondWithJson(createCreditStatus({ ...createUsageLimit(1), hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 })),
+  );
   expectSound(server, await server.call('get_credits'));
 });
 
@@ -153,7 +163,7 @@ test('a result with a hundred ads stays within the token limit, although the ads
     cards: Array.from({ length: 20 }, () => ({ title: longText.slice(0, 500), body: longText.slice(0, 500) })),
   };
   const items = manyTexts.map((_, index) => ({ ...hugeAd, id: `ad-${index}` }));
-  upstream.respondWith(json({ items, cursor: null, hasMore: false }));
+  upstream.respondWith(respondWithJson({ items, cursor: null, hasMore: false }));
   for (const detail of ['brief', 'full']) {
     const { text, data, isError } = await server.call('search_ads', { limit: 100, detail });
     expect(isError).toBe(false);
@@ -164,7 +174,7 @@ test('a result with a hundred ads stays within the token limit, although the ads
     expect(data.items.length).toBeGreaterThan(9);
     expect(data.items[0]?.countries).toHaveLength(13);
   }
-  upstream.respondWith(json({ ...hugeAd, id: 'ad' }));
+  upstream.respondWith(respondWithJson({ ...hugeAd, id: 'ad' }));
   const serverWithSmallResults = await start({ resultTokens: 1000 });
   expect(estimateTokens((await serverWithSmallResults.call('get_ad', { adId: deriveUuid('ad') })).text)).toBeLessThan(
     1000,
@@ -181,9 +191,9 @@ test('reading an API response with millions of invalid entries takes at most 20 
   // Compare processor times, measured one after the other, because a busy machine slows both measurements.
   const parseTime = await measureProcessorTime(async () => void [JSON.parse(ad), JSON.parse(list)]);
   const readTime = await measureProcessorTime(async () => {
-    upstream.respondWith(bytes(ad));
+    upstream.respondWith(respondWithBytes(ad));
     expect((await server.call('get_ad', { adId: deriveUuid('x') })).isError).toBe(false);
-    upstream.respondWith(bytes(list));
+    upstream.respondWith(respondWithBytes(list));
     expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
   });
   expect(readTime).toBeLessThan(20 * parseTime);

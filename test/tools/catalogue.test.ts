@@ -8,7 +8,7 @@ import { tools } from '../../src/tools/catalog.ts';
 import { joinNames } from '../../src/views/safe-text.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { singleCallTools } from '../support/every-tool.ts';
-import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.ts';
+import { createCreditHeaders, respondWithError, respondWithJson } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
@@ -137,10 +137,13 @@ describe('Tool names in texts that a model reads', () => {
 
   test('error messages mention tools by name, but never API operations', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 3 });
-    upstream.respondWith(json({ items: 1 }));
+    upstream.respondWith(respondWithJson({ items: 1 }));
     for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
     upstream.respondWith(
-      json({ items: [{ id: 'a' }], cursor: 'b', hasMore: true, id: 'a' }, { headers: creditHeaders(2) }),
+      respondWithJson(
+        { items: [{ id: 'a' }], cursor: 'b', hasMore: true, id: 'a' },
+        { headers: createCreditHeaders(2) },
+      ),
     );
     for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
     const { error, ...refused } = await server.call('search_ads', { limit: 50 });
@@ -150,7 +153,7 @@ describe('Tool names in texts that a model reads', () => {
   });
 
   test('an error about insufficient credits mentions only tools that are available', async ({ upstream, start }) => {
-    upstream.respondWith(errorResponse(402));
+    upstream.respondWith(respondWithError(402));
     for (const [offered, working] of [
       [
         undefined,

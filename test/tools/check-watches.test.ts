@@ -3,7 +3,7 @@ import { MemoryDatasetStore } from '../../src/storage/memory-datasets.ts';
 import { createUnavailableError } from '../../src/storage/store/circuit-breaker-store.ts';
 import { type AdService, createAd, serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.ts';
+import { createCreditHeaders, respondWithError, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
@@ -200,12 +200,12 @@ test('check_watches stops when the credit budget of the server is used up', asyn
   expect(text).toContain('The check after the first complete one reports changes.');
 });
 
-const respondForB = (answer: ReturnType<typeof errorResponse>) => (search: { filters: Record<string, unknown> }) =>
+const respondForB = (answer: ReturnType<typeof respondWithError>) => (search: { filters: Record<string, unknown> }) =>
   search.filters.q === 'b' ? answer : undefined;
 
 test.for([
-  ['402', errorResponse(402), { error: 'payment_required', stopped: 'error' }],
-  ['429', errorResponse(429), { stopped: 'usage_limit' }],
+  ['402', respondWithError(402), { error: 'payment_required', stopped: 'error' }],
+  ['429', respondWithError(429), { stopped: 'usage_limit' }],
 ] as const)(
   'check_watches stops after an HTTP status %s and returns the watches (saved searches) that it has already read',
   async ([, answer, stopped], { upstream, server }) => {
@@ -235,7 +235,7 @@ test('check_watches continues with the other watches (saved searches) after one 
 }) => {
   const service = serveAds(upstream, 10);
   await createWatches(server, ['a', 'b', 'c']);
-  service.overrideResponse = respondForB(errorResponse(422, { message: 'q is no filter' }));
+  service.overrideResponse = respondForB(respondWithError(422, { message: 'q is no filter' }));
   const { data, text } = await server.call('check_watches', enoughCredits);
   const failed = { name: 'b', error: 'invalid_request', new: null };
   expect(data.watches).toMatchObject([{ complete: true }, failed, { complete: true }]);
@@ -280,9 +280,9 @@ test('a watch (a saved search) can cover several searches or the ads of a collec
   service.interceptRequest = (path) => {
     if (!path.includes('/collections/')) return;
     const items = service.ads.slice(0, 5);
-    return json(
+    return respondWithJson(
       { collection: { id: collectionId, adCount: 5 }, itemType: 'ads', items, cursor: null, hasMore: false },
-      { headers: creditHeaders(1) },
+      { headers: createCreditHeaders(1) },
     );
   };
   await server.call('watch_ads', { name: 'both', split: [{ part: 0 }, { part: 1 }, { part: 0 }], maxCredits: 50 });
@@ -354,11 +354,11 @@ test('check_watches says that the next check starts over if the service repeats 
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 60, () => 1);
   await createWatches(server, ['a'], 20);
-  const firstPage = json(
+  const firstPage = respondWithJson(
     { items: service.ads.slice(0, 20), cursor: '20', hasMore: true, totalHits: 60 },
-    { headers: creditHeaders(1) },
+    { headers: createCreditHeaders(1) },
   );
-  for (const nextPage of [firstPage, errorResponse(422)]) {
+  for (const nextPage of [firstPage, respondWithError(422)]) {
     service.overrideResponse = ({ cursor }) => (cursor === undefined ? firstPage : nextPage);
     const { text } = await server.call('check_watches', enoughCredits);
     expect(text).toContain('It cannot be continued: the next check starts over and pays for all pages again.');

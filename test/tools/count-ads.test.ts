@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
-import { createUsageLimit, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
+import { createCreditStatus, createUsageLimit, respondWithError, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
 /** Search filters described by the user, for an API that does not describe them itself. */
@@ -153,8 +153,8 @@ describe('count_ads with a faulty or restricted API', () => {
     server,
   }) => {
     const service = serveAds(upstream, 30);
-    upstream.credits = json(creditStatus(createUsageLimit(400)));
-    service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber > 1 ? errorResponse(429) : undefined);
+    upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(400)));
+    service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber > 1 ? respondWithError(429) : undefined);
     const { data, text } = await server.call('count_ads', { split: Array.from({ length: 6 }, (_, a) => ({ a })) });
     expect(data).toMatchObject({ total: 30, stopped: 'usage_limit', error: 'usage_limit', receipt: { charged: 1 } });
     expect(text).toContain('Usage: hourly window 400 of 400');

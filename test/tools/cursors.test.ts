@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { ad, creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
+import { ad, createCreditHeaders, respondAsDocumented, respondWithJson } from '../support/faulty-upstream.ts';
 import { serviceTest, upstreamTest } from '../support/fixtures.ts';
 import { type ResultData, startServer, type TestServer } from '../support/server.ts';
 
@@ -149,7 +149,7 @@ describe('A result page that is cut to fit the token limit', () => {
         name: readName(index),
         adCount: index,
       }));
-      upstream.respondWith(json({ items }));
+      upstream.respondWith(respondWithJson({ items }));
       const pages = await followCursors(server, { tool: 'list_collections', first: {} });
       expect(pages.length).toBeGreaterThan(1);
       expect(pages.flatMap(readIds)).toEqual(items.map(({ id }) => id));
@@ -247,7 +247,7 @@ testWithUpstream(
 
 describe('A cursor that comes from the API', () => {
   const createPage = (cursor: unknown, more: object = {}) =>
-    json({ items: [{ id: 'a' }], cursor, hasMore: true, ...more }, { headers: creditHeaders(1) });
+    respondWithJson({ items: [{ id: 'a' }], cursor, hasMore: true, ...more }, { headers: createCreditHeaders(1) });
   const readLastBody = (upstream: { requests: { body: string }[] }) => JSON.parse(upstream.requests.at(-1)?.body ?? '');
 
   const anyCursor = fc.string({ unit: 'binary', minLength: 1, maxLength: 3000 }).filter((text) => text.isWellFormed());
@@ -331,7 +331,7 @@ testWithUpstream(
     upstream.respondWith((request, response, body) => {
       const { searchParams } = new URL(request.url ?? '', 'http://api.example');
       queries.push([searchParams.get('limit'), searchParams.get('cursor')]);
-      documentedResponse(request, response, body);
+      respondAsDocumented(request, response, body);
     });
     const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
     for (const args of [{}, { cursor: 'of the API' }, { cursor: 'of the API', limit: 10 }])
@@ -356,11 +356,11 @@ testWithUpstream(
     const collection = { id: deriveUuid('c'), name: 'c', adCount: 60, pageCount: 0, type: 'ads', isDefault: false };
     upstream.respondWith((request, response, body) => {
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://api.example');
-      if (!pathname.endsWith('/items')) return documentedResponse(request, response, body);
+      if (!pathname.endsWith('/items')) return respondAsDocumented(request, response, body);
       queries.push([searchParams.get('limit'), searchParams.get('cursor')]);
-      json(
+      respondWithJson(
         { collection, itemType: 'ads', items: longAds, cursor: 'next of the API', hasMore: true },
-        { headers: creditHeaders(1) },
+        { headers: createCreditHeaders(1) },
       )(request, response, body);
     });
     const { call } = await start({ cacheSeconds: 900 });

@@ -3,7 +3,7 @@ import { AdService, createAd } from '../support/ad-service.ts';
 import { type ClientKind, connectHttp } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { getExampleArguments } from '../support/every-tool.ts';
-import { json } from '../support/faulty-upstream.ts';
+import { respondWithJson } from '../support/faulty-upstream.ts';
 import { httpTest } from '../support/fixtures.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -79,7 +79,7 @@ httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
     const service = new AdService(0);
     service.ads = adsWithOddTypes;
     const page = { collection: { id: 'c' }, itemType: 'ads', items: adsWithOddTypes, cursor: null, hasMore: false };
-    service.interceptRequest = (path) => (path.includes('/collections') ? json(page) : undefined);
+    service.interceptRequest = (path) => (path.includes('/collections') ? respondWithJson(page) : undefined);
     const { server } = await serve(service.respond);
     const client = await connectHttp(kind, server.url, 'svc_live_reader');
     // After `listTools`, the client checks every result against the listed output schema.

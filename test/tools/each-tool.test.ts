@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, json } from '../support/faulty-upstream.ts';
+import { createCreditHeaders, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, serviceTest } from '../support/fixtures.ts';
 import type { ResultItem } from '../support/server.ts';
 
@@ -88,7 +88,7 @@ upstreamTest(
   'list_collection_items returns an error with the charge if the API sends items of the wrong type',
   async ({ upstream, server }) => {
     const answer = { itemType: 'pages', items: [{ name: 'neither' }], cursor: null, hasMore: false };
-    upstream.respondWith(json(answer, { headers: creditHeaders(3) }));
+    upstream.respondWith(respondWithJson(answer, { headers: createCreditHeaders(3) }));
     for (const itemType of ['ads', 'pages']) {
       const { error, text } = await server.call('list_collection_items', { collectionId: deriveUuid('c'), itemType });
       expect(error).toMatchObject({ kind: 'unexpected_response', status: 200, requestId: 'req-1' });

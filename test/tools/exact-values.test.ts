@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { createAd, serveAds } from '../support/ad-service.ts';
-import { bytes, type Upstream } from '../support/faulty-upstream.ts';
+import { respondWithBytes, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, type StartServer } from '../support/fixtures.ts';
 
 /** These tests verify that values from the API are the same in texts, data and SQL results. */
@@ -214,7 +214,7 @@ test('whole numbers beyond 2^53 keep all of their digits', async ({ start, upstr
         return `${plain},"pageId":${space}${id},"deep":{"list":[${list.join(`,${space}`)}]}}`;
       });
       upstream.respondWith(
-        bytes(`{"items":[${ads.join(',')}],"cursor":null,"hasMore":false,"totalHits":${all.length}}`),
+        respondWithBytes(`{"items":[${ads.join(',')}],"cursor":null,"hasMore":false,"totalHits":${all.length}}`),
       );
       const server = await start({ resultTokens: 100_000 });
       const listed = await server.call('search_ads', { limit: 100, detail: 'full' });
@@ -245,7 +245,9 @@ test('a long series of digits inside a text value of an API response is not trea
   const manyDigits = '1'.repeat(60);
   for (const escapes of ['\\n'.repeat(3.9 * 2 ** 20), '\\"\\\\'.repeat(1.9 * 2 ** 20)]) {
     upstream.respondWith(
-      bytes(`${plain},"note":"${escapes}","pageId":-${manyDigits},"n":[1e${manyDigits.slice(58)},${manyDigits}.5]}`),
+      respondWithBytes(
+        `${plain},"note":"${escapes}","pageId":-${manyDigits},"n":[1e${manyDigits.slice(58)},${manyDigits}.5]}`,
+      ),
     );
     const { data } = await server.call('get_ad', { adId: createAd(0).id, fresh: true });
     expect(data.ad).toMatchObject({ headline, pageId: `-${manyDigits}` });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { AdService, createAd, serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { creditHeaders, json } from '../support/faulty-upstream.ts';
+import { createCreditHeaders, respondWithJson } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 import { computeCharge, type PriceRule, priceRules } from '../support/price-rules.ts';
 
@@ -46,7 +46,9 @@ upstreamTest(
     // Each empty card takes three characters in the response and about 90 bytes of memory.
     const cards = Array.from({ length: 9000 }, () => ({}));
     const items = Array.from({ length: 100 }, (_, index) => ({ ...createAd(index), cards }));
-    upstream.respondWith(json({ items, cursor: null, hasMore: false }, { headers: creditHeaders(10) }));
+    upstream.respondWith(
+      respondWithJson({ items, cursor: null, hasMore: false }, { headers: createCreditHeaders(10) }),
+    );
     const { text, data } = await call('search_ads', { limit: 100 });
     expect(text).toContain('The rest of this page costs 10 credits with cursor:');
     expect(data.nextPage).toEqual({ credits: 10 });
@@ -60,7 +62,10 @@ upstreamTest('an empty page does not reveal the price of the next page', async (
   await call('search_ads', { limit: 10 });
   for (const charge of [0, 1]) {
     service.overrideResponse = () =>
-      json({ items: [], cursor: `after ${charge}`, hasMore: true }, { headers: creditHeaders(charge) });
+      respondWithJson(
+        { items: [], cursor: `after ${charge}`, hasMore: true },
+        { headers: createCreditHeaders(charge) },
+      );
     const { data } = await call('search_ads', { filters: { charge } });
     // Pages of any size cost at most as much as ten pages of 10 ads.
     expect(data.nextPage).toEqual({ credits: null, atLeast: 1, atMost: 10 });
@@ -124,7 +129,10 @@ upstreamTest(
     await call('count_ads', { filters: { q: 'a' } });
     service.overrideResponse = ({ cursor }) =>
       cursor === 'of the API'
-        ? json({ items: service.ads.slice(0, 20), cursor: null, hasMore: false }, { headers: creditHeaders(2) })
+        ? respondWithJson(
+            { items: service.ads.slice(0, 20), cursor: null, hasMore: false },
+            { headers: createCreditHeaders(2) },
+          )
         : undefined;
     await call('search_ads', { cursor: 'of the API' });
     const { data } = await call('count_ads', { filters: { q: 'b' }, maxCredits: 0 });
@@ -194,11 +202,11 @@ upstreamTest(
   'a result shows no price for the next page if the price is unknown or if there is no next page',
   async ({ upstream, server }) => {
     const items = [{ id: deriveUuid('a') }];
-    upstream.respondWith(json({ items, cursor: 'more', hasMore: true }));
+    upstream.respondWith(respondWithJson({ items, cursor: 'more', hasMore: true }));
     const { text, data } = await server.call('search_ads', { limit: 1 });
     expect(text).toContain('\n\nMore with cursor:\n');
     expect(data).not.toHaveProperty('nextPage');
-    upstream.respondWith(json({ items, cursor: null, hasMore: false }, { headers: creditHeaders(1) }));
+    upstream.respondWith(respondWithJson({ items, cursor: null, hasMore: false }, { headers: createCreditHeaders(1) }));
     expect((await server.call('search_ads', { limit: 2 })).data).not.toHaveProperty('nextPage');
   },
 );

@@ -6,7 +6,7 @@ import { createJpeg } from '../pictures/sample-pictures.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { ad, json } from '../support/faulty-upstream.ts';
+import { ad, respondWithJson } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import { loadAds, startPictureHost } from '../support/picture-host.ts';
 import type { Result } from '../support/server.ts';
@@ -209,7 +209,7 @@ test('view_ads shows pictures from a local API only if the setting for media hos
 }) => {
   const jpeg = await createJpeg({ colour: colours.blue });
   const items = [{ ...ad, ...createThumbnail(`${upstream.baseUrl}/media/1.jpg`) }];
-  const list = json({ items, cursor: null, hasMore: false });
+  const list = respondWithJson({ items, cursor: null, hasMore: false });
   for (const isPublic of [true, false]) {
     const server = await start({ mediaHosts: { allowsPublicHosts: isPublic, listedHosts: [] } });
     upstream.respondWith((request, response, body) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { AdService, createAd } from '../support/ad-service.ts';
-import { errorResponse } from '../support/faulty-upstream.ts';
+import { respondWithError } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -84,7 +84,7 @@ test('check_watches reports exactly the changes of a week even if some checks we
             if (fault.kind === 'cancel') caller.abort();
             if (fault.kind === 'server ends') void server.stopApp();
             if (fault.kind === 'hangs') return () => {};
-            return /^\d/.test(fault.kind) ? errorResponse(Number(fault.kind)) : undefined;
+            return /^\d/.test(fault.kind) ? respondWithError(Number(fault.kind)) : undefined;
           };
           const result = await server
             .call('check_watches', { maxCredits }, { signal: caller.signal })

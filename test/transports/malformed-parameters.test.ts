@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { waitUntil } from '../support/deadline.ts';
-import { documentedResponse } from '../support/faulty-upstream.ts';
+import { respondAsDocumented } from '../support/faulty-upstream.ts';
 import { httpTest } from '../support/fixtures.ts';
-import { openConnection, validHeaders } from '../support/http.ts';
+import { createValidHeaders, openConnection } from '../support/http.ts';
 import { envelope, initialize, openSession, request } from './stdio/session.ts';
 
 interface AskedRequest {
@@ -37,11 +37,11 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
       if (isModern) await ask(request(0, 'tools/list', { _meta: envelope }));
       return (asked) => ask(createMessage(asked, isModern));
     }
-    const { send } = openConnection((await serve(documentedResponse)).server.origin);
+    const { send } = openConnection((await serve(respondAsDocumented)).server.origin);
     return async (asked) => {
       const name = isObject(asked.params) ? asked.params.name : undefined;
       const headers = {
-        ...validHeaders(),
+        ...createValidHeaders(),
         ...(isModern && { 'mcp-protocol-version': '2026-07-28', 'mcp-method': asked.method }),
         ...(isModern && name !== undefined && { 'mcp-name': String(name) }),
       };

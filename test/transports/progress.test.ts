@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { clientKinds, connectHttp } from '../support/clients.ts';
 import { waitUntil } from '../support/deadline.ts';
-import { formatHttpRequest, openConnection, openRawSocket, startHttp, toolCall } from '../support/http.ts';
+import { createToolCall, formatHttpRequest, openConnection, openRawSocket, startHttp } from '../support/http.ts';
 import { expectProgress } from './expect-progress.ts';
 
 const server = await startHttp({ demo: true });
@@ -26,7 +26,7 @@ test.for(clientKinds)(
 );
 
 const callWithProgressToken = (name: string, args: object) => {
-  const { params, ...message } = toolCall(name, args);
+  const { params, ...message } = createToolCall(name, args);
   return { ...message, params: { ...params, _meta: { progressToken: 'p' } } };
 };
 
@@ -36,7 +36,7 @@ test('only a gather_ads call that asks for progress notifications gets an event 
     (await connection.send({ body: JSON.stringify(body) })).headers['content-type'];
   const question = { filters: { countries: ['DE'] }, maxCredits: 1 };
   expect(await typeOf(callWithProgressToken('gather_ads', question))).toBe('text/event-stream');
-  expect(await typeOf(toolCall('gather_ads', question))).toContain('application/json');
+  expect(await typeOf(createToolCall('gather_ads', question))).toContain('application/json');
   expect(await typeOf(callWithProgressToken('search_ads', { limit: 1 }))).toContain('application/json');
   expect(await typeOf(callWithProgressToken('no_such_tool', {}))).toContain('application/json');
   await connection.close();

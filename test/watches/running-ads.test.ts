@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { type AdService, createAd, serveAds } from '../support/ad-service.ts';
-import { errorResponse } from '../support/faulty-upstream.ts';
+import { respondWithError } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
@@ -83,7 +83,7 @@ test('the SQL view current_ads contains the ads of the latest complete run of ea
   const empty = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
   expect(empty.data.rows).toEqual([[0]]);
   show({ 1: [11, 12], 2: [21, 22] });
-  service.overrideResponse = ({ filters }) => (filters.part === 2 ? errorResponse(500) : undefined);
+  service.overrideResponse = ({ filters }) => (filters.part === 2 ? respondWithError(500) : undefined);
   await gather({ filters: { part: 2 } });
   await server.call('gather_ads', { filters: {}, maxAds: 1, maxCredits: 100 });
   const partial = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
@@ -100,7 +100,7 @@ test('the SQL view current_ads contains the ads of the latest complete run of ea
   // A gather_ads run that stops in its second part still replaces the ads of its first part.
   show({ 1: [13], 2: [22] });
   clock += 2 * dayMs;
-  service.overrideResponse = ({ filters }) => (filters.part === 2 ? errorResponse(500) : undefined);
+  service.overrideResponse = ({ filters }) => (filters.part === 2 ? respondWithError(500) : undefined);
   await gather(splitSearch);
   expect(await numbersIn('current_ads')).toEqual([13, 21, 22]);
   service.overrideResponse = () => undefined;

@@ -8,7 +8,7 @@ import { createRedisDriver, type RedisConnection } from '../../../src/storage/dr
 import { CircuitBreakerStore } from '../../../src/storage/store/circuit-breaker-store.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { openConnection } from '../../support/http.ts';
-import { freePort, listenOnLoopback } from '../../support/loopback.ts';
+import { findFreePort, listenOnLoopback } from '../../support/loopback.ts';
 import { startHttpCommand } from '../../support/process.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/store-servers.ts';
 import { createTemporaryFolder } from '../../support/temporary-folder.ts';
@@ -182,7 +182,7 @@ describeWithRedis('The Redis driver', () => {
     const silentServer = createServer((socket) => void socket.on('error', () => {}).resume());
     const { port, close } = await listenOnLoopback(silentServer);
     const silent = await connectStore(port, { tls: true }, 1);
-    const away = await connectStore(await freePort(), {}, 1);
+    const away = await connectStore(await findFreePort(), {}, 1);
     await delay(3000);
     expect([...silent.logged, ...away.logged].join('\n')).not.toContain('AD_LIBRARY_STATE_URL');
     expect(silent.logged.length).toBeGreaterThan(0);

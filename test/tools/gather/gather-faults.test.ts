@@ -4,13 +4,13 @@ import type { Dataset, DatasetStore } from '../../../src/storage/dataset.ts';
 import { MemoryDatasetStore } from '../../../src/storage/memory-datasets.ts';
 import { type AdService, createAd, serveAds } from '../../support/ad-service.ts';
 import {
+  createCreditHeaders,
+  createCreditStatus,
   createUsageLimit,
-  creditHeaders,
-  creditStatus,
   delays,
-  errorResponse,
   faults,
-  json,
+  respondWithError,
+  respondWithJson,
 } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
@@ -49,7 +49,7 @@ test('gather_ads stops when the API rejects an expired cursor and keeps the ads 
   const service = serveAds(upstream, 300);
   await server.call('gather_ads', { ...noLimits, maxAds: 100 });
   service.overrideResponse = ({ cursor }) =>
-    cursor ? errorResponse(422, { message: 'The cursor has expired.' }) : undefined;
+    cursor ? respondWithError(422, { message: 'The cursor has expired.' }) : undefined;
   const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 100, complete: false, stopped: 'error', error: 'invalid_request' });
   expect(data.receipt).toMatchObject({ charged: 0 });
@@ -66,9 +66,9 @@ test('gather_ads tries no smaller page after the API has charged for a rejected 
   const service = serveAds(upstream, 300);
   service.overrideResponse = ({ limit }) =>
     limit > 20
-      ? json(
+      ? respondWithJson(
           { error: { code: 'invalid', message: 'limit is at most 20', requestId: 'req-1' } },
-          { status: 422, headers: creditHeaders(5) },
+          { status: 422, headers: createCreditHeaders(5) },
         )
       : undefined;
   const { error, text } = await server.call('gather_ads', noLimits);
@@ -87,7 +87,7 @@ test('paid ads stay in the dataset even if reading the same result page again fa
   for (let page = 2; page <= 10; page++) data = (await server.call('search_ads', { cursor: data.cursor })).data;
   const last = { cursor: data.cursor };
   expect((await server.call('search_ads', last)).data.receipt.charged).toBe(10);
-  service.overrideResponse = ({ cursor }) => (cursor === '1000' ? errorResponse(500) : undefined);
+  service.overrideResponse = ({ cursor }) => (cursor === '1000' ? respondWithError(500) : undefined);
   const gather = { filters: args.filters, maxCredits: 1000, maxAds: 2000, fresh: true };
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1000, stopped: 'error' });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 0, cached: true });
@@ -130,27 +130,27 @@ test('if a gather_ads call with split and fresh is cancelled just before it retu
 
 test('gather_ads stops when a usage limit is reached and continues in a later call', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
-  upstream.credits = json(creditStatus({ ...createUsageLimit(395), isLimitReached: false }));
-  service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? errorResponse(429) : undefined);
+  upstream.credits = respondWithJson(createCreditStatus({ ...createUsageLimit(395), isLimitReached: false }));
+  service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? respondWithError(429) : undefined);
   const little = await server.call('gather_ads', noLimits);
   expect(little.data).toMatchObject({ read: 100, stopped: 'usage_limit' });
   expect(little.text).toContain('Ask for less now, or repeat the call');
-  upstream.credits = json(creditStatus(createUsageLimit(1)));
+  upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(1)));
   await server.call('get_credits');
-  upstream.credits = json(creditStatus(createUsageLimit(400)));
-  service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 4 ? errorResponse(429) : undefined);
+  upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(400)));
+  service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 4 ? respondWithError(429) : undefined);
   const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 200, stopped: 'usage_limit', receipt: { charged: 10, calls: 2 } });
   expect(text).toContain('hourly window 400 of 400');
-  upstream.credits = json(creditStatus(createUsageLimit(1)));
+  upstream.credits = respondWithJson(createCreditStatus(createUsageLimit(1)));
   await server.call('get_credits');
   expect((await server.call('gather_ads', noLimits)).data).toMatchObject({ read: 300, complete: true });
   expect(service.chargedCredits).toBe(30);
 });
 
 test.for([
-  ['payment_required', errorResponse(402)],
-  ['unavailable', errorResponse(500)],
+  ['payment_required', respondWithError(402)],
+  ['unavailable', respondWithError(500)],
   ['network', faults.resets],
   ['unexpected_response', faults['sends a web page']],
 ] as const)(
@@ -202,7 +202,7 @@ test('gather_ads does not request a page whose response could arrive after the d
 
 test('gather_ads fails and reports its charge if the API rejects the API key', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
-  service.interceptRequest = () => (service.searches.length < 2 ? undefined : errorResponse(401));
+  service.interceptRequest = () => (service.searches.length < 2 ? undefined : respondWithError(401));
   const { error, text } = await server.call('gather_ads', { maxCredits: 100 });
   expect(error).toMatchObject({ kind: 'unauthorized', status: 401 });
   expect(service.chargedCredits).toBe(20);
@@ -240,8 +240,9 @@ test('gather_ads reads all ads even if the API reports a wrong total', async ({ 
       const server = await start({ cacheSeconds });
       const service = serveAds(upstream, ads);
       service.overrideResponse = ({ limit }) => {
-        if (limit > most) return errorResponse(422, { message: `limit must be at most ${most}` });
-        if (limit > 1 && limit < smallest) return errorResponse(422, { message: `limit must be at least ${smallest}` });
+        if (limit > most) return respondWithError(422, { message: `limit must be at most ${most}` });
+        if (limit > 1 && limit < smallest)
+          return respondWithError(422, { message: `limit must be at least ${smallest}` });
         return undefined;
       };
       const serve = service.answerSearch.bind(service);
@@ -276,7 +277,7 @@ test('gather_ads stops at the memory limit for the ads of one search', async ({ 
   const unlisted = `ж${'x'.repeat(30_000)}`;
   service.ads = Array.from({ length: 260 }, (_, index) => createAd(index, { unlisted }));
   service.overrideResponse = ({ limit }) =>
-    limit > 10 ? errorResponse(422, { message: 'limit is at most 10' }) : undefined;
+    limit > 10 ? respondWithError(422, { message: 'limit is at most 10' }) : undefined;
   const { data, text } = await server.call('gather_ads', { maxCredits: 1000 });
   expect(data).toMatchObject({ stopped: 'maxAds', complete: false });
   expect(data).not.toHaveProperty('missing');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { createAd, serveAds } from '../../support/ad-service.ts';
 import { deriveUuid } from '../../support/derive-uuid.ts';
-import { creditHeaders, json } from '../../support/faulty-upstream.ts';
+import { createCreditHeaders, respondWithJson } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -82,7 +82,7 @@ test('gather_ads uses a cached page even if requesting the page again would exce
   const service = serveAds(upstream, 100);
   const page = { items: service.ads, cursor: null, hasMore: false };
   service.interceptRequest = (path) =>
-    path.includes('/items') ? json(page, { headers: creditHeaders(10) }) : undefined;
+    path.includes('/items') ? respondWithJson(page, { headers: createCreditHeaders(10) }) : undefined;
   const filters = { some: 'ads' };
   await server.call('search_ads', { filters, limit: 100 });
   const items = { collectionId: deriveUuid('c'), itemType: 'ads', limit: 100 };

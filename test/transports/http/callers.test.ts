@@ -3,16 +3,16 @@ import type { Config } from '../../../src/config/settings.ts';
 import { clientKinds, connectHttp } from '../../support/clients.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { deriveUuid } from '../../support/derive-uuid.ts';
-import { answerWith, documentedResponse, startUpstream, toCallerName } from '../../support/faulty-upstream.ts';
+import { respondAsDocumented, respondWithBody, startUpstream, toCallerName } from '../../support/faulty-upstream.ts';
 import { httpTest as base } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
 import {
+  createToolCall,
+  createValidHeaders,
   formatHttpRequest,
   openConnection,
   openRawSocket,
   startHttp,
-  toolCall,
-  validHeaders,
 } from '../../support/http.ts';
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
@@ -30,7 +30,7 @@ describe('Several API keys on one HTTP server', async () => {
         for (const release of releaseFunctions.splice(0).reverse()) release();
     });
   const upstream = await startUpstream(
-    answerWith(async (name, path) => {
+    respondWithBody(async (name, path) => {
       await waitForRound();
       return path === '/v1/whoami'
         ? identity(name)
@@ -82,7 +82,7 @@ describe('Several API keys on one HTTP server', async () => {
   test("a request without an API key never uses the API key of the server's operator", async () => {
     const { status } = await openConnection(server.origin).send({
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify(toolCall('whoami')),
+      body: JSON.stringify(createToolCall('whoami')),
     });
     expect(status).toBe(401);
     expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
@@ -106,9 +106,9 @@ describe('A tool call while it runs over HTTP', () => {
   const test = base.extend('serveHolding', ({ serve, upstream }) => async (config: Partial<Config> = {}) => {
     const gates = new Map<string, ReturnType<typeof createGate>>();
     const gateFor = (path: string) => gates.get(path) ?? gates.set(path, createGate()).get(path) ?? createGate();
-    const saves = answerWith((_, path) => gateFor(path).opened.then(() => addedItem));
+    const saves = respondWithBody((_, path) => gateFor(path).opened.then(() => addedItem));
     const { server } = await serve(
-      (request, response) => (request.url === '/v1/whoami' ? documentedResponse : saves)(request, response),
+      (request, response) => (request.url === '/v1/whoami' ? respondAsDocumented : saves)(request, response),
       config,
     );
     const { call } = openConnection(server.origin);
@@ -124,7 +124,7 @@ describe('A tool call while it runs over HTTP', () => {
   test('a free API request is aborted when the HTTP client disconnects', async ({ serveHolding }) => {
     const { server, asked } = await serveHolding();
     const { socket } = openRawSocket(server.port);
-    socket.write(formatHttpRequest(toolCall('get_account')));
+    socket.write(formatHttpRequest(createToolCall('get_account')));
     await waitUntil(() => asked().length === 1);
     expect(asked()[0]?.aborted).toBe(false);
     socket.destroy();
@@ -154,9 +154,9 @@ describe('A tool call while it runs over HTTP', () => {
     const { server, asked, arrived } = await serveHolding();
     const connections = ['a', 'a', 'b'].map(() => openConnection(server.origin));
     const send = (key: string, body: object, { send: post } = openConnection(server.origin)) =>
-      post({ headers: validHeaders(`svc_live_${key}`), body: JSON.stringify(body) });
+      post({ headers: createValidHeaders(`svc_live_${key}`), body: JSON.stringify(body) });
     const calls = ['a', 'a', 'b'].map((key, index) =>
-      send(key, toolCall('get_account', {}, 7), connections[index]).catch(() => undefined),
+      send(key, createToolCall('get_account', {}, 7), connections[index]).catch(() => undefined),
     );
     await waitUntil(() => asked().length === 3);
     const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };

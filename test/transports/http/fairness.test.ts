@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { createAd, serveAds } from '../../support/ad-service.ts';
 import { deriveUuid } from '../../support/derive-uuid.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { toolCall } from '../../support/http.ts';
+import { createToolCall } from '../../support/http.ts';
 
 const [busyKey, otherKey] = ['svc_live_busy', 'svc_live_other'];
 const adIds = Array.from({ length: 200 }, (_, index) => deriveUuid(`${index}`));
@@ -12,7 +12,7 @@ const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(15
 const wideTable = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT ${wideCells} FROM n`;
 
 const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
-const reportOf = (content: object) => toolCall('write_report', { title: 'Heavy', sections: sections(content) });
+const reportOf = (content: object) => createToolCall('write_report', { title: 'Heavy', sections: sections(content) });
 
 /** Expensive calls, and how many of them one API key makes at once. */
 const expensiveCalls = {
@@ -20,7 +20,7 @@ const expensiveCalls = {
   'sixteen reports of 240 cards': { calls: 16, call: reportOf({ adIds: adIds.slice(0, 12) }) },
   'a CSV of fourteen million line breaks': {
     calls: 1,
-    call: toolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
+    call: createToolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
   },
 };
 
@@ -33,7 +33,7 @@ test.for(Object.entries(expensiveCalls))(
     const service = serveAds(upstream, 0);
     service.ads = adIds.map((_, index) => createAd(index, { body: 'Walk more. '.repeat(100) }));
     const { post } = await serve(service.respond);
-    await post(busyKey, toolCall('gather_ads', { filters: {}, maxAds: 200, maxCredits: 100 }));
+    await post(busyKey, createToolCall('gather_ads', { filters: {}, maxAds: 200, maxCredits: 100 }));
     await post(otherKey);
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();

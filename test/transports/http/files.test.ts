@@ -3,20 +3,20 @@ import { describe, expect, onTestFinished } from 'vitest';
 import { createFileHandler, type LinkedFileFinder } from '../../../src/transports/http/files.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 import { waitUntil } from '../../support/deadline.ts';
-import { documentedResponse, errorResponse } from '../../support/faulty-upstream.ts';
+import { respondAsDocumented, respondWithError } from '../../support/faulty-upstream.ts';
 import { httpTest } from '../../support/fixtures.ts';
-import { openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
+import { createToolCall, createValidHeaders, openConnection, openRawSocket } from '../../support/http.ts';
 import { createLatestRequest } from '../stdio/session.ts';
 
 const key = 'svc_live_caller';
 const publicUrl = 'https://ads.example.com';
 
 const test = httpTest.extend('open', ({ serve }) => async (config: Parameters<typeof serve>[1] = {}) => {
-  const { server } = await serve(documentedResponse, config);
+  const { server } = await serve(respondAsDocumented, config);
   const { send } = openConnection(server.origin);
   const write = async (name: string, args: object, headers: object = {}) => {
-    const body = JSON.stringify(toolCall(name, args));
-    const { json } = await send({ headers: { ...validHeaders(key), ...headers }, body });
+    const body = JSON.stringify(createToolCall(name, args));
+    const { json } = await send({ headers: { ...createValidHeaders(key), ...headers }, body });
     return { data: json.result.structuredContent, text: json.result.content[0].text as string };
   };
   const get = (path: string, more: object = {}) =>
@@ -83,12 +83,12 @@ test('the links to the files of an API key stop working when the API rejects the
   const { data } = await tea();
   const otherKey = 'svc_live_other';
   const otherExport = await write('export_ads', { sql: 'SELECT 1 AS n' }, { authorization: `Bearer ${otherKey}` });
-  upstream.forKey(key, errorResponse(401));
+  upstream.forKey(key, respondWithError(401));
   await write('search_ads', {});
   const { status, text } = await get(data.link);
   expect([status, text]).toEqual([410, 'This link has ended. Ask for the file again: that is free.\n']);
   expect((await get(otherExport.data.link)).status).toBe(200);
-  upstream.forKey(key, documentedResponse);
+  upstream.forKey(key, respondAsDocumented);
 });
 
 test.for([

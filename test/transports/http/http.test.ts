@@ -1,9 +1,9 @@
 import { describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { connectHttp } from '../../support/clients.ts';
-import { documentedResponse } from '../../support/faulty-upstream.ts';
+import { respondAsDocumented } from '../../support/faulty-upstream.ts';
 import { httpTest } from '../../support/fixtures.ts';
-import { openConnection, toolCall, validHeaders } from '../../support/http.ts';
+import { createToolCall, createValidHeaders, openConnection } from '../../support/http.ts';
 import { startHttpCommand } from '../../support/process.ts';
 import { createLatestRequest, initialize } from '../stdio/session.ts';
 
@@ -22,7 +22,7 @@ describe('A client over HTTP', () => {
 });
 
 const test = httpTest.extend('connection', async ({ serve }) => {
-  const { server } = await serve(documentedResponse);
+  const { server } = await serve(respondAsDocumented);
   return { ...openConnection(server.origin), logged: server.logged };
 });
 
@@ -33,8 +33,8 @@ test('over HTTP, the server responds with plain JSON and without a session in ev
     const opened = await send({ body: JSON.stringify(initialize(revision)) });
     expect(opened.json).toMatchObject({ result: { protocolVersion: revision } });
     expect(opened.headers).not.toHaveProperty('mcp-session-id');
-    const headers = { ...validHeaders(), 'mcp-protocol-version': revision };
-    const called = await send({ headers, body: JSON.stringify(toolCall('whoami')) });
+    const headers = { ...createValidHeaders(), 'mcp-protocol-version': revision };
+    const called = await send({ headers, body: JSON.stringify(createToolCall('whoami')) });
     expect(called.headers['content-type']).toBe('application/json');
     expect(called.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   }

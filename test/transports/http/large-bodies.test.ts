@@ -3,29 +3,35 @@ import { expect, onTestFinished, test as plainTest } from 'vitest';
 import { createLargeBodyReader } from '../../../src/transports/http/body-limit.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 import { waitUntil } from '../../support/deadline.ts';
-import { answerWhenOpen, documentedResponse } from '../../support/faulty-upstream.ts';
+import { respondAsDocumented, respondWhenOpen } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
-import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
+import {
+  createToolCall,
+  createValidHeaders,
+  formatHttpRequest,
+  openConnection,
+  openRawSocket,
+} from '../../support/http.ts';
 
 /**
  * Returns a call with a body of more than 64 KB. Different numbers give different calls, because the server merges
  * identical ones.
  */
 const largeCallOf = (number: number) =>
-  toolCall('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
+  createToolCall('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
 const largeCall = largeCallOf(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
 const otherKey = 'svc_live_other';
 
 test('slow uploads with other API keys do not block a large request with one API key', async ({ serve }) => {
-  const { server, post } = await serve(documentedResponse);
+  const { server, post } = await serve(respondAsDocumented);
   for (const key of [...keys, otherKey]) await post(key);
   for (const key of keys)
     for (let connection = 0; connection < 4; connection++) {
       const { socket } = openRawSocket(server.port);
       onTestFinished(() => void socket.destroy());
-      socket.write(formatHttpRequest(largeCall, validHeaders(key)).slice(0, 70_000));
+      socket.write(formatHttpRequest(largeCall, createValidHeaders(key)).slice(0, 70_000));
     }
   const answers = await Promise.all(Array.from({ length: 8 }, () => post(otherKey, largeCall)));
   for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
@@ -35,9 +41,9 @@ test('a large request is rejected as busy if all upload slots are in use', {
   timeout: 60_000,
 }, async ({ serve, upstream }) => {
   const gate = createGate();
-  const { post } = await serve(documentedResponse);
+  const { post } = await serve(respondAsDocumented);
   for (const key of [...keys, otherKey]) await post(key);
-  upstream.respondWith(answerWhenOpen(gate));
+  upstream.respondWith(respondWhenOpen(gate));
   const running = keys.flatMap((key) => [post(key, largeCallOf(1)), post(key, largeCallOf(2))]);
   await waitUntil(() => upstream.requests.filter(({ path }) => path !== '/v1/whoami').length === 8);
   const { status, headers, json } = await post(otherKey, largeCall);
@@ -75,12 +81,12 @@ async function serveBodies() {
   const sendPartOfBody = (key: string, bytes: number) => {
     const socket = openRawSocket(port);
     onTestFinished(() => void socket.socket.destroy());
-    const text = formatHttpRequest({ text: 'x'.repeat(500_000) }, validHeaders(key));
+    const text = formatHttpRequest({ text: 'x'.repeat(500_000) }, createValidHeaders(key));
     socket.socket.write(text.slice(0, bytes));
     return socket;
   };
   const send = (key: string, bytes: number) =>
-    openConnection(listener.url).send({ headers: validHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
+    openConnection(listener.url).send({ headers: createValidHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
   return { trickle: sendPartOfBody, send };
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { test as base } from '../../support/fixtures.ts';
-import { formatHttpRequest, openConnection, openRawSocket, validHeaders } from '../../support/http.ts';
+import { createValidHeaders, formatHttpRequest, openConnection, openRawSocket } from '../../support/http.ts';
 import { type HttpCommand, startHttpCommand } from '../../support/process.ts';
 import { envelope, request } from '../stdio/session.ts';
 
@@ -40,7 +40,7 @@ const readOf = (uri: string) => request(1, 'resources/read', { uri });
 
 async function readExport({ origin }: HttpCommand, key: string, uri: string) {
   const { send, close } = openConnection(origin);
-  const { json } = await send({ headers: validHeaders(key), body: JSON.stringify(readOf(uri)) });
+  const { json } = await send({ headers: createValidHeaders(key), body: JSON.stringify(readOf(uri)) });
   await close();
   return json as { error: { message: string }; result: { contents: [{ text: string }] } };
 }
@@ -74,8 +74,8 @@ test.for(['2025-11-25', '2026-07-28'])(
     const unreadRequests = await Promise.all(
       [service.createKey(), service.createKey()].map(async (key) => {
         const { uri } = await createExport(server, key, 4_000_000);
-        if (revision === '2025-11-25') return formatHttpRequest(readOf(uri), validHeaders(key));
-        const headers = { ...validHeaders(key), ...modern, 'mcp-name': uri };
+        if (revision === '2025-11-25') return formatHttpRequest(readOf(uri), createValidHeaders(key));
+        const headers = { ...createValidHeaders(key), ...modern, 'mcp-name': uri };
         return formatHttpRequest(request(1, 'resources/read', { uri, _meta: envelope }), headers);
       }),
     );

@@ -5,17 +5,17 @@ import { readConfig } from '../../../src/config/read-config.ts';
 import { createMetrics } from '../../../src/transports/http/metrics.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import {
-  answerWhenOpen,
-  answerWith,
   delays,
-  documentedResponse,
-  errorResponse,
-  json,
+  respondAsDocumented,
+  respondWhenOpen,
+  respondWithBody,
+  respondWithError,
+  respondWithJson,
 } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
-import { openConnection, openRawSocket, startHttp, toolCall, validHeaders } from '../../support/http.ts';
-import { freePort } from '../../support/loopback.ts';
+import { createToolCall, createValidHeaders, openConnection, openRawSocket, startHttp } from '../../support/http.ts';
+import { findFreePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
 
 describe('The limit of concurrent calls over HTTP', () => {
@@ -25,7 +25,7 @@ describe('The limit of concurrent calls over HTTP', () => {
   }) => {
     const gate = createGate();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 2 };
-    const { post } = await serve(answerWhenOpen(gate), limits);
+    const { post } = await serve(respondWhenOpen(gate), limits);
     const calls = Array.from({ length: 6 }, () => post('svc_live_eager'));
     await upstream.waitForRequests(2);
     const busy = { kind: 'busy', retryable: true, details: { retryAfterSeconds: expect.any(Number) } };
@@ -45,7 +45,7 @@ describe('The limit of concurrent calls over HTTP', () => {
     const { server, post } = await serve(delays.hangs, limits);
     const hanging = post('svc_live_a').catch(() => {});
     await upstream.waitForRequests(1);
-    const { text } = await post('svc_live_b', toolCall('made_up_by_a_caller'));
+    const { text } = await post('svc_live_b', createToolCall('made_up_by_a_caller'));
     expect(text).toContain('"busy"');
     expect(server.logged.join('')).toContain('"unknown"');
     expect(server.logged.join('')).not.toContain('made_up');
@@ -54,8 +54,8 @@ describe('The limit of concurrent calls over HTTP', () => {
   });
 
   test('a short SQL statement runs although other API keys run 64 SQL statements that never end', async ({ serve }) => {
-    const { post, get } = await serve(documentedResponse, { metrics: true });
-    const runSql = (key: string, sql: string) => post(key, toolCall('query_ads', { sql }));
+    const { post, get } = await serve(respondAsDocumented, { metrics: true });
+    const runSql = (key: string, sql: string) => post(key, createToolCall('query_ads', { sql }));
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
     const otherCalls = ['svc_live_one', 'svc_live_two', 'svc_live_three', 'svc_live_four'].flatMap((key) =>
       Array.from({ length: 16 }, () => runSql(key, endless).catch(() => {})),
@@ -68,7 +68,7 @@ describe('The limit of concurrent calls over HTTP', () => {
 
   test('resource reads count toward the limit of concurrent calls', async ({ serve, upstream }) => {
     const gate = createGate();
-    const { post } = await serve(answerWhenOpen(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
+    const { post } = await serve(respondWhenOpen(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
     const called = post('svc_live_a');
     await upstream.waitForRequests(1);
     const readBoard = () => post('svc_live_b', request(1, 'resources/read', { uri: 'ui://ad-library/board' }));
@@ -84,8 +84,8 @@ describe('The limit of concurrent calls over HTTP', () => {
 
 describe('Metrics and logs of the HTTP server', () => {
   test('GET /metrics works under an IP address but not under a public host name', async ({ serve }) => {
-    const { get, post } = await serve(documentedResponse, { metrics: true });
-    for (const body of [toolCall('whoami'), toolCall('search_ads'), toolCall('made_up_by_a_caller')])
+    const { get, post } = await serve(respondAsDocumented, { metrics: true });
+    for (const body of [createToolCall('whoami'), createToolCall('search_ads'), createToolCall('made_up_by_a_caller')])
       await post('svc_live_a', body);
     await post('wrong');
     const { text, headers } = await get('/metrics');
@@ -101,13 +101,13 @@ describe('Metrics and logs of the HTTP server', () => {
     expect(text).not.toContain('made_up');
     expect((await get('/metrics', { host: 'evil.example' })).status).toBe(403);
     expect((await get('/metrics', { host: '10.1.2.3:3000' })).status).toBe(200);
-    const publicServer = await serve(documentedResponse, { metrics: true, publicUrl: 'https://ads.example.com' });
+    const publicServer = await serve(respondAsDocumented, { metrics: true, publicUrl: 'https://ads.example.com' });
     expect((await publicServer.get('/metrics', { host: 'ads.example.com' })).status).toBe(404);
-    expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
+    expect((await (await serve(respondAsDocumented)).get('/metrics')).status).toBe(404);
   });
 
   test('the error counters of the ad board tools and of sign-in also start at 0', async ({ serve }) => {
-    const { get } = await serve(documentedResponse, { metrics: true });
+    const { get } = await serve(respondAsDocumented, { metrics: true });
     const { text } = await get('/metrics');
     for (const tool of ['search_ads', 'board_ads', 'board_pictures', 'sign_in'])
       expect(text).toContain(`ad_library_call_seconds_count{tool="${tool}",outcome="internal"} 0`);
@@ -127,11 +127,11 @@ describe('Metrics and logs of the HTTP server', () => {
 
   test('each tool call appears in the log as one line of JSON without its arguments and API key', async ({ serve }) => {
     const { server, post } = await serve(
-      answerWith(() => ({ authenticated: true, authSource: 'api_key' })),
+      respondWithBody(() => ({ authenticated: true, authSource: 'api_key' })),
       { logLevel: 'info' },
     );
-    await post('svc_live_one', toolCall('whoami'));
-    await post('svc_live_one', toolCall('search_ads', { filters: { query: 'secret plans' } }));
+    await post('svc_live_one', createToolCall('whoami'));
+    await post('svc_live_one', createToolCall('search_ads', { filters: { query: 'secret plans' } }));
     const events = server.logged.map((line) => JSON.parse(line));
     const tenant = expect.stringMatching(/^[0-9a-f]{16}$/);
     expect(events).toMatchObject([
@@ -140,8 +140,8 @@ describe('Metrics and logs of the HTTP server', () => {
       { level: 'warn', kind: 'unexpected_response', tool: 'search_ads', failures: 1 },
     ]);
     expect(server.logged.join('')).not.toMatch(/svc_live|secret/);
-    await post('svc_live_one', toolCall('whoami'));
-    await post('svc_live_two', toolCall('whoami'));
+    await post('svc_live_one', createToolCall('whoami'));
+    await post('svc_live_two', createToolCall('whoami'));
     const [, , , again, other] = server.logged.map((line) => JSON.parse(line).tenant);
     expect(again).toBe(events[0].tenant);
     expect(other).not.toBe(again);
@@ -150,27 +150,27 @@ describe('Metrics and logs of the HTTP server', () => {
 
 test('GET /readyz shows whether the API responded to the latest call', async ({ serve }) => {
   let isUp = true;
-  const { get, post } = await serve((...exchange) => (isUp ? documentedResponse : errorResponse(503))(...exchange));
+  const { get, post } = await serve((...exchange) => (isUp ? respondAsDocumented : respondWithError(503))(...exchange));
   const readState = async () => (await get('/readyz')).json;
   expect(await readState()).toEqual({ status: 'ready' });
-  await post('svc_live_a', toolCall('whoami'));
+  await post('svc_live_a', createToolCall('whoami'));
   expect(await readState()).toEqual({ status: 'ready', service: 'up' });
   isUp = false;
-  await post('svc_live_a', toolCall('get_credits'));
+  await post('svc_live_a', createToolCall('get_credits'));
   expect(await readState()).toEqual({ status: 'ready', service: 'away' });
   // This call reads only stored data, so it says nothing about the API.
-  expect((await post('svc_live_a', toolCall('list_watches'))).json.result.isError).toBeUndefined();
+  expect((await post('svc_live_a', createToolCall('list_watches'))).json.result.isError).toBeUndefined();
   expect(await readState()).toEqual({ status: 'ready', service: 'away' });
   isUp = true;
-  await post('svc_live_a', toolCall('get_credits'));
+  await post('svc_live_a', createToolCall('get_credits'));
   expect(await readState()).toEqual({ status: 'ready', service: 'up' });
 });
 
 test.for([401, 403, 404, 429])(
   'an API response with HTTP status %i and an undocumented body counts as a failure of the service',
   async (status, { serve }) => {
-    const { get, post, server } = await serve(json('<h1>Blocked</h1>', { status }));
-    await post('svc_live_a', toolCall('get_credits'));
+    const { get, post, server } = await serve(respondWithJson('<h1>Blocked</h1>', { status }));
+    await post('svc_live_a', createToolCall('get_credits'));
     expect((await get('/readyz')).json).toEqual({ status: 'ready', service: 'away' });
     expect(server.logged.join('')).toContain('the service fails; check AD_LIBRARY_BASE_URL');
   },
@@ -180,7 +180,7 @@ test('the server warns at startup if it has a public URL and an attempt limit, b
   serve,
 }) => {
   const readWarnings = async (settings: object) =>
-    (await serve(documentedResponse, { logLevel: 'info', publicUrl: 'https://ads.example.com', ...settings })).server
+    (await serve(respondAsDocumented, { logLevel: 'info', publicUrl: 'https://ads.example.com', ...settings })).server
       .logged;
   expect((await readWarnings({})).join('')).toContain('AD_LIBRARY_TRUSTED_PROXY is not set');
   expect(await readWarnings({ trustedProxy: 'none' })).toEqual([]);
@@ -194,7 +194,7 @@ describe('Shutdown of the HTTP server', () => {
     upstream,
   }) => {
     const gate = createGate();
-    const { server, post } = await serve(answerWhenOpen(gate));
+    const { server, post } = await serve(respondWhenOpen(gate));
     const otherConnection = openConnection(server.origin);
     const ready = () => otherConnection.send({ method: 'GET', path: '/readyz' });
     expect((await ready()).json).toEqual({ status: 'ready' });
@@ -247,12 +247,12 @@ describe('The address of the HTTP server', () => {
   ])(
     'the picture URLs of a demo server contain a host that clients can reach (host: %s, allowed hosts: %j, in the URL: %s)',
     async (host, allowedHosts, name) => {
-      const port = await freePort();
+      const port = await findFreePort();
       const server = await startHttp({ demo: true, host, port, allowedHosts });
       onTestFinished(() => server.close(0));
-      const headers = { ...validHeaders(), host: `${name}:${port}` };
+      const headers = { ...createValidHeaders(), host: `${name}:${port}` };
       const send = async (tool: string, args: object) =>
-        (await openConnection(server.origin).send({ headers, body: JSON.stringify(toolCall(tool, args)) })).text;
+        (await openConnection(server.origin).send({ headers, body: JSON.stringify(createToolCall(tool, args)) })).text;
       const [adId] = /(?<="id":")[\da-f-]{36}/.exec(await send('search_ads', { limit: 1 })) ?? [];
       expect(await send('get_ad', { adId })).toContain(`http://${name}:${port}/media/demo/`);
     },
@@ -262,15 +262,15 @@ describe('The address of the HTTP server', () => {
   test.skipIf(process.platform === 'darwin')(
     'the HTTP server can listen on a loopback address other than 127.0.0.1',
     async ({ serve }) => {
-      expect((await (await serve(documentedResponse, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
+      expect((await (await serve(respondAsDocumented, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
     },
   );
 });
 
 test('a request without a Content-Length header is treated as a request without a body', async ({ serve }) => {
-  const { server } = await serve(documentedResponse);
+  const { server } = await serve(respondAsDocumented);
   const { socket, closed } = openRawSocket(server.port);
-  const fields = { host: 'localhost', connection: 'close', ...validHeaders() };
+  const fields = { host: 'localhost', connection: 'close', ...createValidHeaders() };
   const head = Object.entries(fields).map((pair) => pair.join(': '));
   socket.write(`POST /mcp HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
   const answer = await closed;

@@ -1,19 +1,19 @@
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
-import { documentedResponse } from '../../support/faulty-upstream.ts';
+import { respondAsDocumented } from '../../support/faulty-upstream.ts';
 import { test as base } from '../../support/fixtures.ts';
 import {
+  createToolCall,
+  createValidHeaders,
   type HttpServer,
   openConnection,
   openRawSocket,
   startHttp,
-  toolCall,
-  validHeaders,
 } from '../../support/http.ts';
 import { createLatestRequest, envelope, request } from '../stdio/session.ts';
 
 const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
-  upstream.respondWith(documentedResponse);
+  upstream.respondWith(respondAsDocumented);
   const server = await startHttp({ baseUrl: upstream.baseUrl, refusalsPerMinute: 0 });
   onCleanup(() => server.close(0));
   return server;
@@ -22,8 +22,8 @@ const goodKey = 'svc_live_good';
 
 const createNestedList = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const removeHeader = (name: string) =>
-  Object.fromEntries(Object.entries(validHeaders()).filter(([key]) => key !== name));
-const whoami = JSON.stringify(toolCall('whoami'));
+  Object.fromEntries(Object.entries(createValidHeaders()).filter(([key]) => key !== name));
+const whoami = JSON.stringify(createToolCall('whoami'));
 const createLatestCall = (meta: object) =>
   JSON.stringify(request(1, 'tools/call', { name: 'whoami', arguments: {}, _meta: meta }));
 
@@ -37,10 +37,10 @@ interface InvalidRequest {
   body?: string;
 }
 
-const withHeaders = (more: Record<string, string>) => ({ headers: { ...validHeaders(), ...more } });
-const withKey = (key: string) => ({ headers: validHeaders(key) });
+const withHeaders = (more: Record<string, string>) => ({ headers: { ...createValidHeaders(), ...more } });
+const withKey = (key: string) => ({ headers: createValidHeaders(key) });
 const withTwoKeys = (key: string) => ({
-  headers: [...Object.entries(validHeaders('svc_live_a')).flat(), 'authorization', `Bearer ${key}`],
+  headers: [...Object.entries(createValidHeaders('svc_live_a')).flat(), 'authorization', `Bearer ${key}`],
 });
 const versionField = 'io.modelcontextprotocol/protocolVersion';
 
@@ -136,7 +136,8 @@ describe('HTTP requests', () => {
     server,
   }) => {
     const body = whoami.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`);
-    const sendLargeBody = (key: string) => openConnection(server.origin).send({ headers: validHeaders(key), body });
+    const sendLargeBody = (key: string) =>
+      openConnection(server.origin).send({ headers: createValidHeaders(key), body });
     const unknownKey = 'svc_live_made_up_for_this';
     expect((await sendLargeBody(unknownKey)).status).toBe(413);
     await openConnection(server.origin).call('whoami', {}, unknownKey);
@@ -154,7 +155,7 @@ describe('HTTP requests', () => {
 
   test('the server reads a request body that is sent with chunked transfer encoding', async ({ server }) => {
     const { json } = await openConnection(server.origin).send({
-      headers: validHeaders(goodKey),
+      headers: createValidHeaders(goodKey),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
     });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
@@ -187,7 +188,7 @@ describe('The Accept header', () => {
   ])(
     'a request with the Accept header %j gets a JSON response in every protocol revision',
     async (accept, { server }) => {
-      const { accept: _, ...others } = validHeaders(goodKey);
+      const { accept: _, ...others } = createValidHeaders(goodKey);
       const headers = { ...others, ...(accept !== undefined && { accept }) };
       for (const [more, body] of [
         [{}, whoami],
@@ -205,7 +206,7 @@ describe('The Accept header', () => {
     const gather = (meta: object) =>
       JSON.stringify(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 0 }, _meta: meta }));
     const typeOf = async (accept: string, more: object, meta: object) => {
-      const headers = { ...validHeaders(goodKey), ...more, accept };
+      const headers = { ...createValidHeaders(goodKey), ...more, accept };
       const body = gather({ ...meta, progressToken: 'p' });
       return (await openConnection(server.origin).send({ headers, body })).headers['content-type'];
     };
@@ -218,7 +219,7 @@ describe('The Accept header', () => {
 
 test('the server also accepts the path /mcp/ with a slash at its end', async ({ server }) => {
   const { send } = openConnection(server.origin);
-  const headers = validHeaders(goodKey);
+  const headers = createValidHeaders(goodKey);
   for (const path of ['/mcp/', '/mcp/?output=text']) {
     const { status, json } = await send({ path, headers, body: whoami });
     expect([status, json.result.isError]).toEqual([200, undefined]);
@@ -236,7 +237,7 @@ test('a request with an unknown method gets HTTP status 200 or 404, depending on
   const method = 'tools/forget';
   const sendUnknownMethod = (headers: Record<string, string>, params: object) =>
     connection.send({
-      headers: { ...validHeaders(goodKey), ...headers },
+      headers: { ...createValidHeaders(goodKey), ...headers },
       body: JSON.stringify(request(5, method, params)),
     });
   for (let round = 0; round < 2; round++) {
@@ -247,7 +248,7 @@ test('a request with an unknown method gets HTTP status 200 or 404, depending on
       { _meta: envelope },
     );
     expect(modern).toMatchObject({ status: 404, json: { id: 5, error: { code: -32_601 } } });
-    const { json } = await connection.send({ headers: validHeaders(goodKey), body: whoami });
+    const { json } = await connection.send({ headers: createValidHeaders(goodKey), body: whoami });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   }
   await connection.close();
@@ -277,7 +278,7 @@ test('a request of an unknown earlier revision is rejected with status 400 befor
   server,
 }) => {
   const { status, json } = await openConnection(server.origin).send({
-    headers: { ...validHeaders(goodKey), 'mcp-protocol-version': '1999-01-01' },
+    headers: { ...createValidHeaders(goodKey), 'mcp-protocol-version': '1999-01-01' },
     body: JSON.stringify(request(1, 'tools/call', { name: 'whoami', arguments: [1] })),
   });
   expect({ status, message: json.error?.message }).toEqual({
@@ -296,7 +297,7 @@ test('web pages from an allowed origin can call the server', async ({ upstream: 
   });
   expect(preflight.status).toBe(204);
   expect(preflight.headers).toMatchObject({ 'access-control-allow-origin': origin });
-  const called = await connection.send({ headers: { ...validHeaders(goodKey), origin }, body: whoami });
+  const called = await connection.send({ headers: { ...createValidHeaders(goodKey), origin }, body: whoami });
   expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin });
   const foreign = await connection.send({ method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
   expect(foreign.status).toBe(403);
@@ -328,8 +329,8 @@ test("a web page from the server's own origin can call the server only on a loop
   const open = await startHttp({ baseUrl, host: '0.0.0.0', allowedHosts: ['127.0.0.1', 'ads.example'] });
   onTestFinished(() => open.close(0));
   const statusOf = async ({ origin, port }: HttpServer, from: string, host = `127.0.0.1:${port}`) => {
-    const headers = { ...validHeaders(), host, origin: from };
-    return (await openConnection(origin).send({ headers, body: JSON.stringify(toolCall('whoami')) })).status;
+    const headers = { ...createValidHeaders(), host, origin: from };
+    return (await openConnection(origin).send({ headers, body: JSON.stringify(createToolCall('whoami')) })).status;
   };
   for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
     const ownHost = `${name}:${server.port}`;

@@ -4,9 +4,20 @@ import { createMemoryAcceptedKeys } from '../../../src/storage/keys.ts';
 import { createKeyAttemptLimiter } from '../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { deriveUuid } from '../../support/derive-uuid.ts';
-import { type Behaviour, documentedResponse, errorResponse, json } from '../../support/faulty-upstream.ts';
+import {
+  type Behaviour,
+  respondAsDocumented,
+  respondWithError,
+  respondWithJson,
+} from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
+import {
+  createToolCall,
+  createValidHeaders,
+  formatHttpRequest,
+  openConnection,
+  openRawSocket,
+} from '../../support/http.ts';
 
 /** A stopped clock, so that all attempts happen within one minute. */
 const stoppedClock = { monotonicNow: () => 1_000_000 };
@@ -19,7 +30,7 @@ function createUnansweringService() {
 
 const acceptGoodKeys: Behaviour = (request, response, body) => {
   const isGood = request.headers.authorization?.includes('good');
-  (isGood ? documentedResponse : errorResponse(401))(request, response, body);
+  (isGood ? respondAsDocumented : respondWithError(401))(request, response, body);
 };
 
 test('an attempt with an unknown API key counts from the moment when the request arrives', async ({ serve }) => {
@@ -50,9 +61,9 @@ test('API keys that the API rejects count toward the attempt limit, and accepted
 });
 
 test('a request with an unknown API key counts as an attempt before its body arrives', async ({ serve }) => {
-  const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, stoppedClock);
+  const { server, post } = await serve(respondAsDocumented, { refusalsPerMinute: 2 }, stoppedClock);
   const { send, close } = openConnection(server.origin);
-  const body = JSON.stringify(toolCall('whoami'));
+  const body = JSON.stringify(createToolCall('whoami'));
   for (let time = 0; time < 10; time++) {
     expect((await send({ headers: { 'content-type': 'application/json' }, body })).status).toBe(401);
     expect((await post('wrong')).status).toBe(401);
@@ -60,7 +71,7 @@ test('a request with an unknown API key counts as an attempt before its body arr
   }
   const sendIncompleteRequest = (key: string) => {
     const { socket, received } = openRawSocket(server.port);
-    socket.write(formatHttpRequest(toolCall('whoami'), validHeaders(key)).slice(0, -9));
+    socket.write(formatHttpRequest(createToolCall('whoami'), createValidHeaders(key)).slice(0, -9));
     return { socket, received };
   };
   const first = sendIncompleteRequest('svc_live_half.1');
@@ -76,12 +87,15 @@ test('a request with an unknown API key counts as an attempt even if the client 
   const { held, behaviour } = createUnansweringService();
   const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
   const connection = openConnection(server.origin);
-  const body = toolCall('add_collection_item', {
+  const body = createToolCall('add_collection_item', {
     collectionId: deriveUuid('c'),
     itemType: 'ads',
     itemId: deriveUuid('a'),
   });
-  const abortedRequest = connection.send({ headers: validHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
+  const abortedRequest = connection.send({
+    headers: createValidHeaders('svc_live_guess.1'),
+    body: JSON.stringify(body),
+  });
   abortedRequest.catch(() => {});
   await waitUntil(() => held.length === 1);
   await connection.close();
@@ -91,8 +105,8 @@ test('a request with an unknown API key counts as an attempt even if the client 
 });
 
 test.for([
-  ['a wrong argument', toolCall('whoami', { wrong: true })],
-  ['a tool that does not exist', toolCall('no_such_tool')],
+  ['a wrong argument', createToolCall('whoami', { wrong: true })],
+  ['a tool that does not exist', createToolCall('no_such_tool')],
 ] as const)(
   'an attempt with an unknown API key stays counted if another call with the key fails because of %s',
   async ([_, failingCall], { serve }) => {
@@ -110,13 +124,13 @@ test.for([
 test.for([402, 403, 404, 422, 429])(
   'an API key counts as accepted after an HTTP error %i from the API, but not after the same error from a gateway',
   async (status, { serve, upstream }) => {
-    const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, stoppedClock);
+    const { post } = await serve(respondWithError(status), { refusalsPerMinute: 1 }, stoppedClock);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
     upstream.respondWith((_, response) => void response.writeHead(status).end('<h1>Gateway</h1>'));
     expect((await post('svc_live_gateway')).json).toMatchObject({ result: { isError: true } });
-    upstream.respondWith(errorResponse(401));
+    upstream.respondWith(respondWithError(401));
     await post('svc_live_guess.1');
-    upstream.respondWith(json({ authenticated: true, authSource: 'api_key' }));
+    upstream.respondWith(respondWithJson({ authenticated: true, authSource: 'api_key' }));
     expect((await post('svc_live_gateway')).status).toBe(429);
     expect((await post('svc_live_service')).status).toBe(200);
   },
@@ -127,8 +141,8 @@ test('a tool that needs no API request, such as query_ads, works only with an ac
   upstream,
 }) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 60 }, stoppedClock);
-  const query = toolCall('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
-  for (const body of [query, toolCall('view_ads', { adIds: ['x'] })])
+  const query = createToolCall('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
+  for (const body of [query, createToolCall('view_ads', { adIds: ['x'] })])
     expect((await post('svc_live_made_up', body)).json).toMatchObject({
       result: { isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } },
     });

@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
-import { documentedResponse } from '../../support/faulty-upstream.ts';
+import { respondAsDocumented } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
-import { openConnection, toolCall, validHeaders } from '../../support/http.ts';
+import { createToolCall, createValidHeaders, openConnection } from '../../support/http.ts';
 
 const browserHeaders = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const signInSecret = 'a secret of sign-in, at least 32 characters';
 const publicUrl = 'https://ads.example.com';
 
 test("a browser that opens the server's URL gets a welcome page with the endpoint URL", async ({ serve }) => {
-  const { server, get } = await serve(documentedResponse);
+  const { server, get } = await serve(respondAsDocumented);
   for (const path of ['/', '/mcp']) {
     const page = await get(path, browserHeaders);
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -23,7 +23,7 @@ test("a browser that opens the server's URL gets a welcome page with the endpoin
 });
 
 test('the welcome page shows the public URL of the server and the hosts that can sign in', async ({ serve }) => {
-  const open = await serve(documentedResponse, {
+  const open = await serve(respondAsDocumented, {
     publicUrl,
     signInSecret,
     trustedProxy: { ...loopback },
@@ -31,7 +31,7 @@ test('the welcome page shows the public URL of the server and the hosts that can
   const signIn = (await open.get('/', { ...browserHeaders, host: 'ads.example.com' })).text;
   expect(signIn).toContain(`<pre class="address">${publicUrl}/mcp</pre>`);
   expect(signIn).toMatch(/claude\.ai.*ChatGPT.*Claude Code/s);
-  const demo = (await (await serve(documentedResponse, { demo: true, baseUrl: undefined })).get('/', browserHeaders))
+  const demo = (await (await serve(respondAsDocumented, { demo: true, baseUrl: undefined })).get('/', browserHeaders))
     .text;
   expect(demo).toContain('No key is needed');
   expect(demo).not.toContain('Bearer');
@@ -40,9 +40,13 @@ test('the welcome page shows the public URL of the server and the hosts that can
 const loopback = { address: '127.0.0.1', prefixLength: 32, family: 'ipv4' } as const;
 
 test('the URL parameter "output" takes precedence over the output setting of the server', async ({ serve }) => {
-  const { server } = await serve(documentedResponse, { output: 'text' });
-  const sendCall = (query: string, body: object = toolCall('whoami')) =>
-    openConnection(server.origin).send({ path: `/mcp${query}`, headers: validHeaders(), body: JSON.stringify(body) });
+  const { server } = await serve(respondAsDocumented, { output: 'text' });
+  const sendCall = (query: string, body: object = createToolCall('whoami')) =>
+    openConnection(server.origin).send({
+      path: `/mcp${query}`,
+      headers: createValidHeaders(),
+      body: JSON.stringify(body),
+    });
   const formOf = async (query: string) => {
     const { structuredContent, content } = (await sendCall(query)).json.result;
     return [structuredContent !== undefined, content[0].text.includes('Credits:')];

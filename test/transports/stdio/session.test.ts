@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { allTools } from '../../../src/board/board.ts';
 import { protocolVersionKey } from '../../../src/mcp/protocol.ts';
 import { waitFor, waitUntil } from '../../support/deadline.ts';
-import { answerWhenOpen, delays } from '../../support/faulty-upstream.ts';
+import { delays, respondWhenOpen } from '../../support/faulty-upstream.ts';
 import { createGate } from '../../support/gate.ts';
 import { envelope, initialize, openSession, request } from './session.ts';
 
@@ -115,7 +115,7 @@ describe('The protocol revision of a stdio session', () => {
 describe('The limit of concurrent calls over stdio', () => {
   test('a stdio session runs 32 calls at a time, queues 256 and rejects further calls as busy', async () => {
     const gate = createGate();
-    const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate) });
+    const { upstream, send, lines } = await openSession({ behaviour: respondWhenOpen(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
     await waitUntil(() => lines.length === 300 - 32 - 256);
     for (const line of lines)
@@ -130,7 +130,7 @@ describe('The limit of concurrent calls over stdio', () => {
     const gate = createGate();
     let late = 0;
     const now = () => Date.now() + late;
-    const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate), now });
+    const { upstream, send, lines } = await openSession({ behaviour: respondWhenOpen(gate), now });
     send(...Array.from({ length: 33 }, (_, id) => whoami(id + 1)));
     await upstream.waitForRequests(32);
     upstream.respondWith(delays.hangs);
@@ -221,7 +221,10 @@ describe('The end of standard input in a stdio session', () => {
 
   test('a paid stdio call gets its response after standard input closes, even after the shutdown time (drainMs)', async () => {
     const gate = createGate();
-    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: answerWhenOpen(gate), drainMs: 50 });
+    const { upstream, send, stdin, lines, ended } = await openSession({
+      behaviour: respondWhenOpen(gate),
+      drainMs: 50,
+    });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
     await upstream.waitForRequests(1);
     stdin.end();

@@ -7,9 +7,9 @@ import { createCallLogger, createLogger } from '../../../src/logging/log.ts';
 import { serveStdio } from '../../../src/transports/stdio.ts';
 import { mcpAppsCapabilities } from '../../support/capabilities.ts';
 import { waitUntil } from '../../support/deadline.ts';
-import { documentedResponse, startUpstream } from '../../support/faulty-upstream.ts';
+import { respondAsDocumented, startUpstream } from '../../support/faulty-upstream.ts';
 import { createGate } from '../../support/gate.ts';
-import { validHeaders } from '../../support/http.ts';
+import { createValidHeaders } from '../../support/http.ts';
 
 /** The client information that revision 2026-07-28 requires in the `_meta` of each request. */
 export const envelope = {
@@ -31,7 +31,7 @@ export const initialize = (protocolVersion: string, name = 'test', capabilities:
 /** Returns the headers and the body of an HTTP request of revision 2026-07-28. */
 export const createLatestRequest = (method: string, params: Record<string, unknown> = {}) => ({
   headers: {
-    ...{ ...validHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
+    ...{ ...createValidHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
     ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
   },
   body: JSON.stringify(request(1, method, { ...params, _meta: envelope })),
@@ -42,7 +42,7 @@ export const createLatestRequest = (method: string, params: Record<string, unkno
  * @param options `behaviour` sets the API's responses. With an empty `revision`, no handshake is sent
  */
 export async function openSession({
-  behaviour = documentedResponse,
+  behaviour = respondAsDocumented,
   revision = '2025-11-25',
   drainMs = 2000,
   now = Date.now,

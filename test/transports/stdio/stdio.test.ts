@@ -2,10 +2,15 @@ import { afterAll, describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio, type TestClient } from '../../support/clients.ts';
 import { waitUntil } from '../../support/deadline.ts';
-import { creditHeaders, documentedResponse, json, type Upstream } from '../../support/faulty-upstream.ts';
+import {
+  createCreditHeaders,
+  respondAsDocumented,
+  respondWithJson,
+  type Upstream,
+} from '../../support/faulty-upstream.ts';
 import { test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
-import { toolCall, validHeaders } from '../../support/http.ts';
+import { createToolCall, createValidHeaders } from '../../support/http.ts';
 import { runCommand, startCommand, startHttpCommand } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { expectProgress } from '../expect-progress.ts';
@@ -27,7 +32,7 @@ describe.each(clientKinds)('A %s client over stdio', (kind) => {
 });
 
 const linesOf = (...messages: object[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');
-const session = (tool: string) => linesOf(initialize('2025-11-25'), toolCall(tool, {}, 2));
+const session = (tool: string) => linesOf(initialize('2025-11-25'), createToolCall(tool, {}, 2));
 
 const startIn = ({ baseUrl }: Upstream) =>
   startCommand(['--base-url', baseUrl, '--log-level', 'debug'], { AD_LIBRARY_API_KEY: 'svc_live_piped' });
@@ -36,7 +41,7 @@ test.for(['the end of the input', 'SIGTERM'])(
   'the stdio server returns the result of a running paid call after %s',
   async (end, { upstream }) => {
     const gate = createGate();
-    const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(5) });
+    const answer = respondWithJson({ items: [], cursor: null, hasMore: false }, { headers: createCreditHeaders(5) });
     upstream.respondWith((...exchange) => void gate.opened.then(() => answer(...exchange)));
     const { child, ended } = startIn(upstream);
     child.stdin?.write(session('search_ads'));
@@ -52,7 +57,7 @@ test.for(['the end of the input', 'SIGTERM'])(
 );
 
 describe('The input and output pipes of the stdio command', () => {
-  test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
+  test.beforeEach(({ upstream }) => upstream.respondWith(respondAsDocumented));
 
   test('the stdio server writes only protocol messages to standard output', async () => {
     const input = `${linesOf(initialize('2025-11-25'))}not json\n${linesOf(request(3, 'tools/list'))}`;
@@ -83,8 +88,8 @@ describe('The input and output pipes of the stdio command', () => {
     ]);
     for (const { child } of [piped, listening]) child.stderr?.destroy();
     for (let call = 0; call < 5; call++) {
-      const body = JSON.stringify(toolCall('whoami'));
-      expect((await fetch(url, { method: 'POST', headers: validHeaders(), body })).status).toBe(200);
+      const body = JSON.stringify(createToolCall('whoami'));
+      expect((await fetch(url, { method: 'POST', headers: createValidHeaders(), body })).status).toBe(200);
       piped.child.stdin?.write(`not json\n${session('whoami')}`);
       await new Promise((resolve) => piped.child.stdout?.once('data', resolve));
     }
@@ -110,7 +115,7 @@ describe('The input and output pipes of the stdio command', () => {
     stderr?.resume();
     stdin?.write(linesOf(initialize('2025-11-25')));
     while (!running.stderr().includes('info: call')) {
-      stdin?.write(linesOf(toolCall('whoami')));
+      stdin?.write(linesOf(createToolCall('whoami')));
       await new Promise((resolve) => stdout?.once('data', resolve));
     }
     expect(running.stderr().length).toBeLessThan(2 * 1024 * 1024);

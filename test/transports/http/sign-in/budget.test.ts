@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { serveAds } from '../../../support/ad-service.ts';
 import { waitUntil } from '../../../support/deadline.ts';
-import { creditHeaders, json } from '../../../support/faulty-upstream.ts';
+import { createCreditHeaders, respondWithJson } from '../../../support/faulty-upstream.ts';
 import { createGate } from '../../../support/gate.ts';
 import { goodKey, startSignInServer, signInTest as withUpstream } from '../../../support/sign-in.ts';
 
@@ -74,7 +74,7 @@ test('a call that several sign-in connections share is sent even if the budget o
   const { service, server, search } = await serve();
   const [poor, rich] = [await server.signIn('3'), await server.signIn('100')];
   const gate = createGate();
-  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(2) });
+  const answer = respondWithJson({ items: [], cursor: null, hasMore: false }, { headers: createCreditHeaders(2) });
   service.overrideResponse = ({ sequenceNumber }) =>
     sequenceNumber === 1 ? (...request) => void gate.opened.then(() => answer(...request)) : undefined;
   // The next call of this connection waits until this search reveals the price. Then the budget refuses it.
@@ -95,7 +95,7 @@ test('a call that does not fit the credit budget only because of running calls f
   const { access } = await server.signIn('3');
   await search(goodKey, 'the price');
   const gate = createGate();
-  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(1) });
+  const answer = respondWithJson({ items: [], cursor: null, hasMore: false }, { headers: createCreditHeaders(1) });
   service.overrideResponse =
     () =>
     (...request) =>

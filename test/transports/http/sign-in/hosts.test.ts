@@ -7,7 +7,7 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished } from 'vitest';
 import { waitUntil } from '../../../support/deadline.ts';
-import { freePort } from '../../../support/loopback.ts';
+import { findFreePort } from '../../../support/loopback.ts';
 import {
   goodKey,
   readLocation,
@@ -143,7 +143,7 @@ const [isTrue, isFalse] = [() => true, () => false];
 const conformance = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url));
 
 test('the sign-in of the server passes the official MCP conformance suite', async ({ server }) => {
-  const port = await freePort();
+  const port = await findFreePort();
   const clientId = await server.register(`http://127.0.0.1:${port}/callback`);
   const args = ['--url', server.origin, '--client-id', clientId, '--resource', server.url, '--port', String(port)];
   const suiteArgs = [

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { createKeyAttemptLimiter } from '../../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../../support/deadline.ts';
-import { documentedResponse } from '../../../support/faulty-upstream.ts';
-import { openConnection, toolCall, validHeaders } from '../../../support/http.ts';
+import { respondAsDocumented } from '../../../support/faulty-upstream.ts';
+import { openConnection, createToolCall, createValidHeaders } from '../../../support/http.ts';
 import {
   createAuthorizationRequest,
   goodKey,
@@ -38,7 +38,8 @@ test('attempts with API keys on the sign-in page are counted separately from att
   expect(await refused.text()).toMatch(/Too many keys were tried from your address\. Try again in \d+ s/);
   // Keys in headers are counted separately. After the API has accepted a key there, the sign-in page admits it.
   const client = openConnection(server.origin);
-  const call = (key: string) => client.send({ headers: validHeaders(key), body: JSON.stringify(toolCall('whoami')) });
+  const call = (key: string) =>
+    client.send({ headers: createValidHeaders(key), body: JSON.stringify(createToolCall('whoami')) });
   expect((await call(goodKey)).status).toBe(200);
   expect((await submitKey(server, request, goodKey)).status).toBe(303);
   for (let number = 0; number < 5; number++) expect((await call(`svc_live_other.${number}`)).status).toBe(200);
@@ -120,7 +121,7 @@ test('GET /readyz shows whether the API responded to the latest check of an API 
   upstream.respondWith((_, response) => void response.writeHead(500).end());
   await submitKey(server, request, goodKey);
   expect(await readServiceState()).toEqual({ status: 'ready', service: 'away' });
-  upstream.respondWith(documentedResponse);
+  upstream.respondWith(respondAsDocumented);
   await submitKey(server, request, goodKey);
   expect(await readServiceState()).toEqual({ status: 'ready', service: 'up' });
 });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
 import { waitUntil } from '../../../support/deadline.ts';
-import { errorResponse } from '../../../support/faulty-upstream.ts';
+import { respondWithError } from '../../../support/faulty-upstream.ts';
 import { openConnection } from '../../../support/http.ts';
 import {
   createAuthorizationRequest,
@@ -226,7 +226,7 @@ test('the connection of an app ends when the API rejects its key, but not when a
   const { access } = await server.signIn();
   upstream.respondWith((_, response) => void response.writeHead(401).end('<h1>Gateway</h1>'));
   expect((await server.call(access, 'whoami')).result.error).toMatchObject({ kind: 'unauthorized' });
-  upstream.respondWith(errorResponse(401));
+  upstream.respondWith(respondWithError(401));
   expect(await server.call(access, 'whoami')).toMatchObject({
     status: 200,
     result: { error: { kind: 'unauthorized' } },
@@ -295,7 +295,7 @@ test('no page, URL, log line or token of the sign-in contains the API key in pla
   const { access, refresh } = await server.signIn();
   upstream.respondWith((_, response) => void response.destroy());
   await look(await server.submit(request, validFields));
-  upstream.respondWith(errorResponse(401));
+  upstream.respondWith(respondWithError(401));
   seenTexts.push(JSON.stringify((await server.call(access, 'whoami')).result.raw));
   seenTexts.push(JSON.stringify(await server.refreshTokens(refresh, clientId)));
   const tokens = [readCode(agreed), access, refresh, clientId];
