@@ -170,15 +170,15 @@ const kindsByStatus = {
   422: 'invalid_request',
   429: 'usage_limit',
 } as const;
-type DocumentedKind = (typeof kindsByStatus)[keyof typeof kindsByStatus];
+type DocumentedErrorKind = (typeof kindsByStatus)[keyof typeof kindsByStatus];
 
 /**
  * Returns the kind of failure for an HTTP status, e.g. `not_found` for 404. If the API document does not list the
  * status, returns `unavailable` for 500 and above, and otherwise `unexpected_response`.
  */
-export function getFailureKind(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
+export function getFailureKind(status: number): DocumentedErrorKind | 'unavailable' | 'unexpected_response' {
   return (
-    (kindsByStatus as Partial<Record<number, DocumentedKind>>)[status] ??
+    (kindsByStatus as Partial<Record<number, DocumentedErrorKind>>)[status] ??
     (status >= 500 ? 'unavailable' : 'unexpected_response')
   );
 }

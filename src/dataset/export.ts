@@ -380,13 +380,13 @@ function buildSheet(columns: TypedColumn[], rowBatches: SqlExport['rows'], summa
     if (text.length > maxSheetCellChars) summary.truncatedCellCount++;
     return text.slice(0, maxSheetCellChars);
   };
-  async function* rows() {
+  async function* generateRows() {
     for await (const batch of rowBatches)
       yield batch.map((row) => columns.map((column, index) => toSheetCell(row[index] ?? null, column)));
   }
   return {
     name: summary.name,
-    rowBatches: rows(),
+    rowBatches: generateRows(),
     isTable: true,
     columns: columns.map(({ name, type, hasOnlyDays, widthChars }) => ({
       title: formatColumnTitle(name).slice(0, maxSheetCellChars),

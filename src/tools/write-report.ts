@@ -146,7 +146,7 @@ export const writeReport = defineTool({
     const method = buildMethod(sectionInputs, contents);
     const headings = sectionInputs.map(({ heading }) => heading);
     const results: SectionResult[] = [];
-    async function* sections() {
+    async function* generateSections() {
       for (const [index, section] of sectionInputs.entries()) {
         const { reportSection, ...sectionResult } = await buildSection(section, ads, coverageInput, context);
         const figures = selectComparableFigures(previousRun?.rows[index], sectionResult.row);
@@ -176,7 +176,7 @@ export const writeReport = defineTool({
       missingAdNotes: listNotesOfEmptyResult(buildReportCoverage()),
       methodology: { ...method, describeCoverage: () => formatCoverage(buildReportCoverage()) },
     };
-    const { html, missingPictures } = await writeReportPage(reportMetadata, sections(), () =>
+    const { html, missingPictures } = await writeReportPage(reportMetadata, generateSections(), () =>
       loadThumbnails(
         results.flatMap(({ pictures }) => pictures),
         context,

@@ -363,13 +363,13 @@ function formatCardLines({ cardViews = [], moreCards }: AdView): string[] {
 }
 
 function formatCardLine({ card, title, body, linkDescription, ctaType, landingUrl }: CardView): string {
-  const phrase = (label: string, text: string | undefined) => text !== undefined && `${label} ${quote(text)}`;
+  const formatCardFact = (label: string, text: string | undefined) => text !== undefined && `${label} ${quote(text)}`;
   const parts = [
-    phrase('title', title),
-    phrase('text', body),
-    phrase('description', linkDescription),
+    formatCardFact('title', title),
+    formatCardFact('text', body),
+    formatCardFact('description', linkDescription),
     ctaType !== undefined && quoteUnlessConstant(ctaType),
-    phrase('link', landingUrl),
+    formatCardFact('link', landingUrl),
   ];
   return `${card}. ${joinNonEmpty(parts, '; ') || 'nothing of its own'}`;
 }

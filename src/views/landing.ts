@@ -32,11 +32,11 @@ export function parseLandingPage({ offerLink, cards }: UntypedFields) {
   const landingUrl = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisibleText));
   const host = getHost(landingUrl);
   if (landingUrl === undefined || host === undefined) return { landingPage: null, campaignParameters: null };
-  const decodedParameters = landingUrl.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentCodes);
+  const decodedParameters = landingUrl.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentEncoding);
   const contentParameters = decodedParameters
     .filter((parameter) => parameter !== '' && !isTrackingParameter(parameter))
     .sort();
-  const path = decodePercentCodes(landingUrl.pathname);
+  const path = decodePercentEncoding(landingUrl.pathname);
   let end = path.length;
   while (path[end - 1] === '/') end--;
   const landingPage = [
@@ -90,7 +90,7 @@ function resolveRedirects(link: unknown): URL | undefined {
 function findRedirectTarget(url: URL): URL | undefined {
   const parameterNames = getRedirectParameters(getHost(url) ?? '');
   const parameterValues = parameterNames?.map((name) => url.searchParams.get(name)) ?? [];
-  if (parameterNames) parameterValues.push(decodePercentCodes(url.search.slice(1)));
+  if (parameterNames) parameterValues.push(decodePercentEncoding(url.search.slice(1)));
   return parseUrl(parameterValues.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
@@ -149,7 +149,7 @@ const googleHostPattern = /^google\.(?:com?\.)?[a-z]{2}$/;
  * Decodes percent-encoded characters, except where decoding would change the meaning of the URL. Converts all other
  * codes to upper case, so that equal URLs result in equal texts.
  */
-const decodePercentCodes = (urlPart: string): string =>
+const decodePercentEncoding = (urlPart: string): string =>
   urlPart.replace(/(?:%[\da-f]{2})+/gi, (codes) => {
     try {
       return decodeURIComponent(codes).replace(/[\s\p{C}%/?#&=+;,:@$\\]/gu, encodeURIComponent);

@@ -65,7 +65,7 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
 }
 
 /**
- * Formats the range of the items of a page that a result shows, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown`
+ * Formats the items of a page that a result shows as a range, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown`
  * or `ad 25 of 50 shown`.
  */
 function formatPosition({

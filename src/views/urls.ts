@@ -56,7 +56,7 @@ export function cleanUrl(urlText: unknown, maxTokens: number): string | undefine
   }
   parsedUrl.username = parsedUrl.password = parsedUrl.hash = '';
   parsedUrl.search = parsedUrl.search.slice(1).split('&').filter(isContentParameter).join('&');
-  return truncate(decodePercentCodes(parsedUrl.href), maxTokens);
+  return truncate(decodePercentEncodedLetters(parsedUrl.href), maxTokens);
 }
 
 /**
@@ -133,7 +133,7 @@ const isContentParameter = (parameter: string) =>
   parameter !== '' && !isTrackingParameter(parameter) && !macroPattern.test(parameter);
 
 /** Decodes percent-encoded letters in a URL. Returns the original URL if decoding would change its meaning. */
-function decodePercentCodes(encodedUrl: string): string {
+function decodePercentEncodedLetters(encodedUrl: string): string {
   if (encodedUrl.length > maxUrlChars) return encodedUrl;
   try {
     const decodedUrl = sanitizeLine(decodeURI(encodedUrl).replace(/\s/g, '%20'));

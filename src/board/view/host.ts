@@ -217,7 +217,7 @@ export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void 
 }
 
 /** The way in which the MCP host displays the board. */
-export interface DisplayState {
+export interface BoardDisplay {
   /** `inline` (within the conversation) or `fullscreen`. Undefined if the host does not report the mode. */
   mode?: string | undefined;
   canShowFullScreen: boolean;
@@ -241,9 +241,9 @@ const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
  * forbids full screen
  * @returns a function that must be called with each new host context
  */
-export function observeDisplay(host: HostConnection, onDisplayChange: (display: DisplayState) => void) {
+export function observeDisplay(host: HostConnection, onDisplayChange: (display: BoardDisplay) => void) {
   let hostMaxHeightPx = Number.POSITIVE_INFINITY;
-  let display: DisplayState = { canShowFullScreen: false, hasLittleSpace: false };
+  let display: BoardDisplay = { canShowFullScreen: false, hasLittleSpace: false };
   let reportedSize = '';
   const tightLayout = matchMedia(tightLayoutQuery);
   const reportSize = () => {
@@ -254,7 +254,7 @@ export function observeDisplay(host: HostConnection, onDisplayChange: (display: 
     reportedSize = `${width} ${height}`;
     host.notify('ui/notifications/size-changed', { width, height });
   };
-  const updateDisplay = (change: Partial<DisplayState>) => {
+  const updateDisplay = (change: Partial<BoardDisplay>) => {
     display = { ...display, ...change };
     display.hasLittleSpace = tightLayout.matches || display.mode === 'inline';
     onDisplayChange(display);

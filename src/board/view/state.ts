@@ -11,7 +11,7 @@ import { groupBy } from '../../views/group-by.ts';
 import type { BoardData, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { getAdvertiserId, listAdvertisers } from './advertisers.ts';
 import { type Finding, getVariantId } from './finding.ts';
-import { type DisplayState, type HostConnection, type JsonObject, type ServerTools, ToolError } from './host.ts';
+import { type BoardDisplay, type HostConnection, type JsonObject, type ServerTools, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 
 /** The complete state of the ad board. It is never modified; each change creates a new object. */
@@ -72,7 +72,7 @@ export interface BoardState {
   /** The board's data in the result of the tool call that opened the board. */
   boardData: BoardData;
   collectionName?: string | undefined;
-  display: DisplayState;
+  display: BoardDisplay;
   /** The text of the status line below the ads, e.g. `Reading the ads …`. */
   statusText: string;
   problem?: BoardProblem | undefined;

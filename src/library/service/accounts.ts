@@ -6,7 +6,7 @@ import type { Database } from '../database/database.ts';
 import { ApiError, createNotFoundError } from './request.ts';
 
 /** The permission that a caller needs for an operation of the API, and the price of a call. */
-interface OperationRules {
+interface OperationPolicy {
   /**
    * The scope (permission) that an API key needs for the operation, e.g. `account:read`. The API document defines the
    * scopes (*Authentication*, rule 5). The only exception is `collections:write`, which this library has added.
@@ -30,7 +30,7 @@ const pricePerCall = { credits: 1 };
  * The scope and price of each operation. The API document does not specify all of them. The library's README.md lists
  * the rules that this library has added, which may not apply in other services.
  */
-export const operationRules: Record<OperationName, OperationRules> = {
+export const operationPolicies: Record<OperationName, OperationPolicy> = {
   whoami: { creditHeaders: noCreditHeaders },
   getAccount: { creditHeaders: noCreditHeaders, scope: 'account:read' },
   getCredits: { creditHeaders: bothCreditHeaders, scope: 'credits:read' },
@@ -43,7 +43,7 @@ export const operationRules: Record<OperationName, OperationRules> = {
   getPage: { creditHeaders: bothCreditHeaders, scope: 'pages:read', price: pricePerCall },
 };
 
-const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope }) => scope ?? []))];
+const scopeNames = [...new Set(Object.values(operationPolicies).flatMap(({ scope }) => scope ?? []))];
 
 /** The default credits of a new API key: the monthly credits, and the limits per hour and per day. */
 const defaultCreditPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };

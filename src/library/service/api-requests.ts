@@ -2,7 +2,7 @@ import { type OperationName, operations } from '../../api/operations.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import type { RecordStore } from '../database/records.ts';
 import { parseSearchRequest, runSearch } from '../search/search-request.ts';
-import { type Caller, type KeyStore, operationRules } from './accounts.ts';
+import { type Caller, type KeyStore, operationPolicies } from './accounts.ts';
 import type { LibraryOptions, ServiceContext } from './context.ts';
 import { createPresenter, type Presenter } from './presenter.ts';
 import {
@@ -122,7 +122,7 @@ async function handleOperation(
     scope: requiredScope,
     creditHeaders,
     price: { credits, perItems } = { credits: 0 },
-  } = operationRules[operationName];
+  } = operationPolicies[operationName];
   if (requiredScope !== undefined && !caller.scopes.includes(requiredScope)) {
     const message = `This API key lacks the scope ${requiredScope}, which ${operationName} needs.`;
     throw new ApiError(403, 'missing_scope', message, { requiredScope });

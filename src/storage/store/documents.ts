@@ -6,7 +6,7 @@ import type { ReadResult, Store } from '../storage.ts';
 import type { Encryption } from './encryption.ts';
 
 /** The result of a function that changes a document. */
-interface ChangeResult<Doc, Result> {
+interface DocumentChangeResult<Doc, Result> {
   /** The new document. `null` removes the document, and undefined leaves it unchanged. */
   next?: Doc | null;
   /** The lifetime of the new document, in milliseconds. */
@@ -22,7 +22,7 @@ type DocumentChange<Doc, Result> = (
   doc: Doc | undefined,
   storeTime: number,
   currentVersion: string,
-) => ChangeResult<Doc, Result>;
+) => DocumentChangeResult<Doc, Result>;
 
 interface CachedDocument<Doc> {
   /** The version of the document, or `''` if the document did not exist. */

@@ -32,7 +32,10 @@ interface StoredClaim extends LeaseHolder {
   id: string;
 }
 
-/** An API response without its parsed `validatedBody`, which is not stored because it can be parsed again from `rawBody`. */
+/**
+ * An API response without its parsed `validatedBody`, which is not stored because it can be parsed again from
+ * `rawBody`.
+ */
 type StoredResponse = Omit<ServiceResponse, 'validatedBody'>;
 
 /** How long the store remembers that a process is sending a call, or died while sending it, in milliseconds. */
@@ -126,14 +129,14 @@ export function openStoredResponseCache(
       isOpen = false;
       leases.close(claimId);
     };
-    const endClaim = async (next = withoutClaim) => {
+    const endClaim = async (next = omitClaim) => {
       if (!isOpen) return;
       close();
-      const removeClaim = (doc: StoredCall | undefined) => ({
+      const endOwnClaim = (doc: StoredCall | undefined) => ({
         ...(doc?.claim?.id === claimId && { next: next(doc), ttlMs: Math.max(ttlMs, claimTtlMs) }),
         result: undefined,
       });
-      await queue.write(() => documents.update<StoredCall, void>(key, removeClaim));
+      await queue.write(() => documents.update<StoredCall, void>(key, endOwnClaim));
     };
     const cacheResponse = async (cached: CachedResponse) => {
       const { validatedBody, ...response } = cached.response;
@@ -252,5 +255,5 @@ type ClaimStep =
   | { kind: 'waits'; id: string; version: string }
   | { kind: 'lost'; id: string };
 
-const withoutClaim = ({ cached, lostClaimId }: StoredCall): StoredCall | null =>
+const omitClaim = ({ cached, lostClaimId }: StoredCall): StoredCall | null =>
   cached || lostClaimId ? { cached, lostClaimId } : null;

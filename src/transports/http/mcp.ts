@@ -55,7 +55,7 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, responseSent, linkOrigin, userAgent, output, paramsError } = extra as LatestRequestExtra;
+      const { credentials, responseSent, linkOrigin, userAgent, output, paramsError } = extra as LatestRequestContext;
       if (paramsError) return createRefusingServer(catalog, paramsError);
       const session: Session = {
         ...credentials,
@@ -77,13 +77,13 @@ function createLatestHandler(catalog: Catalog, onError: (error: Error) => void):
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
     // The SDK passes only `authInfo` to the function that creates the MCP server object. Therefore, put all other
     // values into the `extra` field of `authInfo`.
-    const authInfo = { token, clientId, scopes: [], extra: { ...extra, paramsError } satisfies LatestRequestExtra };
+    const authInfo = { token, clientId, scopes: [], extra: { ...extra, paramsError } satisfies LatestRequestContext };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
 /** The values that `createLatestHandler` passes through the SDK to the function that creates the MCP server object. */
-type LatestRequestExtra = Omit<HttpMcpRequest, 'request' | 'body'> & {
+type LatestRequestContext = Omit<HttpMcpRequest, 'request' | 'body'> & {
   /**
    * Set if the parameters of the request are invalid. The server object returns this error, so that the SDK first
    * compares the headers with the body (MCP specification 2026-07-28, *Streamable HTTP*, *Server Validation*).
