@@ -243,7 +243,7 @@ function listOneDayAdvertisers({ adFacts, fieldsByStatement = [] }: CoverageInpu
  */
 function formatUnreadPagesNote(
   { contents, readsPages }: CoverageInput,
-  { advertisersByKey }: Pick<Advertisers, 'advertisersByKey'>,
+  { advertisersByKey }: Pick<AdvertiserIndex, 'advertisersByKey'>,
 ): string | undefined {
   if (!readsPages) return undefined;
   const readPageIds = new Set(contents.pages.map(({ id }) => id));

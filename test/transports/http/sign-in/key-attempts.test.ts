@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { createKeyAttemptLimiter } from '../../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../../support/deadline.ts';
 import { respondAsDocumented } from '../../../support/faulty-upstream.ts';
-import { openConnection, createToolCall, createValidHeaders } from '../../../support/http.ts';
+import { createToolCall, createValidHeaders, openConnection } from '../../../support/http.ts';
 import {
   createAuthorizationRequest,
   goodKey,
