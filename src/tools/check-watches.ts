@@ -11,13 +11,7 @@ import {
   noMatchText,
 } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimitNote, startedOverNote } from '../dataset/gathering-report.ts';
-import {
-  type AdQuery,
-  findBroaderGathering,
-  findGatherings,
-  formatCounterChanges,
-  getAdQueryKey,
-} from '../dataset/gatherings.ts';
+import { findBroaderGathering, findGatherings, formatCounterChanges, getAdQueryKey } from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
 import { isCallAbandoned } from '../dataset/stops.ts';
@@ -150,14 +144,12 @@ async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain
     atMost ?? Infinity,
   );
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
-  const storedAdCounts = queryEstimates.map(({ storedAdCount }) => storedAdCount);
+  const hasRepeatedReading = atMost !== 0 && queryEstimates.some(({ hasStoredAds }) => hasStoredAds);
   const readCount = sumNumbers(queryEstimates.map((queryEstimate) => queryEstimate.readCount));
   const text =
     selectedWatches.length === 0
       ? 'There are no watches to check.'
-      : [formatChecksEstimate({ ads, readCount, ...estimate }), explainRepeatedReading(storedAdCounts, estimate)]
-          .filter(Boolean)
-          .join(' ');
+      : `${formatChecksEstimate({ ads, readCount, ...estimate })}${hasRepeatedReading ? ` ${repeatedReadingNote}` : ''}`;
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
 }
 
@@ -173,11 +165,9 @@ interface CheckEstimate {
   remaining: EstimateView | undefined;
   /** The lowest price of the checks within the limits of the watches, in credits. */
   atLeast: number;
-  /** The number of stored ads that a check reads again, or undefined if this number is unknown. */
-  storedAdCount: number | undefined;
-  /**
-   * The number of ads that an unfinished check has read. The next check continues it and does not pay for them again.
-   */
+  /** True if the dataset already contains ads of this search and a check reads them again. */
+  hasStoredAds: boolean;
+  /** The number of ads that an unfinished check has read. The next check continues it and does not pay for them again. */
   readCount: number;
 }
 
@@ -198,48 +188,17 @@ async function estimateWatchesOfQuery(
   return {
     remaining,
     atLeast: Math.min(remainingUpToMaxAds?.atLeast ?? 0, maxCredits),
-    storedAdCount: startsOver ? countStoredAds(adQuery, remaining?.ads, contents) : 0,
+    hasStoredAds:
+      startsOver &&
+      (findGatherings(contents, adQuery).some(({ adIds }) => adIds.size > 0) ||
+        findBroaderGathering(contents, adQuery) !== undefined),
     readCount: unfinishedGathering?.adIds.size ?? 0,
   };
 }
 
-/**
- * Returns the number of ads of a search that are already in the dataset (the stored ads). If the search has gatherings
- * (stored results), returns the number of ads in the newest one. If not, but a broader search has a complete gathering,
- * returns `matchingCount`, because all matching ads are then stored. Otherwise, returns 0.
- * @param matchingCount the number of ads that match the search, if known
- */
-function countStoredAds(
-  adQuery: AdQuery,
-  matchingCount: number | null | undefined,
-  contents: DatasetContents,
-): number | undefined {
-  const [newestGathering] = findGatherings(contents, adQuery);
-  if (newestGathering !== undefined) return newestGathering.adIds.size;
-  return findBroaderGathering(contents, adQuery) ? (matchingCount ?? undefined) : 0;
-}
-
-/**
- * Explains why a check costs credits although some of its ads are already in the dataset. Returns undefined if the
- * check is free or the dataset contains none of its ads.
- * @param storedAdCounts the number of stored ads for each search, or undefined if ads are stored but their number is
- * unknown
- */
-function explainRepeatedReading(
-  storedAdCounts: readonly (number | undefined)[],
-  price: Pick<EstimateView, 'atLeast' | 'atMost'>,
-): string | undefined {
-  const knownStoredAdCount = sumNumbers(storedAdCounts.map((ads) => ads ?? 0));
-  const isCountUnknown = storedAdCounts.includes(undefined);
-  if (price.atMost === 0 || (knownStoredAdCount === 0 && !isCountUnknown)) return undefined;
-  const subject = isCountUnknown
-    ? knownStoredAdCount === 0
-      ? 'Ads of these watches are'
-      : `At least ${formatNumber(knownStoredAdCount)} of these ads are`
-    : `${formatNumber(knownStoredAdCount)} of these ads ${knownStoredAdCount === 1 ? 'is' : 'are'}`;
-  const priceText = price.atMost === undefined ? '' : ` for ${formatPrice(price)}`;
-  return `${subject} in the dataset already. A check reads them again${priceText}, because only a reading of the same question shows what is new.`;
-}
+/** Explains why a check costs credits although the dataset already contains some of its ads. */
+const repeatedReadingNote =
+  'A check reads stored ads again, because only a reading of the same question shows what is new.';
 
 function formatChecksEstimate({
   ads,

@@ -267,9 +267,7 @@ describe('The cost estimate of gather_ads', () => {
       );
       await server.call('watch_ads', { name: 'third', filters: { third: 1 }, maxCredits: 50 });
       const check = await server.call('check_watches', estimate);
-      expect(check.text).toMatch(
-        /40 of these ads are in the dataset already\. A check reads them again for .*credits, because/,
-      );
+      expect(check.text).toContain('A check reads stored ads again, because');
       const otherEstimate = await server.call('gather_ads', { filters: { other: 1 }, ...estimate });
       expect(otherEstimate.text).toContain('of a broader question');
     },
