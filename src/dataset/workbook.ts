@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
+import { Zip, type ZipInputFile } from 'fflate';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
@@ -179,91 +180,49 @@ const escapeXml = (text: string): string =>
 const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 const escapeLookalikePattern = /_(?=x[0-9a-f]{4}_)/gi;
 
-/** Creates a writer for a ZIP file (APPNOTE 6.3). Each entry is compressed and written while its content arrives. */
+/** Creates a writer for a ZIP file. Each entry is compressed and written while its content arrives. */
 function createZipWriter(writeBytes: WriteBytes) {
-  const directoryRecords: Buffer[] = [];
-  let writtenByteCount = 0;
-  const writeBuffers = async (...buffers: Buffer[]) => {
-    const bytes = Buffer.concat(buffers);
-    writtenByteCount += bytes.length;
-    await writeBytes(bytes);
-  };
+  const chunks: Uint8Array[] = [];
+  const zip = new Zip((error, chunk) => {
+    if (error) throw error;
+    chunks.push(chunk);
+  });
+  // `Zip` passes on its chunks synchronously. Writing them separately makes the compression wait for the file.
+  const writeChunks = () => writeBytes(Buffer.concat(chunks.splice(0)));
   return {
     async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
-      const entryStart = writtenByteCount;
-      const name = Buffer.from(path);
-      // The fields are the ZIP version (2.0), the flags, the compression method (Deflate), the time and the date (1
-      // January 1980). The flags say that the checksum and the sizes follow the content and that names are in UTF-8.
-      const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
-      await writeBuffers(
-        buildRecord(
-          'PK\x03\x04',
-          ...headerFields,
-          toUint32(0),
-          toUint32(0),
-          toUint32(0),
-          toUint16(name.length),
-          toUint16(0),
-        ),
-        name,
-      );
-      const compressedStart = writtenByteCount;
-      const entryTotals = { crc: 0, size: 0 };
+      const entry: ZipInputFile = { filename: path, compression: deflateMethod, mtime: entryTime, crc: 0, size: 0 };
+      zip.add(entry);
       async function* readBytes() {
         for await (const text of texts) {
           const bytes = Buffer.from(text);
-          entryTotals.crc = crc32(bytes, entryTotals.crc);
-          entryTotals.size += bytes.length;
-          if (entryTotals.size > maxEntryBytes)
+          entry.crc = crc32(bytes, entry.crc);
+          entry.size += bytes.length;
+          if (entry.size > maxEntryBytes)
             throw createInvalidRequestError('A sheet would have more than 4 GB. Select fewer columns or rows.');
           yield bytes;
         }
       }
-      await pipeline(readBytes, createDeflateRaw(), async (compressedChunks: AsyncIterable<Buffer>) => {
-        for await (const bytes of compressedChunks) await writeBuffers(bytes);
+      // Compress with zlib, which uses a thread. The `ZipDeflate` of fflate would block the event loop.
+      await pipeline(readBytes, createDeflateRaw(), async (compressedChunks: AsyncIterable<Buffer<ArrayBuffer>>) => {
+        for await (const bytes of compressedChunks) {
+          entry.ondata?.(null, bytes, false);
+          await writeChunks();
+        }
       });
-      const sizeFields = [entryTotals.crc, writtenByteCount - compressedStart, entryTotals.size].map(toUint32);
-      await writeBuffers(buildRecord('PK\x07\x08', ...sizeFields));
-      const entryFields = [
-        toUint16(name.length),
-        ...Array.from({ length: 4 }, () => toUint16(0)),
-        toUint32(0),
-        toUint32(entryStart),
-      ];
-      directoryRecords.push(
-        Buffer.concat([buildRecord('PK\x01\x02', toUint16(20), ...headerFields, ...sizeFields, ...entryFields), name]),
-      );
+      entry.ondata?.(null, new Uint8Array(), true);
+      await writeChunks();
     },
     async end(): Promise<void> {
-      const entryStart = writtenByteCount;
-      const directory = Buffer.concat(directoryRecords);
-      const entryCount = toUint16(directoryRecords.length);
-      await writeBuffers(directory);
-      await writeBuffers(
-        buildRecord(
-          'PK\x05\x06',
-          toUint16(0),
-          toUint16(0),
-          entryCount,
-          entryCount,
-          toUint32(directory.length),
-          toUint32(entryStart),
-          toUint16(0),
-        ),
-      );
+      zip.end();
+      await writeChunks();
     },
   };
 }
 
+/** The number of the compression method Deflate (APPNOTE 4.4.5). */
+const deflateMethod = 8;
+/** The time of every entry: the first day that ZIP can represent, so that equal rows result in equal files. */
+const entryTime = '1980-01-01T00:00:00';
+/** The maximum size of an entry without ZIP64, in bytes. `Zip` would write a larger size wrongly. */
 const maxEntryBytes = 0xffff_ffff;
-
-const buildRecord = (signature: string, ...fields: Buffer[]) =>
-  Buffer.concat([Buffer.from(signature, 'latin1'), ...fields]);
-
-const createNumberWriter = (length: number) => (value: number) => {
-  const bytes = Buffer.alloc(length);
-  bytes.writeUIntLE(value, 0, length);
-  return bytes;
-};
-const toUint16 = createNumberWriter(2);
-const toUint32 = createNumberWriter(4);
