@@ -5,7 +5,7 @@ import type { DataOf } from '../views/fields.ts';
 import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
-import { buildGatheringNotes, SplitMatchingCountText } from './coverage.ts';
+import { SplitMatchingCountText } from './coverage.ts';
 import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
@@ -123,7 +123,8 @@ const maxListedGoneIds = 40;
 
 /**
  * Builds the structured result of a tool call that read ads.
- * @param options `contentsBefore`: snapshot of the dataset from the beginning of the call
+ * @param options `contentsBefore`: snapshot of the dataset from the beginning of the call; `oneDayNote`: the note of
+ * `buildGatheringNotes`
  */
 export async function buildGatheringResult(
   gathering: Gathering,
@@ -131,7 +132,11 @@ export async function buildGatheringResult(
     contents,
     contentsBefore,
     idsReadByCall,
-  }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { contentsBefore: DatasetContents },
+    oneDayNote,
+  }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & {
+    contentsBefore: DatasetContents;
+    oneDayNote: string | undefined;
+  },
   context: RowContext,
 ) {
   const { adIds: ids, matchingCount, isComplete } = gathering;
@@ -144,10 +149,6 @@ export async function buildGatheringResult(
   const earlierItems = new Map(contentsBefore.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const evictedCount = ids.size - rows.ads.length;
-  const { oneDayNote } = buildGatheringNotes(gathering, {
-    contents,
-    adFacts: await context.getAdRowReader().readFacts(contents),
-  });
   const previousGathering = isComplete ? findPreviousCompleteGathering(gathering, contents) : undefined;
   const differences = previousGathering && compareGatherings(previousGathering, gathering, contents);
   return {

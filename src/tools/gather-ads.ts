@@ -5,7 +5,6 @@ import { formatPrice } from '../credits/credit-text.ts';
 import { freePriceBounds } from '../credits/prices.ts';
 import { getListOperationName } from '../dataset/ad-list-page.ts';
 import { buildGatheringNotes } from '../dataset/coverage.ts';
-import type { RemainingPrice } from '../dataset/coverage-notes.ts';
 import { findKnownTotal, type GatherRequest, type OpenedGathering, withOpenedGathering } from '../dataset/gather.ts';
 import { buildCreditRange, buildGatheringResult, GatherOutput } from '../dataset/gathering-output.ts';
 import {
@@ -23,7 +22,7 @@ import {
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
-import type { DatasetContents, Gathering } from '../storage/dataset.ts';
+import type { DatasetContents } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatCount, sumNumbers } from '../views/numbers.ts';
@@ -81,26 +80,27 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const { gathering, stopInfo, idsReadByCall, contents } = gatherResult;
     if (gathering === undefined || (stopInfo.error && gatherResult.readCount === 0))
       throw stopInfo.error ?? createNothingReadError();
+    const remainingPrice = await estimateRemainingAds(removeDuplicateParts(adQuery), contents, false, context);
+    const rowReader = context.getAdRowReader();
+    const { missingAdsNote, oneDayNote } = buildGatheringNotes(gathering, {
+      contents,
+      adFacts: await rowReader.readFacts(contents),
+      ...(!gathering.isComplete && { listingOrders: await rowReader.readListingOrders(contents) }),
+      ...(!stopInfo.resumptionBlocker && { remainingPrices: new Map([[gathering.id, remainingPrice]]) }),
+    });
     const output = await buildGatheringResult(
       gathering,
-      { contents, contentsBefore: openedGathering.contents, idsReadByCall },
+      { contents, contentsBefore: openedGathering.contents, idsReadByCall, oneDayNote },
       context,
     );
     const next =
       formatDatasetLimitNote(stopInfo, request) ?? (hasReadAllPages && !output.complete ? readAgainHint : undefined);
-    const remainingPrice = await estimateRemainingAds(removeDuplicateParts(adQuery), contents, false, context);
-    const missingAdsText = await describeMissingAds(
-      gathering,
-      contents,
-      stopInfo.resumptionBlocker ? undefined : remainingPrice,
-      context,
-    );
     // Mark the result last. If the call is cancelled before this line, the next call with `fresh` continues this
     // gathering instead of paying for all pages again.
     if (!context.isEstimate) await gatherResult.markResultReturned();
     return {
       ...output,
-      ...(missingAdsText && { incomplete: missingAdsText }),
+      ...(missingAdsNote && { incomplete: missingAdsNote }),
       ...buildStopFields(stopInfo, context),
       ...(next && { next }),
       ...(gatherResult.hasStartedOver && { note: startedOverNote }),
@@ -110,27 +110,6 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
         !stopInfo.resumptionBlocker && { estimate: remainingPrice }),
     };
   });
-}
-
-/**
- * Describes the missing ads of a gathering (the stored ads of one search), and the cost of reading them.
- * Returns undefined if the gathering is complete.
- */
-async function describeMissingAds(
-  gathering: Gathering,
-  contents: DatasetContents,
-  remainingPrice: RemainingPrice | undefined,
-  { getAdRowReader }: ToolContext,
-): Promise<string | undefined> {
-  if (gathering.isComplete) return undefined;
-  const rowReader = getAdRowReader();
-  const [adFacts, listingOrders] = [await rowReader.readFacts(contents), await rowReader.readListingOrders(contents)];
-  return buildGatheringNotes(gathering, {
-    contents,
-    adFacts,
-    listingOrders,
-    remainingPrices: new Map([[gathering.id, remainingPrice]]),
-  }).missingAdsNote;
 }
 
 /**
