@@ -41,28 +41,14 @@ export function formatGatherOutput(output: GatherOutput): string {
 
 /** Formats the first line of the text: how many ads were read, and whether the search has more ads. */
 function formatHeadline(output: GatherOutput): string {
-  const {
-    gathering,
-    read,
-    found,
-    foundInParts,
-    complete,
-    stopped,
-    gatheredAt = '',
-    incomplete,
-    missing,
-    unlisted,
-    repeats,
-  } = output;
+  const { gathering, read, found, foundInParts, stopped, gatheredAt = '', incomplete, unlisted, repeats } = output;
+  const unlistedText = unlisted ? ` ${formatUnlistedAds(unlisted)}` : '';
   // If a limit stopped the call, begin with this limit, the missing ads and the price of reading the missing ads.
-  if (incomplete)
-    return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
+  if (incomplete) return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlistedText}`;
   const foundText = found === null ? foundInParts : `${formatNumber(found)} found`;
   const repeatsText = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
   const totalText = foundText === undefined ? 'total not stated' : `of ${foundText}${repeatsText}`;
-  const stateText = complete ? `complete, last read ${formatMinute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const missingText = missing ? ` ${formatNumber(missing)} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; ${stateText}.${missingText}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
+  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; complete, last read ${formatMinute(gatheredAt)}.${unlistedText}`;
 }
 
 const formatUnlistedAds = (adCount: number) =>
