@@ -29,7 +29,7 @@ export const WatchView = z
       .describe('true if the last check read all matching ads. null before the first check.'),
   })
   .meta({ title: 'Watch' });
-type WatchView = DataOf<typeof WatchView>;
+export type WatchView = DataOf<typeof WatchView>;
 
 const ReportView = z
   .looseObject({

@@ -4,7 +4,7 @@ import { removeDuplicateParts } from '../dataset/gatherings.ts';
 import { normalizeName } from '../dataset/labels.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
-import { parseWatches, pickAdQuery, storeWatch } from '../watches/stored-watches.ts';
+import { pickAdQuery, storeWatch } from '../watches/stored-watches.ts';
 import { adFiltersSchema, checkSelectionArguments, collectionIdSchema, splitSchema } from './arguments.ts';
 import { buildWatchViews, formatWatch, inMemoryNoteSchema, inMemoryWatchesNote, WatchView } from './list-watches.ts';
 import { defineTool } from './tool.ts';
@@ -47,11 +47,9 @@ export const watchAds = defineTool({
     const name = normalizeName(requestedName);
     if (name === '' || name.length > maxNameChars)
       throw createInvalidRequestError(`name must have 1 to ${maxNameChars} characters that can be seen.`);
-    await storeWatch(userRecords, { ...pickAdQuery(removeDuplicateParts(adQuery)), name, maxAds, maxCredits });
-    const storedWatches = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
-    const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * maxTextTokens);
-    if (watch === undefined)
-      throw createInvalidRequestError('The watch was removed while it was stored. Store it again.');
+    const newWatch = { ...pickAdQuery(removeDuplicateParts(adQuery)), name, maxAds, maxCredits };
+    const storedWatch = await storeWatch(userRecords, newWatch);
+    const [watch] = buildWatchViews([storedWatch], dataTokensPerTextToken * maxTextTokens) as [WatchView];
     return { data: { watch, ...(!userRecords.isPersistent && { note: inMemoryWatchesNote }) } };
   },
   render: ({ watch, note }) => joinLines([`Stored ${formatWatch(watch)}`, note]),

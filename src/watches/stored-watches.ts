@@ -56,13 +56,13 @@ export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
 }
 
 /**
- * Stores a watch. Replaces an existing watch with the same name. Its earlier checks are kept if both watches select the
- * same ads.
+ * Stores a watch and returns it. Replaces an existing watch with the same name. Its earlier checks are kept if both
+ * watches select the same ads.
  */
 export function storeWatch(
   userRecords: UserRecords,
   { name, maxAds, maxCredits, ...adQuery }: AdQuery & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
-): Promise<void> {
+): Promise<Watch> {
   return userRecords.update('watch', (records) => {
     const storedWatch = parseWatches(records).find((watch) => watch.name === name);
     const hasSameQuery = storedWatch && getAdQueryKey(storedWatch) === getAdQueryKey(adQuery);
@@ -73,7 +73,7 @@ export function storeWatch(
       completeChecks: hasSameQuery ? storedWatch.completeChecks : [],
       ...(hasSameQuery && storedWatch.last && { last: storedWatch.last }),
     } as WatchRecord;
-    return { put: [[name, record]], result: undefined };
+    return { put: [[name, record]], result: { name, ...record } };
   });
 }
 
