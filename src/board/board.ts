@@ -16,7 +16,7 @@ import { type AdPicture, describeCreative, selectPicture } from '../views/ad-med
 import { type ApiField, adFields } from '../views/fields.ts';
 import { formatCount } from '../views/numbers.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
-import { parseUrl } from '../views/urls.ts';
+import { parseHttpsUrl } from '../views/urls.ts';
 import { addFields, type UntypedFields } from '../views/view.ts';
 import { findNewAdIds } from '../watches/check.ts';
 import { parseWatches } from '../watches/stored-watches.ts';
@@ -322,15 +322,6 @@ const convertersByFieldType: Record<ApiField['type'], (value: unknown) => unknow
   boolean: (value) => (typeof value === 'boolean' ? value : undefined),
   textList: (value) => cleanLines(readDistinctTexts(value)),
 };
-
-/**
- * Returns the URL if it uses https, and otherwise undefined. Rejects URLs with a user name:
- * `https://bank.example@bad.example` looks like `bank.example` but leads to `bad.example`.
- */
-function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
-  const url = urlText && urlText.length <= 2000 ? parseUrl(urlText) : undefined;
-  return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
-}
 
 /** The maximum number of pictures in one call of `board_pictures`. */
 const maxPicturesPerCall = 24;

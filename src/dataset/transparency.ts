@@ -1,4 +1,4 @@
-import { parseUrl } from '../views/urls.ts';
+import { parseHttpsUrl } from '../views/urls.ts';
 import { isNumber, readObjects, type UntypedFields } from '../views/view.ts';
 import { type Row, toIdCell, toTextCell } from './tables.ts';
 
@@ -29,19 +29,7 @@ export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl
   const archiveId = toIdCell(adArchiveId) ?? '';
   if ((adLibrary === undefined || adLibrary === 'meta') && /^\d{1,30}$/.test(archiveId))
     return `https://www.facebook.com/ads/library/?id=${archiveId}`;
-  const url = [adSnapshotUrl, publicUrl].map((text) => parsePublicUrl(text)).find(Boolean);
-  return url ?? null;
-}
-
-const maxUrlChars = 2000;
-
-/**
- * Returns a valid https URL in normalized form. Returns undefined for a URL with a user name, such as
- * `https://meta.com@evil.example`, because the URL looks as if it belonged to another host.
- */
-function parsePublicUrl(publicUrl: unknown): string | undefined {
-  const url = typeof publicUrl === 'string' && publicUrl.length <= maxUrlChars ? parseUrl(publicUrl) : undefined;
-  return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
+  return parseHttpsUrl(adSnapshotUrl) ?? parseHttpsUrl(publicUrl) ?? null;
 }
 
 /**

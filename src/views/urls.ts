@@ -25,6 +25,18 @@ export function parseUrl(text: unknown): URL | undefined {
   return webProtocolPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
 
+/**
+ * Parses a text as an https URL of at most 2000 characters, and returns the URL in normalized form. Returns undefined
+ * for any other text and for a URL with a user name: `https://bank.example@bad.example` looks like `bank.example` but
+ * leads to `bad.example`.
+ */
+export function parseHttpsUrl(text: unknown): string | undefined {
+  const url = typeof text === 'string' && text.length <= maxHttpsUrlChars ? parseUrl(text) : undefined;
+  return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
+}
+
+const maxHttpsUrlChars = 2000;
+
 /** Matches a URL whose host the URL parser would not change. Most URLs match, and matching is faster than parsing. */
 const plainHostPattern = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
