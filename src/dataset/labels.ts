@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { normalizeAdId } from '../storage/dataset.ts';
 import type { RecordsById } from '../storage/user-records.ts';
 import { groupBy } from '../views/group-by.ts';
-import { sanitizeLine } from '../views/safe-text.ts';
 import { formatIsoTime } from './tables.ts';
 
 /**
@@ -24,12 +23,6 @@ interface AdLabel extends Label {
 export const maxLabelNameChars = 40;
 /** The maximum length of a label's value, in characters. */
 export const maxLabelValueChars = 200;
-
-/**
- * Normalizes a name, so that names that look the same are equal. The result is a single line in Unicode form NFC
- * without invisible characters.
- */
-export const normalizeName = (name: string): string => sanitizeLine(name).normalize('NFC');
 
 /**
  * Returns the record id of a label, which consists of the ad id, a line break and the name of the label. An ad

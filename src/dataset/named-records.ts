@@ -1,8 +1,7 @@
 import { createInvalidRequestError } from '../api/errors.ts';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
-import { quote } from '../views/safe-text.ts';
+import { normalizeLine, quote } from '../views/safe-text.ts';
 import { quoteUntrusted } from '../views/tokens.ts';
-import { normalizeName } from './labels.ts';
 
 /**
  * Returns the stored records (e.g. watches) with the given names, without duplicates.
@@ -16,7 +15,7 @@ export function findRecordsByName<NamedRecord extends { name: string }>(
   requestedNames: readonly string[],
 ): NamedRecord[] {
   const storedNames = records.map(({ name }) => name);
-  return [...new Set(requestedNames.map(normalizeName))].map((name) => {
+  return [...new Set(requestedNames.map(normalizeLine))].map((name) => {
     const record = records.find((storedRecord) => storedRecord.name === name);
     if (record) return record;
     const [nearestName = ''] = sortBySimilarity(name, storedNames);

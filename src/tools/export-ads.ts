@@ -20,7 +20,7 @@ import { buildMethodNote, buildMethodNoteRows, renderMethodNoteMarkdown } from '
 import { normalizeAdId } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
-import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
+import { joinLines, normalizeLine, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { checkSelectionArguments, fileNameSchema } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
@@ -216,7 +216,7 @@ function normalizeSheets(sheets: readonly z.output<typeof Sheet>[], format: Expo
   if (format !== 'xlsx') throw createInvalidRequestError('sheets are sheets of Excel: leave out format, or pass xlsx.');
   const usedNames = new Set([methodSheetName.toLowerCase(), 'history']);
   return sheets.map(({ name: requestedName, sql }) => {
-    const name = sanitizeLine(requestedName).normalize('NFC');
+    const name = normalizeLine(requestedName);
     const problem =
       name === '' || name.length > 31 || /[[\]:*?/\\]|^'|'$/.test(name)
         ? 'must have 1 to 31 characters, without []:*?/\\ and without an apostrophe at an end'

@@ -1,16 +1,10 @@
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
-import {
-  buildLabelRecordId,
-  buildStoredLabel,
-  maxLabelNameChars,
-  maxLabelValueChars,
-  normalizeName,
-} from '../dataset/labels.ts';
+import { buildLabelRecordId, buildStoredLabel, maxLabelNameChars, maxLabelValueChars } from '../dataset/labels.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { maxRecords } from '../storage/user-records.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
-import { joinNames, quoteUnlessWord } from '../views/safe-text.ts';
+import { joinNames, normalizeLine, quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import { isShortId, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
@@ -21,7 +15,7 @@ import { defineTool, type ToolContext } from './tool.ts';
 const createCleanTextSchema = (maxChars: number, minChars: number) =>
   z
     .string()
-    .overwrite(normalizeName)
+    .overwrite(normalizeLine)
     .refine((text) => text.length >= minChars, 'must have a character that can be seen')
     .refine((text) => [...text].length <= maxChars, `must be at most ${maxChars} characters`);
 

@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
-import { normalizeName } from '../dataset/labels.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { parseReports } from '../dataset/saved-reports.ts';
-import { quote, sanitizeLine } from '../views/safe-text.ts';
+import { normalizeLine, quote, sanitizeLine } from '../views/safe-text.ts';
 import { parseWatches } from '../watches/stored-watches.ts';
 import { defineTool } from './tool.ts';
 
@@ -24,8 +23,8 @@ export const unwatchAds = defineTool({
     const { userRecords } = await openDataset();
     const isReportName =
       name !== undefined &&
-      !(await userRecords.read('watch')).has(normalizeName(name)) &&
-      (await userRecords.read('report')).has(normalizeName(name));
+      !(await userRecords.read('watch')).has(normalizeLine(name)) &&
+      (await userRecords.read('report')).has(normalizeLine(name));
     if (isReportName)
       throw createInvalidRequestError(`${quote(sanitizeLine(name))} is a report: pass report, not name.`);
     await userRecords.update(report === undefined ? 'watch' : 'report', (records) => {

@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { removeDuplicateParts } from '../dataset/gatherings.ts';
-import { normalizeName } from '../dataset/labels.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
-import { joinLines } from '../views/safe-text.ts';
+import { joinLines, normalizeLine } from '../views/safe-text.ts';
 import { pickAdQuery, storeWatch } from '../watches/stored-watches.ts';
 import { adFiltersSchema, checkSelectionArguments, collectionIdSchema, splitSchema } from './arguments.ts';
 import { buildWatchViews, formatWatch, inMemoryNoteSchema, inMemoryWatchesNote, WatchView } from './list-watches.ts';
@@ -44,7 +43,7 @@ export const watchAds = defineTool({
       throw createInvalidRequestError('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(adQuery).length > maxQueryChars)
       throw createInvalidRequestError(`filters and split may have at most ${maxQueryChars} characters together.`);
-    const name = normalizeName(requestedName);
+    const name = normalizeLine(requestedName);
     if (name === '' || name.length > maxNameChars)
       throw createInvalidRequestError(`name must have 1 to ${maxNameChars} characters that can be seen.`);
     const newWatch = { ...pickAdQuery(removeDuplicateParts(adQuery)), name, maxAds, maxCredits };

@@ -3,7 +3,7 @@ import { parseTime } from './dates.ts';
 import type { adFields } from './fields.ts';
 import { parseLandingPage } from './landing.ts';
 import { getMediaPath } from './media-urls.ts';
-import { sanitizeLine } from './safe-text.ts';
+import { normalizeLine } from './safe-text.ts';
 import { parseDomain } from './urls.ts';
 import { isNumber, isObject, readNumber, readObjects, type UntypedFields } from './view.ts';
 
@@ -129,7 +129,7 @@ export function readCounters(ad: object): CounterValues {
 
 function normalizeText(value: unknown): string | null {
   if (isNumber(value)) return String(value);
-  return typeof value === 'string' ? sanitizeLine(value).normalize('NFC') || null : null;
+  return typeof value === 'string' ? normalizeLine(value) || null : null;
 }
 
 const normalizeTexts = (values: unknown): string | null =>

@@ -1,4 +1,4 @@
-import { quote, sanitizeLine } from './safe-text.ts';
+import { normalizeLine, quote } from './safe-text.ts';
 import { findSegmentStart, fitsWithin, truncate, truncationSuffixPattern } from './tokens.ts';
 
 /** The maximum length of an excerpt, in tokens. */
@@ -22,7 +22,7 @@ export function buildDifferenceExcerpts(
   oldText: string,
   newText: string,
 ): [oldExcerpt: string, newExcerpt: string] | undefined {
-  const [normalizedOldText, normalizedNewText] = [normalizeText(oldText), normalizeText(newText)];
+  const [normalizedOldText, normalizedNewText] = [normalizeLine(oldText), normalizeLine(newText)];
   if (normalizedOldText === normalizedNewText) return;
   const differenceIndex = findFirstDifference(normalizedOldText, normalizedNewText);
   for (const start of [0, findContextStart(normalizedOldText, differenceIndex), differenceIndex]) {
@@ -33,8 +33,6 @@ export function buildDifferenceExcerpts(
     if (before !== undefined && after !== undefined) return before === after ? undefined : [before, after];
   }
 }
-
-const normalizeText = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /** Returns the index of the first grapheme (visible character) that differs between the two texts. */
 function findFirstDifference(firstText: string, secondText: string): number {

@@ -1,4 +1,4 @@
-import { sanitizeLine } from './safe-text.ts';
+import { normalizeLine } from './safe-text.ts';
 import { parseUrl } from './urls.ts';
 
 /**
@@ -11,7 +11,7 @@ import { parseUrl } from './urls.ts';
 export function getMediaPath(mediaUrl: unknown): string | null {
   const parsedUrl = parseUrl(mediaUrl);
   if (parsedUrl !== undefined) return parsedUrl.pathname === '/' ? parsedUrl.hostname : parsedUrl.pathname;
-  return typeof mediaUrl === 'string' ? sanitizeLine(mediaUrl.replace(/[?#].*$/s, '')).normalize('NFC') || null : null;
+  return typeof mediaUrl === 'string' ? normalizeLine(mediaUrl.replace(/[?#].*$/s, '')) || null : null;
 }
 
 /**

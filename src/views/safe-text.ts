@@ -115,6 +115,12 @@ export function sanitize(text: string): string {
  */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
+/**
+ * Normalizes a text, so that texts that look the same are equal. The result is a single line in Unicode form NFC
+ * without invisible characters.
+ */
+export const normalizeLine = (text: string): string => sanitizeLine(text).normalize('NFC');
+
 const maxCombiningMarks = 8;
 
 /**
