@@ -68,9 +68,6 @@ const rightToLeftPattern = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
 export const englishFormatters = createFormatters('en');
 export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormatters;
 
-/** Joins texts as an English list, e.g. `1, 2 and 4`. */
-export const joinWithAnd = (texts: readonly string[]): string => new Intl.ListFormat('en-GB').format(texts);
-
 /** Joins texts as an English list of alternatives, e.g. `1, 2 or 4`. */
 export const joinWithOr = (texts: readonly string[]): string =>
   new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(texts);

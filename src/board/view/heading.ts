@@ -1,12 +1,5 @@
-import {
-  type Formatters,
-  formatConstant,
-  formatCountry,
-  formatLanguage,
-  joinWithAnd,
-  joinWithOr,
-} from '../../ui/formats.ts';
-import { sanitizeLine } from '../../views/safe-text.ts';
+import { type Formatters, formatConstant, formatCountry, formatLanguage, joinWithOr } from '../../ui/formats.ts';
+import { joinNames, sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardData, PriceBounds } from '../payload.ts';
 import { formatAdvertiser, listAdvertisers } from './advertisers.ts';
 import { minAdsForOverview } from './finding.ts';
@@ -201,7 +194,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...pageNames].map(String))];
   const searchWords = joinWithOr(query.map((text) => `“${String(text).replaceAll('"', '')}”`));
   const advertisersText =
-    advertisers.length > 3 ? `${formatNumber(advertisers.length)} advertisers` : joinWithAnd(advertisers);
+    advertisers.length > 3 ? `${formatNumber(advertisers.length)} advertisers` : joinNames(advertisers);
   // A split search can contain both values of `active`. The search then returns running and ended ads.
   const runStateTitle = active.length !== 1 ? 'Ads' : active[0] === true ? 'Running ads' : 'Ended ads';
   if (active.length === 1 && (searchWords || advertisersText))
@@ -209,7 +202,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const subject = [searchWords, advertisersText].filter(Boolean).join(' by ');
   const countryNames = countries.map((code) => formatCountry(String(code))).map(addArticleToCountry);
   const countriesText =
-    countryNames.length > 3 ? `${formatNumber(countryNames.length)} countries` : joinWithAnd(countryNames);
+    countryNames.length > 3 ? `${formatNumber(countryNames.length)} countries` : joinNames(countryNames);
   const hasNoFilter = Object.keys(filters).length === 0;
   // A call with a cursor may omit the filters, because the server remembers them.
   const isUnfiltered = hasNoFilter && !toolArguments.cursor;
@@ -273,7 +266,7 @@ function formatFilterValue(value: unknown, formatters: Formatters): string {
       (formatCountry(value) === value ? formatConstant(value) : formatCountry(value))
     );
   if (typeof value !== 'object' || value === null) return String(value);
-  return joinWithAnd(
+  return joinNames(
     Object.entries(value).map(([key, innerValue]) => formatCondition(key, [innerValue].flat(), formatters)),
   );
 }

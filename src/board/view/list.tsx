@@ -147,7 +147,7 @@ const OpenAdButton = ({ ad, board }: AdItemProps) => (
 function VariantsButton({ ad, adCount, board }: AdItemProps) {
   if (adCount < 2) return null;
   const openVariantAds = () => {
-    board.updateState({ openVariantId: getVariantId(ad), chosenValues: board.state.chosenValues });
+    board.updateState({ openVariantId: getVariantId(ad) });
     document.querySelector<HTMLElement>('#back')?.focus();
   };
   return (

@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { joinWithAnd } from '../../ui/formats.ts';
-import { isWord } from '../../views/safe-text.ts';
+import { isWord, joinNames } from '../../views/safe-text.ts';
 import { getVariantId } from './finding.ts';
 import { Modal } from './modal.tsx';
 import { areVariantsGrouped, type BoardController, getErrorText } from './state.ts';
@@ -93,7 +92,7 @@ const getAdById = (board: BoardController, id: string) => board.state.ads.find((
 /** Formats the numbers by which the board identifies ads, e.g. `ads 1, 2 and 4`. */
 const formatAdNumbers = (board: BoardController, ids: readonly string[]): string => {
   const numbers = ids.map((id) => board.getAdNumber(getAdById(board, id))).sort(numberCollator.compare);
-  return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
+  return `${ids.length === 1 ? 'ad' : 'ads'} ${joinNames(numbers)}`;
 };
 
 /**
