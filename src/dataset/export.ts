@@ -117,7 +117,8 @@ export async function writeExport(
   return summaries;
 }
 
-const maxFirstRows = 3;
+/** The number of first rows that a result shows of a table. */
+export const maxFirstRows = 3;
 
 /**
  * Yields the rows of an SQL statement unchanged and counts them. Resets the summary first, because a statement may run

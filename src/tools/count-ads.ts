@@ -168,7 +168,7 @@ const readContents = async ({ openDataset }: ToolContext): Promise<DatasetConten
 const noTotalText = 'The service does not say how many ads match.';
 const raiseMaxCreditsHint = 'To count the rest, call again with a larger maxCredits.';
 
-interface CountContext extends Omit<ToolContext, 'callBudget'> {
+interface CountContext extends ToolContext {
   callBudget: CallBudget;
   fresh: boolean;
   contents: DatasetContents | undefined;

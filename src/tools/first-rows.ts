@@ -16,7 +16,6 @@ export const FirstRows = z.looseObject({
   first: z.array(RowView).optional().describe('The first rows, with shortened texts.'),
 });
 
-const maxRows = 3;
 const maxColumns = 12;
 const maxCellChars = 60;
 
@@ -26,7 +25,7 @@ interface TableRows {
 }
 
 /**
- * Returns the first three rows, or fewer if they do not fit in the token budget. Returns an empty object for a table
+ * Returns the first rows, or fewer if they do not fit in the token budget. Returns an empty object for a table
  * with more than 12 columns.
  */
 export function selectFirstRows(
@@ -35,9 +34,9 @@ export function selectFirstRows(
 ): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};
   const columnNames = columns.map((name) => cleanCell(name, maxCellChars));
-  const rows = firstRows
-    .slice(0, maxRows)
-    .map((row) => row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCellChars) : cell)));
+  const rows = firstRows.map((row) =>
+    row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCellChars) : cell)),
+  );
   return {
     columns: columnNames,
     first: rows.slice(0, countFittingItems({ items: rows, maxTokens, renderItems: JSON.stringify })),

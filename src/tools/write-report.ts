@@ -10,6 +10,7 @@ import {
   listNotesOfEmptyResult,
 } from '../dataset/coverage.ts';
 import { mergeStatementFields } from '../dataset/coverage-notes.ts';
+import { maxFirstRows } from '../dataset/export.ts';
 import {
   countGatheredAds,
   getKnownLaunchTimes,
@@ -357,7 +358,7 @@ async function buildSection(
         result.notesOfEmptyResult = listNotesOfEmptyResult(buildCoverageView(coverageInput));
         problems.push(...result.notesOfEmptyResult);
       }
-      result.tablePreview = { columns, firstRows: rows.slice(0, 3) };
+      result.tablePreview = { columns, firstRows: rows.slice(0, maxFirstRows) };
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       reportSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const chartedRows = { columns, rows, sql, isTruncated: rowCount !== rows.length };
