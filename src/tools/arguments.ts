@@ -3,6 +3,7 @@ import { createInvalidRequestError } from '../api/errors.ts';
 import { toCanonicalJson } from '../api/json.ts';
 import { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
+import type { AdQuery } from '../dataset/gatherings.ts';
 import { isUuid, quote } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
 import type { Filters } from './filter-values.ts';
@@ -69,20 +70,33 @@ export const collectionIdSchema = createUuidSchema('list_collections').describe(
 export const itemTypeSchema = ItemType.describe('A collection may contain both.');
 
 /**
- * Validates the arguments that select ads.
- * @param exclusiveArguments arguments by name, e.g. `collectionId` and `filters`. The caller may set at most one of
- * them.
- * @throws AdLibraryError if filters contain `limit` or `cursor`, if a part of `split` contradicts `filters`, or if
- * several exclusive arguments are set
+ * Checks the arguments of a tool that reads a search or a collection.
+ * @throws AdLibraryError `invalid_request` if the filters are invalid, or if `collectionId` is combined with them
  */
-export function checkSelectionArguments(
-  { filters = {}, split = [] }: { filters?: Filters | undefined; split?: readonly Filters[] | undefined },
-  exclusiveArguments: Record<string, unknown>,
-): void {
+export function checkAdQueryArguments({ filters, split, collectionId }: AdQuery): void {
+  checkFilterArguments(filters, split);
+  checkExclusiveArguments({ collectionId, split });
+  checkExclusiveArguments({ collectionId, filters });
+}
+
+/**
+ * Checks the filters of a search.
+ * @throws AdLibraryError `invalid_request` if filters contain `limit` or `cursor`, or if a part of `split` contradicts
+ * `filters`
+ */
+export function checkFilterArguments(filters: Filters = {}, split: readonly Filters[] = []): void {
   for (const key of ['limit', 'cursor'])
     if ([filters, ...split].some((filterSet) => Object.hasOwn(filterSet, key)))
       throw createInvalidRequestError(`filters must not hold "${key}": this tool turns the pages itself.`);
   checkSplitParts(filters, split);
+}
+
+/**
+ * Checks that a call passes at most one of some arguments.
+ * @param exclusiveArguments the arguments by name, e.g. `sql` and `sheets`
+ * @throws AdLibraryError `invalid_request` if several arguments are set
+ */
+export function checkExclusiveArguments(exclusiveArguments: Record<string, unknown>): void {
   const passedNames = Object.keys(exclusiveArguments).filter((name) => exclusiveArguments[name] !== undefined);
   if (passedNames.length > 1)
     throw createInvalidRequestError(`${passedNames.join(' and ')} cannot be combined: pass one.`);

@@ -27,7 +27,13 @@ import { formatServiceNotes, readServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, sanitizeLine } from '../views/safe-text.ts';
 import { truncate } from '../views/tokens.ts';
-import { adFiltersSchema, checkSelectionArguments, freshSchema, splitSchema } from './arguments.ts';
+import {
+  adFiltersSchema,
+  checkExclusiveArguments,
+  checkFilterArguments,
+  freshSchema,
+  splitSchema,
+} from './arguments.ts';
 import {
   buildMissingFilter,
   buildValueFilter,
@@ -114,7 +120,8 @@ export const countAds = defineTool({
       next: z.string().optional().describe('How to continue.'),
     }),
   async run({ filters = {}, split = [], by, maxCredits = defaultMaxCredits, fresh = false }, context) {
-    checkSelectionArguments({ filters, split }, { split: split[0], by });
+    checkFilterArguments(filters, split);
+    checkExclusiveArguments({ split: split[0], by });
     const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.createCallBudget(maxCredits);
     // If the dataset (the stored ads) is unavailable, count with a search instead of failing.

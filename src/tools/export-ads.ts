@@ -21,7 +21,7 @@ import { normalizeAdId } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, normalizeLine, quote, quoteUnlessWord } from '../views/safe-text.ts';
-import { checkSelectionArguments, fileNameSchema } from './arguments.ts';
+import { checkExclusiveArguments, fileNameSchema } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { buildFileLocationFields, createResourceLink, defineTool, formatFileLocation } from './tool.ts';
@@ -83,7 +83,7 @@ export const exportAds = defineTool({
       cut: z.number().optional().describe('Number of cells that were shortened, because Excel limits their length.'),
     }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: requestedName }, context) {
-    checkSelectionArguments({}, { sql, sheets });
+    checkExclusiveArguments({ sql, sheets });
     const { signal, now: exportedAt, serverVersion } = context;
     const sheetsToExport = sheets ? normalizeSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.openDataset()).readContents();

@@ -26,7 +26,7 @@ import type { DatasetContents } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatCount, sumNumbers } from '../views/numbers.ts';
-import { adFiltersSchema, checkSelectionArguments, collectionIdSchema, freshSchema, splitSchema } from './arguments.ts';
+import { adFiltersSchema, checkAdQueryArguments, collectionIdSchema, freshSchema, splitSchema } from './arguments.ts';
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 export const gatherAds = defineTool({
@@ -60,9 +60,8 @@ export const gatherAds = defineTool({
   }),
   createOutputSchema: () => GatherOutput,
   async run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
-    checkSelectionArguments({ filters, split }, { collectionId, split });
-    checkSelectionArguments({}, { collectionId, filters });
     const adQuery = { filters, split, collectionId };
+    checkAdQueryArguments(adQuery);
     return { data: await gather({ adQuery, maxAds, maxCredits, fresh }, context) };
   },
   render: formatGatherOutput,

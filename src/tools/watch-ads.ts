@@ -4,7 +4,7 @@ import { removeDuplicateParts } from '../dataset/gatherings.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines, normalizeLine } from '../views/safe-text.ts';
 import { pickAdQuery, storeWatch } from '../watches/stored-watches.ts';
-import { adFiltersSchema, checkSelectionArguments, collectionIdSchema, splitSchema } from './arguments.ts';
+import { adFiltersSchema, checkAdQueryArguments, collectionIdSchema, splitSchema } from './arguments.ts';
 import { buildWatchViews, formatWatch, inMemoryNoteSchema, inMemoryWatchesNote, WatchView } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
@@ -35,10 +35,8 @@ export const watchAds = defineTool({
   createOutputSchema: () =>
     z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: inMemoryNoteSchema }),
   async run({ name: requestedName, maxAds, maxCredits, ...adQuery }, { openDataset, maxTextTokens }) {
-    const { filters, split, collectionId } = adQuery;
     const { userRecords } = await openDataset();
-    checkSelectionArguments({ filters, split }, { collectionId, split });
-    checkSelectionArguments({}, { collectionId, filters });
+    checkAdQueryArguments(adQuery);
     if (maxCredits === 0)
       throw createInvalidRequestError('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(adQuery).length > maxQueryChars)

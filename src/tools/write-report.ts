@@ -43,7 +43,7 @@ import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import type { UntypedFields } from '../views/view.ts';
-import { checkSelectionArguments, fileNameSchema } from './arguments.ts';
+import { checkExclusiveArguments, fileNameSchema } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { getMaxItemTokens } from './pager.ts';
@@ -256,7 +256,7 @@ async function readReportInput(input: z.output<typeof ReportInput>, userRecords:
     const datedSections = sections.map((section) => ({ ...section, textWrittenAt: now }));
     return { title, name: name?.trim(), sections: datedSections, previousRun: undefined };
   }
-  checkSelectionArguments({}, { again, title, sections, name });
+  checkExclusiveArguments({ again, title, sections, name });
   const [storedReport] = findRecordsByName('kept report', parseReports(await userRecords.read('report')), [again]);
   if (storedReport === undefined) throw createInvalidRequestError('again must be a name.');
   if (texts && texts.length !== storedReport.sections.length)
