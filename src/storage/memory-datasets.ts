@@ -98,8 +98,7 @@ export class MemoryDatasetStore implements DatasetStore {
     const dataset = () => this.#findDataset(tenantId) ?? this.#emptyDataset;
     return {
       userRecords: openUserRecords(this.#userRecordStore, tenantId, { isPersistent: false }),
-      addItems: async (batch) =>
-        this.#addResponse(tenantId, { ...batch, sequenceNumber: batch.sequenceNumber ?? ++this.#lastSequenceNumber }),
+      addItems: async (batch) => this.#addResponse(tenantId, batch),
       saveGathering: async (step) => {
         this.#findDataset(tenantId);
         this.#applyRecords(tenantId, [{ ...step, kind: 'gathering' }]);
