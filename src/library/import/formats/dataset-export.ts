@@ -93,8 +93,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  */
 const removeFormulaApostrophes = (cellValue: unknown): string =>
   String(cellValue).replace(
-    /^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;|\t\r\n]"*)'(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g,
-    '',
+    /^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|([;|\t\r\n]"*)'(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g,
+    '$1',
   );
 
 /**

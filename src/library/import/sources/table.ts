@@ -9,7 +9,7 @@ import { cellLineBreak, maxRecordLength, type SourceEntry, UnreadableSourceError
 export interface TableLayout extends TableFormat {
   columnNames: string[];
   delimiter: string;
-  lineEndings: string[];
+  lineEndings: LineEndings;
   /** The index of the row with the column names, starting at 0. */
   headerRowIndex: number;
   /**
@@ -96,28 +96,48 @@ function makeColumnNamesUnique(columnNames: readonly string[]): string[] {
   });
 }
 
-const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({
+const getCsvOptions = (delimiter: string, lineEndings: LineEndings) => ({
   delimiter,
-  record_delimiter: [...lineEndings],
+  record_delimiter: [...lineEndings.delimiters],
   relax_column_count: true,
   relax_quotes: true,
   skip_empty_lines: true,
 });
 
-/**
- * Detects which line endings a text uses. Old Mac spreadsheets end lines with a single carriage return. If other lines
- * of such a text end with a line feed, both characters end a line. Python on Windows may write two carriage returns
- * before the line feed.
- */
-function detectLineEndings(firstText: string): string[] {
+/** The characters that end the lines of a table. */
+interface LineEndings {
+  delimiters: readonly string[];
+  /** Matches one end of a line. The import counts lines with this pattern. */
+  newlinePattern: RegExp;
+  /** Matches the empty lines at the start of a text. */
+  emptyLinesPattern: RegExp;
+}
+
+/** Lines that end with a line feed. Python on Windows may write two carriage returns before the line feed. */
+const lineFeedEndings: LineEndings = {
+  delimiters: ['\r\r\n', '\r\n', '\n'],
+  newlinePattern: /\n/,
+  emptyLinesPattern: /^(?:\r{0,2}\n)*/,
+};
+/** Lines that end with a single carriage return, as old Mac spreadsheets write them. */
+const oldMacEndings: LineEndings = { delimiters: ['\r'], newlinePattern: /\r/, emptyLinesPattern: /^\r*/ };
+/** Lines of which some end as in old Mac spreadsheets, and others with a line feed. */
+const mixedEndings: LineEndings = {
+  delimiters: ['\r\n', '\n', '\r'],
+  newlinePattern: /\r\n|[\r\n]/,
+  emptyLinesPattern: /^[\r\n]*/,
+};
+
+/** Detects which line endings a text uses. */
+function detectLineEndings(firstText: string): LineEndings {
   const [firstLineBreak] = /[\r\n]/.exec(firstText) ?? [];
   const hasOldMacLineEndings = firstLineBreak === '\r' && !/^[^\r\n]*\r+\n/.test(firstText);
-  if (!hasOldMacLineEndings) return ['\r\r\n', '\r\n', '\n'];
+  if (!hasOldMacLineEndings) return lineFeedEndings;
   const hasLineFeedOutsideQuotes = firstText
     .replaceAll(/"[^"]*(?:"|$)/g, '')
     .trimEnd()
     .includes('\n');
-  return hasLineFeedOutsideQuotes ? ['\r\n', '\n', '\r'] : ['\r'];
+  return hasLineFeedOutsideQuotes ? mixedEndings : oldMacEndings;
 }
 
 /**
@@ -135,7 +155,7 @@ const parserSliceLength = 64 * 1024;
  */
 export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
-  const newlinePattern = getNewlinePattern(table.lineEndings);
+  const { newlinePattern } = table.lineEndings;
   let rowReader = new TableRowReader(parse, table, { lineNumber: 1, rowsToSkip: table.headerRowIndex + 1 });
   /**
    * The text from the first incomplete row on, the line number of that row, and the number of characters that were
@@ -200,12 +220,6 @@ function sliceWholeCharacters(text: string, start: number, length: number): stri
   return text.slice(start, start + length + Number(isWithinCharacter));
 }
 
-/** Returns a pattern for the line breaks by which the import counts the lines of a text. */
-function getNewlinePattern(lineEndings: readonly string[]): RegExp {
-  if (!lineEndings.includes('\r')) return /\n/;
-  return lineEndings.length > 1 ? /\r\n|[\r\n]/ : /\r/;
-}
-
 type Parse = typeof parse;
 
 /** Parses rows of CSV. Stops at the first row that never ends because a closing quotation mark is missing. */
@@ -232,8 +246,7 @@ class TableRowReader {
     this.nextLineNumber = startPosition.lineNumber;
     this.remainingRowsToSkip = startPosition.rowsToSkip;
     this.#columnCount = columnNames.length;
-    const newlinePattern = getNewlinePattern(lineEndings);
-    const emptyLinesPattern = new RegExp(`^(?:${lineEndings.join('|')})*`);
+    const { newlinePattern, emptyLinesPattern } = lineEndings;
     this.#parser = parse({
       ...getCsvOptions(delimiter, lineEndings),
       max_record_size: maxRecordLength,
