@@ -5,7 +5,6 @@ import { joinNames, quote, quoteUnlessCurrency } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
 import type { ListingOrder } from './listing-order.ts';
 import type { OneDayAdvertiser } from './one-day.ts';
-import type { ComparisonProblem } from './sql/literals.ts';
 import type { StatementField, StatementFields } from './sql/statement.ts';
 
 /*
@@ -334,17 +333,6 @@ export function formatMixedCurrenciesNote({ mixedCurrencies }: StatementFields):
   return `The ads have amounts in several currencies: ${currencyList}. Group or filter by the column currency before you add up or compare amounts.`;
 }
 
-const comparisonNotes: Readonly<Record<ComparisonProblem, string>> = {
-  letterCase:
-    "LIKE, lower() and upper() ignore the case of the letters A to Z only. To ignore the case of all letters, write text REGEXP '(?i)pattern'.",
-  dayWithoutTime:
-    "Dates contain a time, such as 2026-05-31T07:00:00.000Z, and are compared as texts: =, <= and BETWEEN with '2026-05-31' leave out the ads of this day, and > includes them. To compare days, write date(startedAt).",
-};
-
-/** Warns about comparisons in an SQL statement that may leave out rows that the author of the statement expects. */
-export const listComparisonNotes = ({ comparisonProblems }: StatementFields): string[] =>
-  [...comparisonProblems].map((problem) => comparisonNotes[problem]);
-
 /** Returns true if an SQL statement reads a column that says when ads started or how long they ran. */
 export const hasRunningTimeColumn = ({ fields }: StatementFields): boolean =>
   fields.some(({ name }) => runningTimeColumns.has(name));
@@ -368,15 +356,10 @@ export function mergeStatementFields(fieldsByStatement: readonly (StatementField
         statementFieldsOfSameAds.flatMap((read) => read.fields.map((field) => [field.name, field])),
       );
       const mixedCurrencies = [...new Set(statementFieldsOfSameAds.flatMap((read) => read.mixedCurrencies))].sort();
-      const comparisonProblems = new Set(statementFieldsOfSameAds.flatMap((read) => [...read.comparisonProblems]));
       for (const name of listedFieldNames) fields.delete(name);
       for (const name of fields.keys()) listedFieldNames.add(name);
-      return statementFieldsOfSameAds.slice(0, 1).map((read) => ({
-        ...read,
-        fields: [...fields.values()],
-        namedAdvertiserKeys,
-        mixedCurrencies,
-        comparisonProblems,
-      }));
+      return statementFieldsOfSameAds
+        .slice(0, 1)
+        .map((read) => ({ ...read, fields: [...fields.values()], namedAdvertiserKeys, mixedCurrencies }));
     });
 }

@@ -17,7 +17,6 @@ import {
   formatOneDayAdvertisersNote,
   type GatheringProgress,
   hasRunningTimeColumn,
-  listComparisonNotes,
   quoteAdvertiserName,
   type RemainingPrice,
 } from './coverage-notes.ts';
@@ -169,7 +168,6 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
     formatUnreadPagesNote(input, advertisers),
     formatOneDayAdvertisersNote(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.fieldsByStatement ?? []).flatMap((statementFields) => [
-      ...listComparisonNotes(statementFields),
       formatMixedCurrenciesNote(statementFields),
       formatFieldGaps(statementFields, {
         ...selectFieldGapAdvertisers(statementFields, advertisers),
@@ -334,7 +332,6 @@ function countChartedFields(ads: readonly AdFacts[]): StatementFields {
     fields,
     namedAdvertiserKeys: new Set(),
     mixedCurrencies: [],
-    comparisonProblems: new Set(),
   };
 }
 

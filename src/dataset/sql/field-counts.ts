@@ -280,14 +280,7 @@ export class FieldCounter {
     );
     const namedAdvertiserKeys = new Set(readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : []);
     const mixedCurrencies = this.#listMixedCurrencies(fields, cache, namedAdvertiserKeys);
-    return {
-      adCount: ads.length,
-      adCountByAdvertiser,
-      fields,
-      namedAdvertiserKeys,
-      mixedCurrencies,
-      comparisonProblems: literals.comparisonProblems,
-    };
+    return { adCount: ads.length, adCountByAdvertiser, fields, namedAdvertiserKeys, mixedCurrencies };
   }
 
   /**

@@ -4,8 +4,6 @@
  * text, because SQLite reports them. The text only shows which advertisers and which JSON paths the statement names.
  */
 
-import { adFields } from '../../views/fields.ts';
-
 /**
  * A `LIKE` pattern of SQL. `searchText` is the pattern in lower case without the `%` at its start and end, e.g. `acme`
  * for `%Acme%`.
@@ -32,18 +30,7 @@ export interface StatementLiterals {
   advertiserCondition: AdvertiserCondition | undefined;
   /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
-  comparisonProblems: ReadonlySet<ComparisonProblem>;
 }
-
-/**
- * A comparison in an SQL statement that may leave out rows that the author of the statement expects:
- *
- * - `letterCase`: The statement may compare a text with letters outside A to Z by `LIKE`, `lower()` or `upper()`. For
- * these letters, SQLite does not ignore case.
- * - `dayWithoutTime`: The statement compares a column that contains dates with times, such as `startedAt`, with a day by
- * `=`, `<=`, `>` or `BETWEEN`. As a text, every time of this day is greater than the day.
- */
-export type ComparisonProblem = 'letterCase' | 'dayWithoutTime';
 
 /** A token of an SQL statement: a text, an operator, or a name or number in lower case. */
 interface SqlToken {
@@ -61,24 +48,17 @@ const maxConditionTokens = 1000;
 export function readStatementLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
   const conditionTokens: SqlToken[] = [];
-  let [ignoresCase, hasOtherLetters] = [false, false];
   let selectCount = 0;
   let depth = 0;
   let isInCondition = false;
-  let hasDayWithoutTime = false;
   let previousToken: SqlToken | undefined;
-  let precedingTokens: readonly SqlToken[] = [];
   for (const token of readSqlTokens(sql)) {
     if (token.kind === 'text') {
       const jsonField = isOperator(previousToken, '->', '->>') ? token.value : undefined;
       const pathField = readFirstJsonField(token.value) ?? jsonField;
       if (pathField !== undefined) jsonFields.add(pathField);
-      if (!isKeyword(previousToken, 'regexp') && hasLetterWithCase(token.value)) hasOtherLetters = true;
-      if (dayPattern.test(token.value) && isAfterDateComparison(precedingTokens)) hasDayWithoutTime = true;
     }
-    if (isKeyword(token, 'like', 'lower', 'upper')) ignoresCase = true;
     previousToken = token;
-    precedingTokens = [...precedingTokens.slice(1 - maxComparisonTokens), token];
     if (isKeyword(token, 'select')) selectCount++;
     if (isOperator(token, '(')) depth++;
     if (isOperator(token, ')')) depth--;
@@ -89,40 +69,8 @@ export function readStatementLiterals(sql: string): StatementLiterals {
   // If a statement contains several SELECTs, the condition of one SELECT does not limit the rows of the others.
   // Therefore ignore the conditions of such a statement.
   const canReadCondition = selectCount === 1 && conditionTokens.length <= maxConditionTokens;
-  return {
-    advertiserCondition: canReadCondition ? readAdvertiserCondition(conditionTokens) : undefined,
-    jsonFields,
-    comparisonProblems: new Set([
-      ...(ignoresCase && hasOtherLetters ? (['letterCase'] as const) : []),
-      ...(hasDayWithoutTime ? (['dayWithoutTime'] as const) : []),
-    ]),
-  };
+  return { advertiserCondition: canReadCondition ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
 }
-
-/** Matches a day without a time, e.g. `2026-05-31`. */
-const dayPattern = /^\d{4}-\d\d-\d\d$/;
-/** The columns that contain dates with times, in lower case. */
-const dateColumns = new Set([
-  ...Object.entries(adFields).flatMap(([name, { type }]) => (type === 'date' ? name.toLowerCase() : [])),
-  ...['firstgatheredat', 'gatheredat'],
-]);
-/** The number of tokens before the last text of the longest comparison: `startedAt NOT BETWEEN '2026-05-01' AND`. */
-const maxComparisonTokens = 5;
-
-/**
- * Returns true if a day after these tokens is compared with a column that contains dates with times. Returns false for
- * `>=` and `<`, which treat a day as expected, and for functions such as `date(startedAt)`.
- */
-function isAfterDateComparison(tokens: readonly SqlToken[]): boolean {
-  const isDateColumn = (token: SqlToken | undefined) => token?.kind === 'name' && dateColumns.has(token.value);
-  if (isOperator(tokens.at(-1), '=', '==', '<=', '>')) return isDateColumn(tokens.at(-2));
-  if (!isKeyword(tokens.at(-1), 'and') || !isKeyword(tokens.at(-3), 'between')) return false;
-  return isDateColumn(tokens.at(isKeyword(tokens.at(-4), 'not') ? -5 : -4));
-}
-
-/** Returns true if a text has a letter outside A to Z that exists in upper and lower case, e.g. `ü` or `ж`. */
-const hasLetterWithCase = (text: string): boolean =>
-  [...text].some((character) => character > '\u007f' && character.toLowerCase() !== character.toUpperCase());
 
 /**
  * Determines the advertisers to which a condition limits the rows. In a condition with `AND`, it is enough that one

@@ -3,7 +3,6 @@ import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clipToLength } from '../tables.ts';
 import { explainSqliteMessage, formatTableList } from './error-advice.ts';
 import { type StatementLimits, sqliteLimits } from './limits.ts';
-import type { ComparisonProblem } from './literals.ts';
 
 /** The limits that a tool call sets for the result of its SQL statement. */
 export interface QueryOptions {
@@ -35,7 +34,6 @@ export interface StatementFields {
    * column `currency`, because it can then tell the amounts apart.
    */
   mixedCurrencies: readonly string[];
-  comparisonProblems: ReadonlySet<ComparisonProblem>;
 }
 
 /** An ad field that an SQL statement reads, with the number of ads that have a value for this field. */
