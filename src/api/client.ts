@@ -25,8 +25,8 @@ import {
   ParsedUsageLimit,
 } from './schemas.ts';
 
-/** The arguments of an operation, and the options of the call for the cache and the credit meter. */
-type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
+/** The arguments of an operation, and the options of its call for the cache and the credit meter. */
+type OperationOptions = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
   CacheOptions &
   Pick<ApiCall, 'creditLimit'>;
 
@@ -163,7 +163,7 @@ export function removeItemsWithoutId(
 type ResponseOf<Name extends OperationName> = z.output<ReturnType<(typeof responseSchemaGetters)[Name]>>;
 
 /** The API client of a caller, with one method for each API operation, e.g. `searchAds`. */
-export type Api = { [Name in OperationName]: (apiArguments?: ApiArguments) => Promise<ApiResponse<Name>> };
+export type Api = { [Name in OperationName]: (operationOptions?: OperationOptions) => Promise<ApiResponse<Name>> };
 
 /** The API key of a caller, and the ids under which the caller's data and spending are stored. */
 export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> {
@@ -196,8 +196,8 @@ export interface Caller extends Credentials {
 export function createApi(sendCall: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methodEntries = Object.values(operations).map((operation) => {
-      const operationMethod = async (apiArguments: ApiArguments = {}) =>
-        callOperation(sendCall, operation, { ...caller, apiKey: getApiKeyOrThrow(caller, baseUrl) }, apiArguments);
+      const operationMethod = async (operationOptions: OperationOptions = {}) =>
+        callOperation(sendCall, operation, { ...caller, apiKey: getApiKeyOrThrow(caller, baseUrl) }, operationOptions);
       return [operation.name, operationMethod] as const;
     });
     return Object.fromEntries(methodEntries) as unknown as Api;
@@ -208,10 +208,10 @@ async function callOperation(
   sendCall: SendCall,
   operation: Operation,
   caller: Caller & { apiKey: string },
-  apiArguments: ApiArguments,
+  operationOptions: OperationOptions,
 ) {
   const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onOwnerUnconfirmed } = caller;
-  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = apiArguments;
+  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = operationOptions;
   try {
     const request = { operation, path, query, ...(body && { body }) };
     const response = await sendCall({

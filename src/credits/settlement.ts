@@ -85,12 +85,11 @@ export function computeCharge(
 }
 
 /**
- * Estimates the cost, in credits, of a call whose charge is unknown. Returns the highest charge of the operation so
- * far, or the highest expected cost of the requested page if this cost is higher. Returns undefined if there is no
- * upper bound.
+ * Estimates the cost, in credits, of a call whose charge is unknown. Returns the highest charge of the operation so far
+ * or the highest expected cost of the requested page, whichever is higher. Returns undefined if there is no upper bound.
  */
 export function estimateUnreportedCost(prices: Prices, request: ServiceRequest): number | undefined {
-  const { atMost } = computeRequestPriceBounds(prices, request);
-  const cost = Math.max(atMost, getMaxPrice(prices, request.operation.name) ?? 0);
+  const { atMost: highestExpectedCost } = computeRequestPriceBounds(prices, request);
+  const cost = Math.max(highestExpectedCost, getMaxPrice(prices, request.operation.name) ?? 0);
   return Number.isFinite(cost) ? cost : undefined;
 }

@@ -103,7 +103,7 @@ export type ReportProgress = (progress: Progress) => void;
 
 /** The result of a call that reads ads from the service and stores them in the dataset. */
 export interface GatherOutcome {
-  /** The reason why the call stopped reading, e.g. because it read the last page or reached a limit. */
+  /** Why the call stopped reading, e.g. it read the last page or reached a limit. */
   stopInfo: StopInfo;
   /** The stored ads of this search. Undefined if no ads are stored. */
   gathering: Gathering | undefined;
@@ -444,7 +444,7 @@ class GatheringReader {
       }
       await this.#updateMaxAds();
       this.#reportProgress(part.state.matchingCount);
-      // Give the event loop a turn between two pages. A local library (a server of imported ads) in this process
+      // Yield to the event loop between pages. A local library (a server of imported ads) in this process
       // responds without any I/O, so reading many pages would otherwise block the event loop.
       await yieldToEventLoop();
       const { state } = part;

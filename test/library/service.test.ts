@@ -329,7 +329,7 @@ test('the library API rejects a request body whose media type or encoding is not
   ]);
 });
 
-test('the library API responds to a request with several problems in a fixed order, such as 401 before 403', async () => {
+test('if a request has several problems, the library API reports the first one in a fixed order, such as 401 before 403', async () => {
   const invalidCall = { path: '/v1/ads/not-a-uuid' };
   await expectError(invalidCall, 'svc_live_x', 401);
   await expectError(invalidCall, libraryServer.createKey({ scopes: ['pages:read'], credits: 0 }), 403);

@@ -477,7 +477,7 @@ test('only MCP clients that the server recognizes get resource links to exported
   for (const name of takesNoLinks) expect(await exportAds(name), name).toEqual([]);
 });
 
-test('HTTP clients get resource links to exported files only if their request names the client', async () => {
+test('HTTP clients get resource links to exported files only if they identify themselves in the request', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = openConnection(server.origin);
   const listLinks = async (client?: string) => {

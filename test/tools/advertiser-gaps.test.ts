@@ -67,7 +67,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
       expect(await queryGaps(server, `SELECT ${countries} WHERE ${condition} GROUP BY 1`)).toEqual([]);
   });
 
-  test('a query_ads result for several advertisers names the advertiser whose ads lack the field most often', async ({
+  test('a query_ads result for several advertisers names the advertiser whose ads most often lack the queried field', async ({
     server,
   }) => {
     expect(

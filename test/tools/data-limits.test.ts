@@ -219,7 +219,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(await readNote()).toContain('The missing ads have at most 82, or no duplicates.');
   });
 
-  test('query_ads states no date range for the ads of a split search if the range would not cover all ads that were read', async ({
+  test('query_ads states the date range of the ads of a split search only if it covers all ads that were read', async ({
     upstream,
     tenant,
   }) => {

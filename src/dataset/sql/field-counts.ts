@@ -40,10 +40,10 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
  */
 const currentAdsView = 'current_ads';
 /**
- * A column that the `current_ads` view reads. If SQLite reports that `current_ads` reads this column, the statement
- * uses the view. A common table expression called `current_ads` hardly ever reads this column.
+ * The column that tells whether a statement uses the `current_ads` view. If SQLite reports that `current_ads` reads this
+ * column, the statement uses the view. A common table expression called `current_ads` hardly ever reads this column.
  */
-const columnReadByCurrentAdsView = 'gathered.adId';
+const viewDetectionColumn = 'gathered.adId';
 
 /** The columns that an SQL statement reads, as SQLite reports them while it compiles the statement. */
 export class StatementColumns {
@@ -53,7 +53,7 @@ export class StatementColumns {
    */
   readonly #columns = new Set<string>();
   /** The columns that are read by the `current_ads` view, or by a common table expression called `current_ads`. */
-  readonly #columnsReadByView = new Set<string>();
+  readonly #columnsReadInCurrentAds = new Set<string>();
 
   /**
    * Adds a column that the statement reads.
@@ -61,7 +61,9 @@ export class StatementColumns {
    */
   addColumn(table: string, column: string, readerName: string): void {
     this.#tables.add(table.toLowerCase());
-    (readerName === currentAdsView ? this.#columnsReadByView : this.#columns).add(`${table.toLowerCase()}.${column}`);
+    (readerName === currentAdsView ? this.#columnsReadInCurrentAds : this.#columns).add(
+      `${table.toLowerCase()}.${column}`,
+    );
   }
 
   /**
@@ -78,12 +80,12 @@ export class StatementColumns {
   }
 
   /**
-   * Groups the columns by table or view. Ignores the columns that the view itself reads, because the view reads all
-   * columns of `ads` even if the statement needs only a few of them.
+   * Groups the columns by table or view. If the statement uses the `current_ads` view, ignores the columns that the view
+   * itself reads, because the view reads all columns of `ads` even if the statement needs only a few of them.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
-    const usesView = this.#columnsReadByView.has(columnReadByCurrentAdsView);
-    const columns = [...this.#columns, ...(usesView ? [`${currentAdsView}.`] : this.#columnsReadByView)];
+    const usesView = this.#columnsReadInCurrentAds.has(viewDetectionColumn);
+    const columns = [...this.#columns, ...(usesView ? [`${currentAdsView}.`] : this.#columnsReadInCurrentAds)];
     const columnPairs = columns.map((column) => column.split('.') as [table: string, column: string]);
     const adColumnPairs = columnPairs.filter(([table]) => table === currentAdsView || isAdTable(table));
     return new Map(

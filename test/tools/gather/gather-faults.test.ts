@@ -79,7 +79,10 @@ test('gather_ads tries no smaller page after the API has charged for a rejected 
   expect((await server.call('gather_ads', { ...noLimits, maxAds: 20 })).data).toMatchObject({ read: 20 });
 });
 
-test('paid ads stay in the dataset even if reading the same result page again fails', async ({ upstream, start }) => {
+test('ads that have been paid for stay in the dataset even if reading the same result page again fails', async ({
+  upstream,
+  start,
+}) => {
   const service = serveAds(upstream, 1100);
   const server = await start({ resultTokens: 100_000 });
   const args = { filters: { query: 'tea' }, limit: 100 };

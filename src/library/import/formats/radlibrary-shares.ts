@@ -62,12 +62,12 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Adds the share of a group, e.g. women from 18 to 24, to a stored ad, and replaces an earlier share of the same group.
- * The first row of an ad in an import run removes the shares from earlier runs.
+ * Adds the share of a group, e.g. women aged 18 to 24, to a stored ad, and replaces an earlier share of the same group.
+ * @param isLaterRowOfAd false for the first row of an ad in an import run, which replaces the shares from earlier runs
  */
-function addSharesToAd(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject {
+function addSharesToAd(storedAd: JsonObject, partialAd: JsonObject, isLaterRowOfAd: boolean): JsonObject {
   const field = partialAd.regions === undefined ? 'demographics' : 'regions';
-  const earlierShares = isRepeated && Array.isArray(storedAd[field]) ? (storedAd[field] as JsonObject[]) : [];
+  const earlierShares = isLaterRowOfAd && Array.isArray(storedAd[field]) ? (storedAd[field] as JsonObject[]) : [];
   const getGroupKey = ({ percentage: _, ...group }: JsonObject) => JSON.stringify(Object.entries(group).sort());
   const shares = [...earlierShares, ...(partialAd[field] as JsonObject[])];
   return { ...storedAd, [field]: [...new Map(shares.map((share) => [getGroupKey(share), share])).values()] };
