@@ -360,6 +360,18 @@ function listPartsToSearch(
   return [...buildValueFilters(countedFilter), ...(missingValueFilters ? [missingValueFilters] : [])];
 }
 
+/**
+ * Returns true if each part of a count by this filter key finds only ads that the total includes. If the total is 0, the
+ * parts then need no searches.
+ *
+ * Without the key `active`, a service may find only running ads, so the total may not include the ended ads.
+ * `findCountableFilter` excludes keys with a default value for the same reason. The parts of `split` may set such keys.
+ */
+const isEveryPartNarrower = ({ key }: SearchFilter): boolean => key !== 'active';
+
+const buildEmptyParts = (filtersByPart: readonly Filters[], totalCount: AdCount): CountedPart[] =>
+  filtersByPart.map((partFilters) => ({ view: { filters: partFilters, total: 0 }, adCount: totalCount }));
+
 async function countSplit(filters: Filters, split: readonly Filters[], countContext: CountContext) {
   const totalCount = await countMatchingAds(filters, countContext);
   const { parts, stopInfo } = await countParts(filters, totalCount, split, countContext);
@@ -418,12 +430,11 @@ async function countValuesBySearches(countedFilter: SearchFilter, filters: Filte
   const totalCount = await countMatchingAds(filters, countContext);
   const totalView = buildCountView(totalCount, filters, countContext);
   const missingValueFilters = buildMissingFilter(filters, countedFilter.key, countContext.adFilters);
-  const { parts, stopInfo } = await countParts(
-    filters,
-    totalCount,
-    listPartsToSearch(countedFilter, filters, countContext.adFilters),
-    countContext,
-  );
+  const filtersByPart = listPartsToSearch(countedFilter, filters, countContext.adFilters);
+  const { parts, stopInfo } =
+    totalCount.total === 0 && isEveryPartNarrower(countedFilter)
+      ? { parts: buildEmptyParts(filtersByPart, totalCount), stopInfo: undefined }
+      : await countParts(filters, totalCount, filtersByPart, countContext);
   const partWithoutValue = missingValueFilters && parts.at(-1);
   const counts = parts.filter((part) => part !== partWithoutValue).map((part) => part.view);
   const remainingAdCount = countAdsOutsideParts(
@@ -493,8 +504,7 @@ const equalToTotalNote = 'equal to the total; not verified';
 
 /**
  * Counts the ads of each part of a split search, several parts at a time. A part is a search with the caller's filters
- * and one filter object of `split`. Starts no further searches after a failure or when a limit is reached. If no ads match
- * the caller's filters, sends no searches, because each of them would cost credits and find no ads.
+ * and one filter object of `split`. Starts no further searches after a failure or when a limit is reached.
  */
 async function countParts(
   filters: Filters,
@@ -507,14 +517,6 @@ async function countParts(
     adCount: undefined,
   }));
   if (totalCount.total === null) return { parts: countedParts, stopInfo: undefined };
-  if (totalCount.total === 0) {
-    const { gatheredAt } = totalCount;
-    const parts: CountedPart[] = filtersByPart.map((partFilters) => ({
-      view: { filters: partFilters, total: 0, ...(gatheredAt && { gatheredAt }) },
-      adCount: totalCount,
-    }));
-    return { parts, stopInfo: undefined };
-  }
   let stopInfo: StopInfo | undefined;
   let nextIndex = 0;
   const countNextParts = async () => {
