@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { PaymentNeededError } from '../api/call.ts';
 import type { ApiResponse } from '../api/client.ts';
 import { readTotalHits } from '../api/counts.ts';
 import { ignoreUnavailableStorage } from '../api/errors.ts';
@@ -68,7 +69,7 @@ type PartCountView = DataOf<typeof PartCountView>;
 
 const CountEstimate = z
   .looseObject({
-    calls: z.number().describe('Number of searches.'),
+    calls: z.number().describe('Highest number of searches.'),
     credits: z.number().nullable().describe(creditDescriptions.credits),
     atLeast: z.number().describe(creditDescriptions.atLeast),
     atMost: z.number().optional().describe(creditDescriptions.atMost),
@@ -216,12 +217,13 @@ function countMatchingAds(filters: Filters, countContext: CountContext): Promise
 async function requestMatchingCount(
   filters: Filters,
   { api, callBudget, now, fresh: ignoresCache }: CountContext,
-  countBy?: string,
+  { countBy, forbidsPaidRequests }: { countBy?: string; forbidsPaidRequests?: boolean } = {},
 ) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
   const response: ApiResponse<'searchAds'> = await api.searchAds({
     body,
     ignoresCache,
+    forbidsPaidRequests,
     creditLimit: callBudget,
   });
   const { items, counts } = response.rawBody as { items: readonly AdDates[]; counts?: unknown };
@@ -312,7 +314,7 @@ function countAdsOutsideParts(
 /**
  * Estimates the cost of a count without calling the service, as the number of paid searches times the price of one
  * search. A search is free if its response is cached or its count is in the dataset. A count by value is never in the
- * dataset.
+ * dataset. If the total may be 0, the lowest cost includes no searches for parts that a total of 0 makes unnecessary.
  */
 async function estimateCount(
   countedFilter: SearchFilter | undefined,
@@ -323,10 +325,10 @@ async function estimateCount(
   const { adFilters, isCached, fresh, callBudget } = countContext;
   const valueFilters =
     countedFilter && !countedFilter.counted ? listPartsToSearch(countedFilter, filters, adFilters) : [];
-  const allFilters: Filters[] = [
-    filters,
-    ...[...split, ...valueFilters].map((partFilters) => ({ ...filters, ...partFilters })),
-  ];
+  const canSkipParts = valueFilters.length > 0 && countedFilter !== undefined && isEveryPartNarrower(countedFilter);
+  const freeCount = canSkipParts && !fresh ? await findFreeCount(filters, countContext) : undefined;
+  const partsToSearch = freeCount?.total === 0 ? [] : [...split, ...valueFilters];
+  const allFilters: Filters[] = [filters, ...partsToSearch.map((partFilters) => ({ ...filters, ...partFilters }))];
   // Parts with equal filters share one search.
   const filtersBySearch = [
     ...new Map(allFilters.map((searchFilters) => [toCanonicalJson(searchFilters), searchFilters])).values(),
@@ -343,8 +345,21 @@ async function estimateCount(
   const calls = isFreeBySearch.filter((isFree) => !isFree).length;
   const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(countingSearch);
-  const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
+  const minCalls = canSkipParts && freeCount === undefined ? Math.min(calls, 1) : calls;
+  const credits = buildCreditRange(minCalls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
+}
+
+/** Returns the number of matching ads if no paid search is needed, or undefined otherwise. */
+async function findFreeCount(filters: Filters, countContext: CountContext): Promise<AdCount | undefined> {
+  const gatheredCount = findGatheredCount(filters, countContext);
+  if (gatheredCount !== undefined) return gatheredCount;
+  try {
+    return await requestMatchingCount(filters, countContext, { forbidsPaidRequests: true });
+  } catch (error) {
+    if (error instanceof PaymentNeededError) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -388,7 +403,7 @@ const countByValue = (countedFilter: SearchFilter, filters: Filters, countContex
     : countValuesBySearches(countedFilter, filters, countContext);
 
 async function countValuesByService(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
-  const totalCount = await requestMatchingCount(filters, countContext, countedFilter.key);
+  const totalCount = await requestMatchingCount(filters, countContext, { countBy: countedFilter.key });
   const totalView = { ...buildCountView(totalCount, filters, countContext), stopInfo: undefined };
   if (totalCount.valueCounts === undefined)
     return { ...totalView, counts: [], leftOut: explainMissingValueCounts(countedFilter) };

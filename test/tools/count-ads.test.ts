@@ -94,11 +94,20 @@ describe('count_ads with a faulty or restricted API', () => {
 
   test('count_ads by a filter key pays for no value if no ads match its filters', async ({ upstream, start }) => {
     const server = await start({ searchFilters });
-    const service = serveAds(upstream, 0, () => 1);
+    const service = serveAds(upstream, 5, () => 1);
+    await server.call('search_ads', { limit: 1 });
+    service.ads = [];
     const filters = { query: 'no such brand' };
+    const readEstimate = async (args: object) =>
+      (await server.call('count_ads', { filters, by: 'displayFormat', maxCredits: 0, ...args })).data;
+    const unknownTotal = { calls: 3, credits: null, atLeast: 1, atMost: 3 };
+    expect(await readEstimate({})).toMatchObject({ estimate: unknownTotal, receipt: { calls: 0 } });
     for (const by of ['displayFormat', 'countries'])
       expect((await server.call('count_ads', { filters, by })).data).toMatchObject({ total: 0, counts: [] });
-    expect(service.searches).toHaveLength(1);
+    expect(service.searches).toHaveLength(2);
+    expect(await readEstimate({})).toMatchObject({ estimate: { calls: 0, credits: 0 }, receipt: { calls: 0 } });
+    expect((await readEstimate({ fresh: true })).estimate).toEqual(unknownTotal);
+    expect((await readEstimate({ by: 'active' })).estimate).toMatchObject({ calls: 2, credits: 2 });
   });
 
   test('count_ads counts the parts although no ads match its filters, if a part can find other ads than the total', async ({
