@@ -222,6 +222,15 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 
 /**
+ * Describes each incomplete gathering among these gatherings, newest first. Unlike `partial` of the coverage, the list
+ * has no maximum length.
+ */
+export const describeIncompleteGatherings = (input: CoverageInput, gatheringIds: ReadonlySet<string>): string[] =>
+  selectIncompleteGatherings(input.contents)
+    .filter(({ id }) => gatheringIds.has(id))
+    .map((gathering) => `${gathering.id}: ${formatIncompleteGathering(computeGatheringProgress(gathering, input))}`);
+
+/**
  * Returns the advertisers whose ads were nearly all last seen on the same day, or none if no SQL statement reads how
  * long ads ran. If the statement or the rows mention advertisers, considers only these advertisers.
  */

@@ -1,6 +1,11 @@
-import type { DatasetContents, Gathering } from '../storage/dataset.ts';
+import type { Gathering } from '../storage/dataset.ts';
 import { formatCount, sumNumbers } from '../views/numbers.ts';
-import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
+import {
+  type CoverageInput,
+  type CoverageView,
+  describeIncompleteGatherings,
+  formatUncoveredAdvertisers,
+} from './coverage.ts';
 import type { StatementSummary } from './export.ts';
 import { countAdsOutsideGatherings, formatAdQueryJson, formatSplitMatchingCount } from './gatherings.ts';
 import { formatIsoTime, listComputedColumns } from './tables.ts';
@@ -8,7 +13,7 @@ import type { SheetCell } from './workbook.ts';
 
 /** The data from which the method note of an export is built. The note explains how the exported ads were collected. */
 interface MethodNoteInput {
-  contents: DatasetContents;
+  coverageInput: CoverageInput;
   coverage: CoverageView;
   exportedStatements: readonly Pick<StatementSummary, 'name' | 'sql' | 'rowCount'>[];
   /** The ids of the exported ads, in lower case. Undefined if the exported rows contain no ad ids. */
@@ -28,7 +33,8 @@ interface MethodNoteSection {
 
 /** Builds the method note of an export, which explains how the ads were collected and what the columns mean. */
 export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
-  const { contents, coverage, exportedStatements, adIds, exportedAt, serverVersion } = input;
+  const { coverageInput, coverage, exportedStatements, adIds, exportedAt, serverVersion } = input;
+  const { contents } = coverageInput;
   const { ads, pages, evictedCounts } = contents;
   const gatherings = contents.gatherings.filter(
     (gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)),
@@ -37,10 +43,11 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
   const uncoveredCount = countAdsOutsideGatherings(contents);
   const rowCount = sumNumbers(exportedStatements.map((statement) => statement.rowCount));
   const hasOneStatement = exportedStatements.length === 1;
-  const { partial = [], unlisted = 0, notes = [] } = coverage;
+  const { partial, unlisted = 0, notes = [] } = coverage;
   const gatheringIds = new Set(gatherings.map(({ id }) => id));
   const warnings = [
-    ...partial.flatMap(({ gathering, note }) => (gatheringIds.has(gathering) ? `${gathering}: ${note}` : [])),
+    // `partial` lists only the newest gatherings, but the exported ads may come from an older one.
+    ...(partial ? describeIncompleteGatherings(coverageInput, gatheringIds) : []),
     ...(unlisted > 0 ? [`The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.`] : []),
     ...notes,
   ];

@@ -101,7 +101,7 @@ export const exportAds = defineTool({
         coverage,
         isAboutAds,
         note: buildMethodNote({
-          contents,
+          coverageInput,
           coverage,
           exportedStatements: exportedSheets,
           adIds,

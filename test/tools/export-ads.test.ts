@@ -118,6 +118,20 @@ describe('export_ads without a data folder', () => {
       expect([text, methodNote]).toEqual([expect.stringContaining(warning), expect.stringContaining(warning)]);
   });
 
+  test('the note that explains how exported ads were collected warns about an incomplete gathering that is too old for the result', async ({
+    server,
+  }) => {
+    const gatherAds = async (filters: object) =>
+      (await server.call('gather_ads', { filters, maxAds: 10, maxCredits: 10 })).data.gathering as string;
+    const oldest = await gatherAds({ active: false });
+    for (let days = 1; days <= 6; days++) await gatherAds({ active: true, daysRunningFrom: days });
+    const sql = `SELECT adId FROM gathered WHERE gatheringId = '${oldest}'`;
+    const { data } = await server.call('export_ads', { sql });
+    expect(data.coverage).toMatchObject({ morePartial: 2 });
+    const methodNote = (await server.readResource(data.methods)).text;
+    expect(methodNote).toMatch(new RegExp(`^- ${oldest}: .*\\b10 of `, 'm'));
+  });
+
   test('export_ads rejects a file name with invalid characters or too many characters', async ({ server }) => {
     for (const name of ['../ads', 'a/b', '.hidden', 'nul\u0000', 'x'.repeat(81), 'ads.exe']) {
       const { isError, text } = await server.call('export_ads', { name });
