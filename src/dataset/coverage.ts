@@ -245,8 +245,8 @@ function listOneDayAdvertisers({ adFacts, fieldsByStatement = [] }: CoverageInpu
 }
 
 /**
- * Says how many of the advertisers the table `pages` contains, because it has only the advertiser pages that a call has
- * read. Returns undefined if it contains all advertisers, or if no SQL statement reads this table.
+ * Says how many of the advertisers with a page id the table `pages` contains, because it has only the advertiser pages
+ * that a call has read. Returns undefined if it contains all of them, or if no SQL statement reads this table.
  */
 function formatUnreadPagesNote(
   { contents, readsPages }: CoverageInput,
@@ -254,9 +254,11 @@ function formatUnreadPagesNote(
 ): string | undefined {
   if (!readsPages) return undefined;
   const readPageIds = new Set(contents.pages.map(({ id }) => id));
-  const readCount = [...advertisersByKey.values()].filter(({ pageId }) => readPageIds.has(pageId ?? '')).length;
-  if (readCount === advertisersByKey.size) return undefined;
-  return `The table pages contains ${formatNumber(readCount)} of the ${formatCount(advertisersByKey.size, 'advertiser')} of the ads. To list all of them, group the table ads by pageId.`;
+  // Advertisers without a page id can never be in the table.
+  const pageIds = [...advertisersByKey.values()].flatMap(({ pageId }) => pageId ?? []);
+  const readCount = pageIds.filter((pageId) => readPageIds.has(pageId)).length;
+  if (readCount === pageIds.length) return undefined;
+  return `The table pages contains ${formatNumber(readCount)} of the ${formatCount(pageIds.length, 'advertiser')} of the ads. To list all of them, group the table ads by pageId.`;
 }
 
 /**

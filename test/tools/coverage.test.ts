@@ -118,3 +118,19 @@ test('query_ads, export_ads and write_report say how many of the advertisers the
   for (const pageId of pageIds.slice(1)) await server.call('get_page', { pageId });
   expect((await server.call('query_ads', { sql })).text).not.toContain(noteStart);
 });
+
+upstreamTest(
+  'query_ads does not count advertisers without a page id among those that the SQL table pages lacks',
+  async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    const adsWithoutPageId = ['Acme', 'Bolt', 'Core'].map((pageName, index) => createAd(index, { page: { pageName } }));
+    service.ads = adsWithoutPageId;
+    await server.call('search_ads', { limit: 10 });
+    const sql = 'SELECT pageName FROM pages';
+    expect((await server.call('query_ads', { sql })).text).not.toContain('The table pages contains');
+    service.ads = [...adsWithoutPageId, createAd(3, { pageId: 'p3', page: { pageName: 'Dune' } })];
+    await server.call('search_ads', { limit: 10, fresh: true });
+    const note = 'The table pages contains 0 of the 1 advertiser of the ads.';
+    expect((await server.call('query_ads', { sql })).text).toContain(note);
+  },
+);
