@@ -105,10 +105,7 @@ export class SqlEngine {
       if (pattern === null || text === null) return null;
       if (lastRegexp === undefined || lastPattern !== pattern)
         [lastPattern, lastRegexp] = [String(pattern), compilePattern(String(pattern))];
-      const searchedText = String(text);
-      if (searchedText.length > regexpLimits.maxTextChars)
-        throw createUnnamedError(`REGEXP searches texts of at most ${regexpLimits.maxTextChars} characters`);
-      return Number(lastRegexp.matcher(searchedText).find());
+      return Number(lastRegexp.matcher(String(text)).find());
     };
     this.#database.createFunction({
       name: 'regexp',

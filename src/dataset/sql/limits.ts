@@ -38,11 +38,10 @@ export const sqliteLimits = {
 } as const;
 
 /**
- * The limits of the `REGEXP` SQL operator. `maxSteps` limits the number of steps in the compiled pattern. `maxTextChars`
- * is the length of the longest text in the tables, the JSON of an ad. A longer text fails instead of being cut, because
- * the end of the text may match.
+ * The limits of the patterns of the `REGEXP` SQL operator. `maxSteps` limits the number of steps in the compiled pattern.
+ * The searched text needs no limit of its own: `SQLITE_LIMIT_LENGTH` limits it, and the search takes linear time.
  */
-export const regexpLimits = { maxPatternChars: 500, maxTextChars: 500_000, maxSteps: 1000 } as const;
+export const regexpLimits = { maxPatternChars: 500, maxSteps: 1000 } as const;
 
 /** The limits of an SQL statement and its result, which keep the result small enough for a model. */
 export const resultLimits = {

@@ -21,7 +21,7 @@ describe('The SQL operator REGEXP', () => {
     expect(await value("'SAVE' REGEXP 'save'")).toBe(0);
     expect(await value("'SAVE' REGEXP '(?i)save'")).toBe(1);
     expect(await value("null REGEXP 'a'")).toBeNull();
-    expect(await value(`(printf('%.400000c', 'x') || 'end') REGEXP 'end'`)).toBe(1);
+    expect(await value(`(printf('%.1999997c', 'x') || 'end') REGEXP 'end'`)).toBe(1);
     expect((await query("select count(*) from ads where body REGEXP 'trail [135]$'")).rows).toEqual([[3]]);
   });
 
@@ -31,20 +31,16 @@ describe('The SQL operator REGEXP', () => {
     ["'a' REGEXP '['", 'missing closing ]'],
     ["'a' REGEXP printf('%.501c', 'a')", 'the pattern has more than 500 characters'],
     ["'a' REGEXP '(a|b|ab){900}'", 'the pattern repeats too much'],
-    ["printf('%.500001c', 'a') REGEXP 'a'", 'REGEXP searches texts of at most 500000 characters'],
-  ] as const)(
-    'the SQL operator REGEXP rejects an unsupported pattern or a text that is too long: %s',
-    async ([sql, why]) => {
-      await expect(value(sql)).rejects.toThrow(why);
-    },
-  );
+  ] as const)('the SQL operator REGEXP rejects an unsupported pattern: %s', async ([sql, why]) => {
+    await expect(value(sql)).rejects.toThrow(why);
+  });
 
   test('a slow search with the SQL operator REGEXP stops at the time limit of the statement', async () => {
     const hastyPool = new SqlPool({ limits: { maxStatementMs: 300 } });
     const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
     const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
     // No step of SQLite interrupts the search in a single long text, so the pool terminates the worker.
-    const longTextSql = `select replace(printf('%.200000c', 'a'), 'a', 'ab') REGEXP '(a|b|ab){150}[cd]'`;
+    const longTextSql = `select replace(printf('%.1000000c', 'a'), 'a', 'ab') REGEXP '(a|b|ab){150}[cd]'`;
     for (const slowSql of [sql, longTextSql]) {
       await expect(hastyPool.query(snapshot, { sql: slowSql })).rejects.toThrow('was stopped after');
       expect((await hastyPool.query(snapshot, { sql: 'select 1' })).rows).toEqual([[1]]);
