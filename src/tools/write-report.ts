@@ -208,7 +208,7 @@ export const writeReport = defineTool({
       ...(problem && { problem }),
     }));
     const note = [
-      hasReplacedReport && replacedReportNote,
+      hasReplacedReport && name !== undefined && formatReplacedReportNote(name),
       name !== undefined && !dataset.userRecords.isPersistent && inMemoryReportNote,
     ]
       .filter(Boolean)
@@ -237,8 +237,8 @@ export const writeReport = defineTool({
   },
 });
 
-const replacedReportNote =
-  'It replaces the stored report of this name. To keep the texts and earlier figures of a stored report, pass again.';
+const formatReplacedReportNote = (name: string) =>
+  `This report has replaced the stored report ${quote(name)}, including its texts and earlier figures. To update a stored report instead, call write_report with again: ${quote(name)}.`;
 const inMemoryReportNote = 'The report is kept in memory under its name, and ends with this server.';
 
 /** The maximum number of tokens for the first rows of all sections together. */

@@ -142,7 +142,8 @@ test('a report shows the earlier number of a column called at beside the day of 
 
 test('write_report says that a new report replaces the stored report of the same name', async ({ start }) => {
   const server = await start();
-  const note = 'It replaces the stored report of this name.';
+  const note =
+    'This report has replaced the stored report "weekly", including its texts and earlier figures. To update a stored report instead, call write_report with again: "weekly".';
   expect((await server.call('write_report', weekly)).text).not.toContain(note);
   expect((await server.call('write_report', { again: 'weekly' })).text).not.toContain(note);
   const { data, text } = await server.call('write_report', { ...weekly, title: 'Other offers' });
