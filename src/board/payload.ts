@@ -32,8 +32,8 @@ export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   /** True if the ad was new in the last check of a watch, i.e. of a search that is repeated to find new ads. */
   isNew?: boolean;
   /**
-   * The id of the variant (a group of ads of one advertiser page with nearly the same text) to which the ad belongs. It
-   * is the id of the earliest ad in the variant. For the earliest ad, `variant` is undefined.
+   * The id of the variant (a group of ads of one advertiser with nearly the same text) to which the ad belongs. It is the
+   * id of the earliest ad in the variant. For the earliest ad, `variant` is undefined.
    */
   variant?: string;
   /**
