@@ -108,6 +108,9 @@ const isWeekName = (columnName: string): boolean => /week|woche|semaine|semana|s
 /** Matches a week in ISO format, e.g. `2026-W05`, or in the SQLite format `%Y-%W`, e.g. `2026-05`. */
 const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
 
+/** Matches the date format in an SQL statement, e.g. `%Y-%W` in `strftime('%Y-%W', startedAt)`. */
+const dateFormatPattern = /strftime\s*\(\s*'([^']*)'/gi;
+
 /**
  * Creates a calendar for weeks, which consist of a year and a week number, e.g. `2026-W05`. Returns undefined if any
  * cell is not such a week. A cell such as `2026-05` could also be a month. It counts as a week only if the column name
@@ -122,7 +125,8 @@ function createWeekCalendar(columnName: string, cells: readonly string[], sql: s
   const weekLetter = weekMatches[0]?.[2] ?? '';
   // Most cells are valid weeks in both numbering systems, so try the more likely system first. If the statement does not
   // show the system, weeks with the letter `W`, e.g. `2026-W05`, are probably ISO weeks.
-  const [hasMondayWeeks, hasIsoWeeks] = [sql.includes('%W'), sql.includes('%V')];
+  const formats = [...sql.matchAll(dateFormatPattern)].map(([, format = '']) => format);
+  const [hasMondayWeeks, hasIsoWeeks] = ['%W', '%V'].map((code) => formats.some((format) => format.includes(code)));
   const prefersIsoWeeks = hasMondayWeeks === hasIsoWeeks ? weekLetter === 'W' : hasIsoWeeks;
   const weekSystems = prefersIsoWeeks ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = weekSystems.find((weekSystem) => cells.every((cell) => isExistingWeek(weekSystem, cell)));

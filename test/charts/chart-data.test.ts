@@ -157,6 +157,19 @@ describe('The date axis of a chart', () => {
   );
 
   test.each([
+    ['%Winter%', '%G-%V', '2026-47', false],
+    ['%Vegan%', '%Y-W%W', '2026-W47', true],
+  ])(
+    'a statement that searches for %s and has the week format %s returns week %s, and its chart marks the week as unfinished: %s',
+    (text, format, week, isUnfinished) => {
+      const sql = `SELECT strftime('${format}', startedAt) AS week, count(*) AS ads FROM ads WHERE body LIKE '${text}' GROUP BY 1`;
+      const rows = [week.replace('47', '46'), week].map((name) => [name, 3]);
+      const data = readChartData('bar', { columns: ['week', 'ads'], rows, sql }, Date.parse('2026-11-23'));
+      expect(data.problem === undefined && data.points.at(-1)?.isUnfinished).toBe(isUnfinished);
+    },
+  );
+
+  test.each([
     ['2026-11', '2026-11-20', true],
     ['2026-11', '2026-12-01', false],
     ['2026-09', '2026-09-10', true],
