@@ -94,7 +94,7 @@ const removeCommentsAndLiterals = (sql: string): string =>
 const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
 
-const aliasPattern = /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|as)\b)([a-z_]\w*))/iy;
+const aliasPattern = /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|as|asc|desc)\b)([a-z_]\w*))/iy;
 
 /** Lists the column names, in lower case, that the SQL statement gives to a single `count(…)` and nothing else. */
 function listCountNames(statement: string): ReadonlySet<string> {

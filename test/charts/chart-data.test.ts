@@ -354,9 +354,13 @@ describe('Columns with counts in chart data', () => {
     ['SELECT month, count(*) AS ads FROM ads JOIN labels l ON l.adId = ads.id GROUP BY 1', ['ads']],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC LIMIT 3', []],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
+    ['SELECT month, max(daysRunning) AS desc FROM ads GROUP BY month ORDER BY 1, count(*) DESC', []],
+    ['SELECT month, max(daysRunning) AS asc FROM ads GROUP BY month ORDER BY 1, count(*) ASC', []],
     ['', []],
   ])('the columns of the SQL statement "%s" that contain counts are recognized as %j', (sql, expected) => {
-    expect([...findCountColumns({ columns: ['month', 'ads', 'n', 'count'], sql, rowCount: 3 })]).toEqual(expected);
+    expect([...findCountColumns({ columns: ['month', 'ads', 'n', 'count', 'asc', 'desc'], sql, rowCount: 3 })]).toEqual(
+      expected,
+    );
   });
 
   test('a name that the SQL statement gives to two columns is not recognized as a count', () => {
