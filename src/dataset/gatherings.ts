@@ -3,6 +3,7 @@ import { toCanonicalJson } from '../api/json.ts';
 import { type DatasetContents, type Gathering, type GatheringState, normalizeAdId } from '../storage/dataset.ts';
 import { findVersionAt, hasSameContent, readVersionCounters, type StoredItem } from '../storage/item-versions.ts';
 import { type CounterName, type CounterValues, counterNames } from '../views/ad-changes.ts';
+import { dayMs } from '../views/durations.ts';
 import { formatCount, formatNumber, roundCredits, sumNumbers } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
@@ -99,7 +100,7 @@ export function findOrCreateGathering(
     : createGathering(adQuery, now, sequenceNumber, shouldStartOver);
   if (adQuery.split === undefined)
     return { gathering: state, parts: [{ adQuery, state, storedGathering: newestGathering }] };
-  const parts = listPartQueries(adQuery).map((part) => findPartState(part, state, contents));
+  const parts = listPartQueries(adQuery).map((part) => findPartState(part, state, contents, now));
   const partIds = parts.map((part) => part.state.id);
   const hasOtherParts = state.hasReadLastPage && state.partGatheringIds.join() !== partIds.join();
   const currentState = hasOtherParts ? createGathering(adQuery, now, sequenceNumber) : state;
@@ -123,7 +124,12 @@ export function findOrCreateGathering(
  *
  * With `fresh`, gatherings older than the whole search are ignored. If none exists, starts a new gathering.
  */
-function findPartState(adQuery: AdQuery, wholeGathering: GatheringState, contents: DatasetContents): GatheringPart {
+function findPartState(
+  adQuery: AdQuery,
+  wholeGathering: GatheringState,
+  contents: DatasetContents,
+  now: number,
+): GatheringPart {
   const { isFresh, sequenceNumber, startedAt, partGatheringIds: partIds } = wholeGathering;
   const candidates = findGatherings(contents, adQuery).filter(
     (gathering) => !isFresh || gathering.sequenceNumber >= sequenceNumber,
@@ -132,11 +138,8 @@ function findPartState(adQuery: AdQuery, wholeGathering: GatheringState, content
     candidates.find(({ isComplete }) => isComplete) ??
     candidates.find(({ id }) => partIds.includes(id)) ??
     candidates[0];
-  return {
-    adQuery,
-    state: storedGathering ? storedGathering.state : createGathering(adQuery, startedAt, sequenceNumber, isFresh),
-    storedGathering,
-  };
+  const newState = () => createGathering(adQuery, isFresh ? startedAt : now, sequenceNumber, isFresh);
+  return { adQuery, state: storedGathering ? storedGathering.state : newState(), storedGathering };
 }
 
 /** Returns the query of a gathering: the search or the collection whose ads the gathering contains. */
@@ -249,6 +252,21 @@ export function sumGatheringCharges({
  */
 const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.partGatheringIds.length === 0 ? [gathering] : gathering.storedParts;
+
+/**
+ * Returns the time at which the first page of a gathering was requested, in milliseconds since the Unix epoch. For a
+ * split search, this is the time of the part (smaller search) that was begun first. The time can be months before
+ * `gatheredAt`, because `gather_ads` continues an unfinished gathering of any age.
+ */
+export const getFirstReadingTime = (gathering: Gathering): number =>
+  Math.min(gathering.gatheredAt, ...listGatheringsWithAdIds(gathering).map(({ startedAt }) => startedAt));
+
+/**
+ * Returns true if the first page of a gathering was read more than a day before its last page. New ads may then be
+ * missing, although all pages were read.
+ */
+export const hasOutdatedPages = (gathering: Gathering): boolean =>
+  gathering.gatheredAt - getFirstReadingTime(gathering) > dayMs;
 
 /**
  * Formats the number of ads that match a split search if only some of its parts (smaller searches) report a total, e.g.

@@ -10,7 +10,7 @@ import type { CallBudget } from '../credits/call-budget.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { getResponseTime } from '../dataset/ad-list-page.ts';
 import { buildCreditRange, creditDescriptions, errorFieldSchemas } from '../dataset/gathering-output.ts';
-import { findGatherings } from '../dataset/gatherings.ts';
+import { findGatherings, hasOutdatedPages } from '../dataset/gatherings.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import { type DatasetContents, pickAdsById } from '../storage/dataset.ts';
@@ -271,7 +271,7 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   if (contents === undefined) return;
   const isRecent = (ageMs: number) => ageMs >= -maxClockDifferenceMs && ageMs <= maxGatheringAgeMs;
   const gathering = findGatherings(contents, { filters }).find(
-    (candidate) => candidate.isComplete && isRecent(now - candidate.gatheredAt),
+    (candidate) => candidate.isComplete && isRecent(now - candidate.gatheredAt) && !hasOutdatedPages(candidate),
   );
   if (gathering === undefined) return;
   const { gatheredAt, adIds, matchingCount } = gathering;

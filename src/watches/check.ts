@@ -1,5 +1,12 @@
 import { type GatherContext, type GatherOutcome, type Progress, withOpenedGathering } from '../dataset/gather.ts';
-import { type AdQuery, compareGatherings, findGatherings, getAdQueryKey, hasAllAdIds } from '../dataset/gatherings.ts';
+import {
+  type AdQuery,
+  compareGatherings,
+  findGatherings,
+  getAdQueryKey,
+  hasAllAdIds,
+  hasOutdatedPages,
+} from '../dataset/gatherings.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickAdQuery, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
@@ -125,7 +132,8 @@ export function findRecentStoredOutcome(
   { now, cacheLifetimeMs }: Pick<CheckContext, 'now' | 'cacheLifetimeMs'>,
 ) {
   const gathering = findGatherings(contents, adQuery).find(({ isComplete }) => isComplete);
-  if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheLifetimeMs)) return;
+  if (!gathering || hasOutdatedPages(gathering)) return;
+  if (Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheLifetimeMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),
     serviceNotes: [],

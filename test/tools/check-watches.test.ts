@@ -107,6 +107,25 @@ test('check_watches reuses the ads that a recent gather_ads call stored for the 
   expect(fresh).toMatchObject({ new: [], read: 31 });
 });
 
+test('check_watches and count_ads do not reuse a gathering whose first page was read weeks before its last page', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-08-20T09:00:00Z');
+  const server = await start({ cacheSeconds: 900 }, { now: () => clock++ });
+  const service = serveAds(upstream, 150);
+  const question = { filters: { q: 'a' }, maxCredits: 1000 };
+  await server.call('gather_ads', { ...question, maxAds: 100 });
+  clock += 40 * day;
+  const newAds = Array.from({ length: 10 }, (_, index) => createAd(1000 + index));
+  service.ads = [...newAds, ...service.ads.slice(0, 20)];
+  expect((await server.call('gather_ads', question)).data).toMatchObject({ complete: true });
+  expect((await server.call('count_ads', { filters: { q: 'a' } })).data.total).toBe(service.ads.length);
+  await createWatches(server, ['a'], 1000);
+  const [check] = readChecks(await server.call('check_watches', enoughCredits));
+  expect(check).toMatchObject({ read: service.ads.length, complete: true });
+});
+
 test('names of watches (saved searches) that differ only in their Unicode form refer to the same watch', async ({
   server,
 }) => {
