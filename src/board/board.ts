@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { type AdFacts, buildAdRows } from '../dataset/ad-rows.ts';
 import { buildGatheringNotes } from '../dataset/coverage.ts';
+import { getFirstReadingTime } from '../dataset/gatherings.ts';
 import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
 import { clipToLength, formatIsoTime, readDistinctTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
@@ -107,7 +108,7 @@ const boardAds = defineTool({
         gathering: buildBoardGathering(gathering, await listGatheringNotes(gathering, contents, context)),
       }),
       ...fittingAds,
-      ...(gathering && { readAt: formatIsoTime(gathering.gatheredAt) }),
+      ...(gathering && { readAt: formatIsoTime(getFirstReadingTime(gathering)) }),
     };
     return { data, text: `${formatCount(data.ads.length, 'ad')} for the board, ${data.left.length} more to come.` };
   },

@@ -28,6 +28,7 @@ import {
   formatAdQueryJson,
   formatSplitMatchingCount,
   getAdQuery,
+  getFirstReadingTime,
   selectCurrentGatherings,
   selectNewestGatherings,
 } from './gatherings.ts';
@@ -437,7 +438,9 @@ function describeIncompleteParts(gathering: Gathering): string[] {
  */
 function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAdsView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
-  const readingDays = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
+  const readingDays = gatherings
+    .flatMap((gathering) => [getFirstReadingTime(gathering), gathering.gatheredAt].map((time) => formatDay(time) ?? ''))
+    .sort();
   const [firstDay, lastDay] = [readingDays[0], readingDays.at(-1)];
   if (firstDay === undefined || lastDay === undefined) return;
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };

@@ -111,7 +111,7 @@ export const GatherOutput = z.looseObject({
   stopped: z.string().describe(`Why reading ended: ${stopReasons.join(', ')}.`),
   ...errorFieldSchemas,
   next: z.string().optional().describe('How to continue.'),
-  note: z.string().optional().describe('What happened to an earlier gathering.'),
+  note: z.string().optional().describe('What happened to an earlier gathering, or how old the first ads are.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
   estimate: EstimateView.optional().describe('Estimate of the remaining ads, with maxCredits 0.'),
   summary: z.string().describe('Summary of the ads in words.'),

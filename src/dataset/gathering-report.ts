@@ -1,10 +1,12 @@
 import type { ErrorKind } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { formatMinute } from '../views/dates.ts';
+import type { Gathering } from '../storage/dataset.ts';
+import { formatDay, formatMinute } from '../views/dates.ts';
 import { formatServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
+import { getFirstReadingTime, hasOutdatedPages } from './gatherings.ts';
 import type { StopInfo } from './stops.ts';
 
 /**
@@ -62,6 +64,15 @@ const startOverHint = 'To read the rest, start over with fresh: true, which is c
  */
 export const startedOverNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
+
+/**
+ * Formats a note that the first ads of a search were read long before the last ones. Returns undefined if all ads were
+ * read within a day.
+ */
+export const formatOutdatedPagesNote = (gathering: Gathering): string | undefined =>
+  hasOutdatedPages(gathering)
+    ? `Its first ads were read on ${formatDay(getFirstReadingTime(gathering))}, so ads that appeared later may be missing. fresh: true reads all again, and is charged again.`
+    : undefined;
 
 /** Explains how to read the ads of a search again after they have all been read. */
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';

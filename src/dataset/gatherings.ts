@@ -213,7 +213,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   const isNewestOfQuery = (gathering: Gathering) => newestByQuery.get(gathering.questionKey) === gathering;
   const candidates = [...newestByQuery.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuery));
   const isReplaced = ({ filters, gatheredAt }: Gathering) =>
-    filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && hasAllMatches(newer, filters));
+    filters !== null &&
+    candidates.some((newer) => getFirstReadingTime(newer) > gatheredAt && hasAllMatches(newer, filters));
   return candidates.filter((gathering) => !isReplaced(gathering));
 }
 
@@ -342,7 +343,7 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
  * Returns the times up to which the launches of ads are known, in milliseconds since the Unix epoch:
  *
  * - `completeUntil`: launches before this time are known for all searches. It is the earliest of the times at which
- *   each search was last read.
+ *   the first page of each search was last read.
  * - `partialUntil`: the time of the latest API response. Between the two times, launches are known only for searches
  *   that were read again.
  *
@@ -356,7 +357,7 @@ export function getKnownLaunchTimes(contents: Pick<DatasetContents, 'gatherings'
   ].reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
   if (latestResponseAt === Number.NEGATIVE_INFINITY) return undefined;
   const earliestReadingAt = selectNewestGatherings({ gatherings: unsplitGatherings }).reduce(
-    (earliest, { gatheredAt }) => Math.min(earliest, gatheredAt),
+    (earliest, gathering) => Math.min(earliest, getFirstReadingTime(gathering)),
     latestResponseAt,
   );
   return { completeUntil: earliestReadingAt, partialUntil: latestResponseAt };

@@ -12,6 +12,7 @@ import {
   formatDatasetLimitNote,
   formatEstimate,
   formatGatherOutput,
+  formatOutdatedPagesNote,
   readAgainHint,
   startedOverNote,
 } from '../dataset/gathering-report.ts';
@@ -94,6 +95,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     );
     const next =
       formatDatasetLimitNote(stopInfo, request) ?? (hasReadAllPages && !output.complete ? readAgainHint : undefined);
+    const note = gatherResult.hasStartedOver ? startedOverNote : formatOutdatedPagesNote(gathering);
     // Mark the result last. If the call is cancelled before this line, the next call with `fresh` continues this
     // gathering instead of paying for all pages again.
     if (!context.isEstimate) await gatherResult.markResultReturned();
@@ -102,7 +104,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       ...(missingAdsNote && { incomplete: missingAdsNote }),
       ...buildStopFields(stopInfo, context),
       ...(next && { next }),
-      ...(gatherResult.hasStartedOver && { note: startedOverNote }),
+      ...(note && { note }),
       ...(gatherResult.serviceNotes.length > 0 && { notes: [...gatherResult.serviceNotes] }),
       ...(remainingPrice &&
         (maxCredits === 0 || remainingPrice.pages !== 0) &&

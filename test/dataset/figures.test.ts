@@ -61,6 +61,26 @@ describe('The SQL table months', () => {
     expect(await server.queryRows(unfinished)).toEqual([['2026-11']]);
   });
 
+  test('the SQL table months counts a month as unfinished if the first page of a search was read in this month', async ({
+    upstream,
+    start,
+  }) => {
+    let clock = Date.parse('2026-08-20T10:00:00Z');
+    const server = await start({}, { now: () => clock });
+    const service = serveAds(upstream, 0);
+    service.ads = Array.from({ length: 150 }, (_, index) => startedIn('2026-07', index));
+    await server.call('gather_ads', { maxAds: 100, maxCredits: 50 });
+    clock = Date.parse('2026-09-29T10:00:00Z');
+    service.ads = [...service.ads, ...[200, 201].map((index) => startedIn('2026-09', index))];
+    service.ads = [...[300, 301].map((index) => startedIn('2026-08', index)), ...service.ads];
+    const { text, data } = await server.call('gather_ads', { maxCredits: 50 });
+    expect(data.complete).toBe(true);
+    expect(text).toContain('Its first ads were read on 2026-08-20, so ads that appeared later may be missing.');
+    expect(await server.queryRows('SELECT month FROM months WHERE unfinished')).toEqual([['2026-08'], ['2026-09']]);
+    const { coverage } = (await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' })).data;
+    expect(coverage).toMatchObject({ current: { firstDay: '2026-08-20', lastDay: '2026-09-29' } });
+  });
+
   test('the months table in SQL ends with the month of the last API response if gather_ads never ran', async ({
     upstream,
     start,
