@@ -202,9 +202,10 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
  * Returns the newest complete gathering (stored result) of each search. These gatherings contain the ads that the
  * service listed most recently. Two kinds of gatherings are omitted:
  *
- * - gatherings of a split search, after one of its parts (smaller searches) was read again
  * - gatherings that are older than a complete gathering of a broader search, or of the same search in another order.
  *   Otherwise, ads that the service no longer lists would count as current.
+ * - gatherings of a split search, if one of its parts (smaller searches) was read again or is omitted. The gatherings of
+ *   the other parts are still returned.
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
   const newestByQuery = new Map(
@@ -212,9 +213,11 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   );
   const isNewestOfQuery = (gathering: Gathering) => newestByQuery.get(gathering.questionKey) === gathering;
   const candidates = [...newestByQuery.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuery));
-  const isReplaced = ({ filters, gatheredAt }: Gathering) =>
-    filters !== null &&
-    candidates.some((newer) => getFirstReadingTime(newer) > gatheredAt && hasAllMatches(newer, filters));
+  const isReplaced = ({ filters, gatheredAt, storedParts }: Gathering): boolean =>
+    storedParts.length > 0
+      ? storedParts.some(isReplaced)
+      : filters !== null &&
+        candidates.some((newer) => getFirstReadingTime(newer) > gatheredAt && hasAllMatches(newer, filters));
   return candidates.filter((gathering) => !isReplaced(gathering));
 }
 

@@ -118,6 +118,10 @@ const otherSearches: [name: string, searches: (week: number) => object[]][] = [
     'a split search',
     (week) => (week === 0 ? [{ filters, split: [{ countries: ['DE'] }, { countries: ['AT'] }] }] : []),
   ],
+  [
+    'a split search of parts without common filters',
+    (week) => (week === 0 ? [{ split: ['DE', 'AT'].map((country) => ({ ...filters, countries: [country] })) }] : []),
+  ],
   ['the same search in another order', (week) => (week === 0 ? [{ filters: { ...filters, sort: 'startedAt' } }] : [])],
   [
     'a search in another order each week',
