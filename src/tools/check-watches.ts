@@ -11,7 +11,13 @@ import {
   noMatchText,
 } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimitNote, startedOverNote } from '../dataset/gathering-report.ts';
-import { findBroaderGathering, findGatherings, formatCounterChanges, getAdQueryKey } from '../dataset/gatherings.ts';
+import {
+  countUnlistedAds,
+  findBroaderGathering,
+  findGatherings,
+  formatCounterChanges,
+  getAdQueryKey,
+} from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
 import { isCallAbandoned } from '../dataset/stops.ts';
@@ -368,6 +374,10 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const { next: _, problem, ...stopFields } = buildStopFields(stopInfo, context);
   const matchingCount = gathering?.matchingCount ?? null;
   const readCount = gathering?.adIds.size ?? 0;
+  const checkNotes = [
+    gathering && isComplete && formatUnlistedAdsNote(gathering, ids.gone),
+    checkedWatch.usesStoredAds && gathering && formatReadingTimeNote(gathering),
+  ].filter((note) => typeof note === 'string');
   const data = {
     name: watch.name,
     new: listFirstIds(ids.new),
@@ -382,7 +392,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(problem && !checkedWatch.isSkipped && { problem }),
     since: comparisonCheck ? formatIsoTime(comparisonCheck.readAt) : null,
     ...(typicalLaunches && { usual: typicalLaunches }),
-    ...(checkedWatch.usesStoredAds && gathering && { note: formatReadingTimeNote(gathering) }),
+    ...(checkNotes.length > 0 && { note: checkNotes.join(' ') }),
     ...(gathering && { gathering: gathering.id }),
     ...(outcome && outcome.serviceNotes.length > 0 && { notes: [...outcome.serviceNotes] }),
   };
@@ -397,6 +407,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const statusSentences = [
     `${changesText}${sizeText}, ${completenessText}.`,
     ...listCheckNotes(checkedWatch),
+    ...checkNotes,
     data.problem,
   ];
   const lines = [
@@ -412,13 +423,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   return { data, lines, groups };
 }
 
-function listCheckNotes({
-  watch,
-  stopInfo,
-  outcome,
-  check,
-  usesStoredAds,
-}: CheckedWatch): (string | false | undefined)[] {
+function listCheckNotes({ watch, stopInfo, outcome, check }: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, incomparableCheck } = check ?? {};
   const isComplete = gathering?.isComplete;
   const limitNote =
@@ -433,7 +438,6 @@ function listCheckNotes({
     !isComplete && changes && 'Only what was read is compared.',
     !isComplete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
     outcome?.hasStartedOver && startedOverNote,
-    usesStoredAds && gathering && formatReadingTimeNote(gathering),
     !isComplete &&
       check &&
       (formatDatasetLimitNote(stopInfo, { maxAds: watch.maxAds ?? defaultMaxAdsPerCheck }) ??
@@ -441,6 +445,17 @@ function listCheckNotes({
           ? 'Some ads it read were removed to make room: use narrower filters.'
           : limitNote || continuationNote)),
   ];
+}
+
+/**
+ * Formats a note about ads that the service counted but did not list, e.g. because their order changed between two
+ * pages. Returns undefined if there are none. Such ads seem to be gone although they still match.
+ */
+function formatUnlistedAdsNote(gathering: Gathering, goneIds: readonly string[] = []): string | undefined {
+  const unlistedCount = countUnlistedAds(gathering);
+  if (unlistedCount === 0) return undefined;
+  const goneText = goneIds.length > 0 ? ', so some of those no longer listed may still match' : '';
+  return `The service counts ${formatCount(unlistedCount, 'ad')} more, which it did not list${goneText}.`;
 }
 
 const formatReadingTimeNote = ({ gatheredAt }: Gathering) =>

@@ -126,6 +126,28 @@ test('check_watches and count_ads do not reuse a gathering whose first page was 
   expect(check).toMatchObject({ read: service.ads.length, complete: true });
 });
 
+test('check_watches says that ads which the service counted but did not list may still match', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  const service = serveAds(upstream, 30);
+  await learnPrices(server, service);
+  await createWatches(server, ['a'], 50);
+  const first = await server.call('check_watches', enoughCredits);
+  expect(first.text).not.toContain('did not list');
+  clock += 7 * day;
+  // The service lists 3 ads twice, and leaves out 3 other ads.
+  const repeatedAds = service.ads.slice(0, 3);
+  service.modifyResponse = (body) => ({ ...body, items: [...body.items.slice(0, -3), ...repeatedAds] });
+  const second = await server.call('check_watches', enoughCredits);
+  const note =
+    'The service counts 3 ads more, which it did not list, so some of those no longer listed may still match.';
+  expect(readChecks(second)[0]).toMatchObject({ read: 27, found: 30, complete: true, note });
+  expect(second.text).toContain(note);
+});
+
 test('names of watches (saved searches) that differ only in their Unicode form refer to the same watch', async ({
   server,
 }) => {
