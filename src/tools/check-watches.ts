@@ -12,6 +12,7 @@ import {
 } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimitNote, startedOverNote } from '../dataset/gathering-report.ts';
 import {
+  countAdRepetitions,
   countUnlistedAds,
   findBroaderGathering,
   findGatherings,
@@ -60,7 +61,8 @@ const WatchCheckView = z
       .nullable()
       .describe('Ids of ads that are no longer listed. null unless both checks are complete.'),
     more: z.looseObject({}).optional().describe('For each list that was cut: number of ids that are left out.'),
-    found: z.number().nullable().describe('Number of matching ads. null if unknown.'),
+    found: z.number().nullable().describe('Number of matching ads. An ad in two parts counts twice. null if unknown.'),
+    repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
     read: z.number().describe('Number of ads that were read.'),
     complete: z.boolean().describe('true if all matching ads were read.'),
     stopped: z.string().describe('Why the check ended, as in gather_ads.'),
@@ -374,6 +376,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const { next: _, problem, ...stopFields } = buildStopFields(stopInfo, context);
   const matchingCount = gathering?.matchingCount ?? null;
   const readCount = gathering?.adIds.size ?? 0;
+  const repeatCount = gathering && matchingCount !== null ? countAdRepetitions(gathering) : 0;
   const checkNotes = [
     gathering && isComplete && formatUnlistedAdsNote(gathering, ids.gone),
     checkedWatch.usesStoredAds && gathering && formatReadingTimeNote(gathering),
@@ -386,6 +389,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(counterChanges && { counters: counterChanges }),
     ...(omittedIdCounts.length > 0 && { more: Object.fromEntries(omittedIdCounts) as Partial<Record<'new', number>> }),
     found: matchingCount,
+    ...(repeatCount > 0 && { repeats: repeatCount }),
     read: readCount,
     complete: isComplete,
     ...stopFields,
@@ -402,7 +406,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
   const changesText = changeTexts ? `${changeTexts.join(', ')} since ${formatMinute(previousCheck.readAt)}; ` : '';
-  const sizeText = `${formatCount(readCount, 'ad')} read${matchingCount === null ? '' : ` of ${formatNumber(matchingCount)} found`}`;
+  const sizeText = `${formatCount(readCount, 'ad')} read${matchingCount === null ? '' : ` of ${formatNumber(matchingCount)} found`}${repeatCount === 0 ? '' : ` (which counts ${formatCount(repeatCount, 'ad')} of several parts again)`}`;
   const completenessText = isComplete ? 'complete' : `not complete, stopped: ${stopInfo.reason}`;
   const statusSentences = [
     `${changesText}${sizeText}, ${completenessText}.`,

@@ -148,6 +148,19 @@ test('check_watches says that ads which the service counted but did not list may
   expect(second.text).toContain(note);
 });
 
+test('check_watches says how many ads the total counts again because parts of a split search overlap', async ({
+  upstream,
+  start,
+}) => {
+  const server = await start();
+  const service = serveAds(upstream, 12);
+  service.selectAds = ({ part }) => service.ads.slice(part === 1 ? 0 : 5, part === 1 ? 8 : 12);
+  await server.call('watch_ads', { name: 'a', split: [{ part: 1 }, { part: 2 }], maxCredits: 50 });
+  const { data, text } = await server.call('check_watches', enoughCredits);
+  expect(data.watches).toMatchObject([{ found: 15, repeats: 3, read: 12, complete: true }]);
+  expect(text).toContain('12 ads read of 15 found (which counts 3 ads of several parts again), complete.');
+});
+
 test('names of watches (saved searches) that differ only in their Unicode form refer to the same watch', async ({
   server,
 }) => {
