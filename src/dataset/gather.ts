@@ -589,6 +589,8 @@ class GatheringReader {
     for (const id of ids.map(normalizeAdId))
       for (const idSet of [part.adIdsReadSoFar, adIdsListedByCall, this.#adIds, this.#idsReadByCall]) idSet.add(id);
     const newIdCount = part.adIdsReadSoFar.size - readCountBefore;
+    // A cached page lists the ads that matched when the service sent it.
+    const answeredAt = getResponseTime(response, this.#context.getTime());
     this.#listedCount += newIdCount;
     part.pagesWithoutNewAds = adIdsListedByCall.size > listedCountBefore ? 0 : part.pagesWithoutNewAds + 1;
     const nextState = {
@@ -601,7 +603,8 @@ class GatheringReader {
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       stepNumber: state.stepNumber + 1,
       responseSequenceNumber: Math.max(state.responseSequenceNumber, response.sequenceNumber ?? 0),
-      gatheredAt: this.#context.getTime(),
+      startedAt: Math.min(state.startedAt, answeredAt),
+      gatheredAt: answeredAt,
     };
     part.state = nextState;
     await this.#saveSplitGathering({

@@ -336,7 +336,7 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
   // Use `state.gatheredAt`, which is the time of the last response. The `gatheredAt` property of a split search is the
   // time of its oldest part (smaller search).
   for (const { startedAt, state } of gatherings) {
-    period.from = Math.min(period.from, startedAt);
+    period.from = Math.min(period.from, startedAt, state.gatheredAt);
     period.to = Math.max(period.to, state.gatheredAt);
   }
   return period;

@@ -81,6 +81,17 @@ describe('The SQL table months', () => {
     expect(coverage).toMatchObject({ current: { firstDay: '2026-08-20', lastDay: '2026-09-29' } });
   });
 
+  test('gather_ads states the time at which the service sent a cached page', async ({ upstream, start }) => {
+    let clock = Date.parse('2026-08-31T10:00:00Z');
+    const server = await start({ cacheSeconds: 86_400 }, { now: () => clock });
+    serveAds(upstream, 0).ads = [startedIn('2026-08', 0)];
+    await server.call('search_ads', { limit: 100 });
+    clock = Date.parse('2026-09-01T09:00:00Z');
+    const { data } = await server.call('gather_ads', { maxCredits: 50 });
+    expect(data).toMatchObject({ gatheredAt: '2026-08-31T10:00:00.000Z', receipt: { charged: 0 } });
+    expect(await server.queryRows('SELECT month FROM months WHERE unfinished')).toEqual([['2026-08']]);
+  });
+
   test('the months table in SQL ends with the month of the last API response if gather_ads never ran', async ({
     upstream,
     start,
