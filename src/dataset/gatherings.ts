@@ -378,6 +378,15 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
+/**
+ * Returns all gatherings (the stored ads of each search) except those that a split search read as its parts (smaller
+ * searches). A part is included only if it was also charged separately.
+ */
+export function omitPartsOfSplits({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
+  const partIds = new Set(gatherings.flatMap((gathering) => gathering.partGatheringIds));
+  return gatherings.filter(({ id, chargedCredits }) => !partIds.has(id) || chargedCredits !== 0);
+}
+
 /** Formats a search as JSON, e.g. `{"countries":["US"]}`, or a collection as text, e.g. `collection 12`. */
 export const formatAdQueryJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;

@@ -15,6 +15,7 @@ import {
   countGatheredAds,
   getKnownLaunchTimes,
   getReadingPeriod,
+  omitPartsOfSplits,
   selectPaidGatherings,
   sumGatheringCharges,
 } from '../dataset/gatherings.ts';
@@ -425,7 +426,7 @@ function buildMethod(sections: readonly SavedSection[], contents: DatasetContent
     adCount: contents.ads.length,
     gatheredAdCount: countGatheredAds(contents),
     gatherings,
-    unlistedGatheringCount: contents.gatherings.filter(({ id }) => !listedGatheringIds.has(id)).length,
+    unlistedGatheringCount: omitPartsOfSplits(contents).filter(({ id }) => !listedGatheringIds.has(id)).length,
     readingPeriod: getReadingPeriod(contents),
     cost: sumGatheringCharges(contents),
     statements,

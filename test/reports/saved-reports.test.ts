@@ -124,6 +124,20 @@ test('a rewritten report shows the earlier value of a number only if the texts i
   );
 }, 60_000);
 
+test('a report counts each earlier reading of a split search once', async ({ upstream, start }) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock });
+  serveAds(upstream, 5);
+  for (let reading = 1; reading <= 3; reading++) {
+    await server.call('gather_ads', { split: [{ part: 1 }, { part: 2 }], maxCredits: 100, fresh: true });
+    clock += 7 * day;
+  }
+  const { data } = await server.call('write_report', { title: 'x', sections: [{ heading: 'x', text: 'x' }] });
+  const { text } = await server.readResource(data.uri);
+  expect(text).toContain('5 ads, read in 3 gatherings');
+  expect(text).toContain('Reading them and 2 earlier gatherings that are not listed cost 6 credits.');
+});
+
 test('a report shows the earlier number of a column called at beside the day of the earlier report', async ({
   upstream,
   start,
