@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import sqlite from 'node-sqlite3-wasm';
 import { describe, expect } from 'vitest';
 import { listKeys } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
@@ -36,6 +37,17 @@ describe('Opening a database file', () => {
       expect(await readdir(folder)).toEqual(['ad-library.db']);
     },
   );
+
+  test('the library leaves a database that another program is using unchanged', async ({ folder, database }) => {
+    const connection = new sqlite.Database(database);
+    connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE notes (note)');
+    connection.exec('PRAGMA wal_checkpoint; INSERT INTO notes VALUES (1)');
+    const originalFiles = await readdir(folder);
+    expect(originalFiles).toContain('ad-library.db-wal');
+    await expect(openDatabase(database)).rejects.toThrow(/ad-library\.db is a database of another program/);
+    expect(await readdir(folder)).toEqual(originalFiles);
+    connection.close();
+  });
 
   test('the library cannot open a database in a missing folder or in a file of another program', async ({
     folder,

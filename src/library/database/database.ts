@@ -30,7 +30,7 @@ const databaseTakenOverCode = 'database_taken_over';
  * this WebAssembly build of SQLite does not support locks between processes.
  *
  * @throws LockHeldError if another process uses the file
- * @throws Error if the file cannot be written
+ * @throws Error if the file cannot be written, or if it is the database of another program
  */
 export async function lockDatabase(path: string) {
   if (path === ':memory:') return { databasePath: path, checkLock() {}, setEndpoint() {}, release() {} };
@@ -41,6 +41,7 @@ export async function lockDatabase(path: string) {
   }
   // Resolve symbolic links, so that all paths to the same database lead to the same lock.
   const databasePath = fs.realpathSync(path);
+  if (hasHeaderOfOtherProgram(databasePath)) throw createOtherProgramError(databasePath);
   const lockPath = `${databasePath}.owner`;
   const { isHeld, ...lock } = await acquireLock(lockPath);
   // SQLite locks the database with a folder next to it, which remains after a process is killed. Remove the folder,
@@ -77,6 +78,28 @@ function readFileIdentity(path: string): string | undefined {
   const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev} ${stats.ino}`;
 }
+
+/**
+ * Returns true if a file is an SQLite database with tables of another program. Reads only the header of the file,
+ * because opening the database with SQLite would delete the write-ahead log of a program that uses the database.
+ *
+ * @see https://www.sqlite.org/fileformat.html#the_database_header
+ */
+function hasHeaderOfOtherProgram(path: string): boolean {
+  const header = Buffer.alloc(100);
+  const file = fs.openSync(path, 'r');
+  try {
+    fs.readSync(file, header, 0, header.length, 0);
+  } finally {
+    fs.closeSync(file);
+  }
+  const isSqliteFile = header.toString('latin1', 0, 16) === 'SQLite format 3\0';
+  const [pageCount, headerApplicationId] = [header.readUInt32BE(28), header.readUInt32BE(68)];
+  // A new library has only its first page and no application id until SQLite copies the write-ahead log into the file.
+  return isSqliteFile && pageCount > 1 && headerApplicationId !== applicationId;
+}
+
+const createOtherProgramError = (path: string) => new Error(`${path} is a database of another program.`);
 
 /**
  * Replaces NUL characters in a text. For SQLite, a text ends at a NUL character. A query would therefore compare only
@@ -315,8 +338,7 @@ const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion,
 function createTables(connection: Connection, path: string): void {
   const readPragma = (name: string) => Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
   const isNewFile = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
-  if (!isNewFile && readPragma('application_id') !== applicationId)
-    throw new Error(`${path} is a database of another program.`);
+  if (!isNewFile && readPragma('application_id') !== applicationId) throw createOtherProgramError(path);
   if (!isNewFile && readPragma('user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
