@@ -34,9 +34,19 @@ const maxUnreadLogBytes = 1024 * 1024;
  */
 const duplicateInterruptMs = 500;
 
-// A reader such as `head` may close standard output early, so ignore the resulting error. A server over stdio notices
-// the closed pipe and ends the session.
-process.stdout.on('error', () => {});
+/** The error codes of a write to a pipe or a socket whose reader has closed it. Windows reports `EOF`. */
+const closedReaderCodes = ['EPIPE', 'ECONNRESET', 'EOF'];
+
+process.stdout.on('error', ({ code = '', message }: NodeJS.ErrnoException) => {
+  // A reader such as `head` may close standard output early, so ignore the resulting error. A server over stdio notices
+  // the closed pipe and ends the session.
+  if (closedReaderCodes.includes(code)) return;
+  printStatus('error', `standard output cannot be written: ${message}`);
+  // Set the exit code at the end, because the command sets it to 0 if everything but the output has succeeded.
+  process.once('exit', () => {
+    process.exitCode = 1;
+  });
+});
 function writeToStderr(line: string): void {
   const { stderr } = process;
   // Handle the error of a closed pipe, so that the server keeps running after the reader of the log has ended.

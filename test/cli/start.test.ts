@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/config/read-config.ts';
@@ -272,6 +273,23 @@ test.each([
       env: { AD_LIBRARY_LOG_FORMAT: variable },
     });
     expect([code, stderr.startsWith('{')]).toEqual([2, isJson]);
+  },
+);
+
+test.runIf(existsSync('/dev/full'))(
+  'a command whose output file is on a full disk names the problem and exits with code 1',
+  async () => {
+    const writeToFullDisk = ['sh', '-c', 'exec "$@" > /dev/full', 'sh'];
+    for (const args of [
+      ['library', 'filters'],
+      ['call', 'whoami', '--demo'],
+    ]) {
+      const { code, stderr } = await startCommand(args, {}, writeToFullDisk).ended;
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(/^ad-library-mcp: standard output cannot be written: ENOSPC[^\n]*\n$/),
+      });
+    }
   },
 );
 
