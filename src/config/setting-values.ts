@@ -176,7 +176,11 @@ function readFiltersFileContent(filePath: string): SearchFilters {
   if (!stats.isFile()) throw new Error('it is not a file');
   if (stats.size > maxFiltersFileBytes)
     throw new Error(`it has ${stats.size} bytes, but at most ${maxFiltersFileBytes} are allowed`);
-  return parseSearchFilters(JSON.parse(readFileSync(filePath, 'utf8')));
+  const bytes = readFileSync(filePath);
+  // `>` of Windows PowerShell 5.1 writes UTF-16, and some editors write UTF-8 with a byte order mark. `TextDecoder`
+  // removes the mark.
+  const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : 'utf-8';
+  return parseSearchFilters(JSON.parse(new TextDecoder(encoding).decode(bytes)));
 }
 
 /**

@@ -67,6 +67,12 @@ test.for<[what: string, file: () => string, reason: string | RegExp]>([
   await expect(problem).rejects.toThrow(reason);
 });
 
+test.for(['utf8', 'utf16le'] as const)('a filter file in %s with a byte order mark can be read', (encoding) => {
+  const file = join(folder, `${encoding}.json`);
+  writeFileSync(file, '\ufeff{"ads": []}', { encoding });
+  expect(readConfig({ AD_LIBRARY_SEARCH_FILTERS: file }).searchFilters).toMatchObject({ ads: [] });
+});
+
 /** Starts an API under a path prefix with a custom `/filters.json`. Records the requests for it. */
 async function createDescriber(answer: RequestListener) {
   const described = { answer, requests: [] as IncomingMessage[], baseUrl: '' };
