@@ -1,4 +1,4 @@
-import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
+import { access, constants, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { canCostCredits } from '../api/operations.ts';
@@ -180,6 +180,13 @@ async function checkOutputFile(
   await access(dirname(outputFile), constants.W_OK).catch(() => {
     throw new SettingsError([`--out: ${dirname(outputFile)} is not a folder that can be written`]);
   });
+  // Opening a device or a named pipe could block or change it.
+  if (existingFile && !existingFile.isFile()) return;
+  const fileHandle = await open(outputFile, existingFile ? 'r+' : 'wx').catch((error) => {
+    throw new SettingsError([`--out: ${outputFile} cannot be written: ${error.message}`]);
+  });
+  await fileHandle.close();
+  if (!existingFile) await rm(outputFile);
 }
 
 const maxStdinBytes = 4 * 1024 * 1024;

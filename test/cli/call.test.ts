@@ -136,6 +136,9 @@ describe('The call command', () => {
     [['query_ads', '--out', folder], 'is a folder'],
     [['query_ads', '--out', '-'], '--out: name a file. Standard output already has the text'],
     [['query_ads', '--out', join(folder, 'none', 'x')], 'is not a folder that can be written'],
+    [['query_ads', '--out', ''], '--out:  cannot be written'],
+    [['query_ads', '--out', `${join(folder, 'none')}/`], 'none/ cannot be written'],
+    [['query_ads', '--out', join(folder, 'x'.repeat(300))], 'cannot be written: ENAMETOOLONG'],
   ])('the call command rejects the arguments %j with exit code 2', async (args, problem) => {
     expect(await demo(...args)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
   });
