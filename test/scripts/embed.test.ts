@@ -30,6 +30,12 @@ test('the function openServer reports every invalid setting in one error', async
   );
 });
 
+test('the function openServer rejects a misspelled setting and suggests the correct name', async () => {
+  const problem = openServer({ AD_LIBRARY_CREDIT_BUDGT: '50', AD_LIBRARY_OUTPUT: 'x' });
+  await expect(problem).rejects.toThrow(/AD_LIBRARY_OUTPUT must be[\s\S]*did you mean AD_LIBRARY_CREDIT_BUDGET\?/);
+  await expect(openServer({ AD_LIBRARY_DEMO: 'true', AD_LIBRARY_BUDGET: '50' })).rejects.toThrow(/is not a setting/);
+});
+
 test('the type declarations of the function openServer import no other packages', () => {
   const types = readFileSync(new URL('../../dist/embed.d.ts', import.meta.url), 'utf8');
   expect(types).toContain('export declare function openServer');
