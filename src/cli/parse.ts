@@ -60,12 +60,15 @@ const pictureCommand = {
     mediaHosts: 'Hosts from which pictures may be fetched: public, none, or a list of hosts',
   },
 } as const;
+/** Parses a number. An empty text, e.g. from an unset variable of a script, is not the number 0. */
+const parseNumber = (text: string): number => (text.trim() === '' ? Number.NaN : Number(text));
+
 const pictureFolderOptions = [
   [
     '--folder <folder>',
     'Folder for the pictures (default: the folder of the stored pictures, else the path of the database with .pictures at its end)',
   ],
-  ['--max-mb <number>', 'Largest size of the folder in megabytes (default: 2000)', Number],
+  ['--max-mb <number>', 'Largest size of the folder in megabytes (default: 2000)', parseNumber],
 ] as const;
 
 const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
@@ -211,9 +214,9 @@ const namedCommands = {
     options: [
       ['--name <name>', 'Name of the key, for lists'],
       ['--scopes <scopes>', 'Scopes, separated by commas, such as ads:read,pages:read (default: all)', parseNames],
-      ['--credits <number>', 'Credits of the account per month', Number],
-      ['--hourly-limit <number>', 'Credits per hour', Number],
-      ['--daily-limit <number>', 'Credits per day', Number],
+      ['--credits <number>', 'Credits of the account per month', parseNumber],
+      ['--hourly-limit <number>', 'Credits per hour', parseNumber],
+      ['--daily-limit <number>', 'Credits per day', parseNumber],
       ['--unmetered', 'Calls with the key cost no credits and have no limits, for example for your own archive'],
       ['--no-subscription', 'Create the account without a subscription'],
     ],

@@ -66,6 +66,7 @@ describe('The library key command', () => {
 
   test.for([
     [['--credits', 'many'], /^--credits takes a whole number/],
+    [['--credits', ''], /^--credits takes a whole number/],
     [['--hourly-limit', '-1'], /^--hourly-limit takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
   ] as const)(
