@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { access, constants, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
@@ -193,7 +194,7 @@ const maxStdinBytes = 4 * 1024 * 1024;
 
 /**
  * Reads all of standard input as text.
- * @throws SettingsError if the input is too large
+ * @throws SettingsError if the input is too large or is not UTF-8
  */
 async function readStdinText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
@@ -204,7 +205,10 @@ async function readStdinText(stdin: AsyncIterable<Uint8Array>): Promise<string> 
     if (byteCount > maxStdinBytes)
       throw new SettingsError([`standard input contains more than ${maxStdinBytes} bytes`]);
   }
-  return Buffer.concat(chunks).toString();
+  // Without this check, a search for "Müller" in another encoding would be sent, and paid for, as "M\uFFFDller".
+  const inputBytes = Buffer.concat(chunks);
+  if (!isUtf8(inputBytes)) throw new SettingsError(['standard input is not UTF-8 text; save the arguments as UTF-8']);
+  return inputBytes.toString();
 }
 
 /**

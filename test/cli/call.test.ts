@@ -143,6 +143,12 @@ describe('The call command', () => {
     expect(await demo(...args)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
   });
 
+  test('the call command rejects arguments on standard input that are not UTF-8', async () => {
+    const { child, ended } = startCommand(['call', 'search_ads', '-', '--demo']);
+    child.stdin?.end(Buffer.from('{"filters": {"query": "Müller"}}', 'latin1'));
+    expect(await ended).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining('is not UTF-8 text') });
+  });
+
   test.each(['watch_ads', 'check_watches', 'label_ads'])(
     'the call command without a data folder rejects the tool %s and names the AD_LIBRARY_FILES setting',
     async (tool) => {
