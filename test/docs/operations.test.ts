@@ -40,6 +40,12 @@ test('compose.yaml mounts the file of the search filters at the path that the se
   }
 });
 
+test('compose.yaml passes the picture hosts to every service that fetches pictures', () => {
+  const { services } = parse(composeFile, { merge: true });
+  for (const name of ['ad-library-mcp', 'sign-in', 'replica-1', 'archive', 'archive-server'])
+    expect(services[name].environment).toMatchObject({ AD_LIBRARY_MEDIA_HOSTS: '${AD_LIBRARY_MEDIA_HOSTS:-}' });
+});
+
 describe('The example files for metrics', () => {
   const dashboard = JSON.parse(readDoc('grafana-dashboard.json'));
   const { groups } = parse(readDoc('prometheus-rules.yml'));
