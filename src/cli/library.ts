@@ -245,6 +245,8 @@ async function parsePictureOptions(
   databaseOptions: DatabaseOptions,
 ): Promise<PictureFolder> {
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
+  // An empty path would mean the current folder, and the library would remember it.
+  if (requestedFolder?.trim() === '') throw new SettingsError(['--folder takes the path of a folder']);
   const { folder, storedFolder, unreachableCount } = await findPicturesFolder(databaseOptions, {
     ...(requestedFolder !== undefined && { requestedFolder: resolve(requestedFolder) }),
     defaultFolder: resolve(`${databaseOptions.database}.pictures`),

@@ -339,6 +339,7 @@ test.for([
   [['import', '--pictures'], 'name the files to import'],
   [['import', '-', '--pictures', '--max-mb', '0'], '--max-mb takes a number above 0'],
   [['pictures', '--max-mb', 'many'], '--max-mb takes a number above 0'],
+  [['pictures', '--folder', ''], '--folder takes the path of a folder'],
 ] as const)('the library command rejects the arguments %j with an error', async ([args, problem], { run }) => {
   await expect(run([...args])).rejects.toThrow(problem);
 });
