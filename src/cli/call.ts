@@ -218,7 +218,8 @@ async function readStdinText(stdin: AsyncIterable<Uint8Array>): Promise<string> 
 function parseToolArguments(argumentsText: string): object {
   let parsedArguments: unknown;
   try {
-    parsedArguments = JSON.parse(argumentsText.trim() || '{}');
+    // An empty text is refused, because a failed command before a pipe would otherwise start a paid search of all ads.
+    parsedArguments = JSON.parse(argumentsText.trim());
   } catch (error) {
     throw new SettingsError([
       `the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${argumentsHint}`,

@@ -128,6 +128,8 @@ describe('The call command', () => {
     [['search_ads', '{limit:3}'], 'Write - to send one object to standard input'],
     [['search_ads', '{limit:3}'], '\'{\\"limit\\": 5}\' in PowerShell before version 7.3'],
     [['whoami', '[]'], 'the arguments must be a JSON object'],
+    [['search_ads', ''], 'the arguments are not JSON: Unexpected end of JSON input'],
+    [['search_ads', '-'], 'the arguments are not JSON: Unexpected end of JSON input'],
     [['whoami', '--tools', 'get_ad'], 'whoami is not available with these settings'],
     [['add_collection_item', '--read-only'], 'add_collection_item is not available'],
     [['label_ads', '{}'], 'label_ads needs data that is stored between calls, and demo data is not stored'],
