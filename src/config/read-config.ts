@@ -148,6 +148,9 @@ function* findCombinationProblems(
   const secretHint = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
   if (isHttpCommand && stateUrl && stateSecret === undefined)
     yield ['stateSecret', `must be set with a state address: ${secretHint}`];
+  // Without this check, each replica would start with a state and a credit budget of its own.
+  if (isHttpCommand && stateSecret && stateUrl === undefined)
+    yield ['stateUrl', '(or --state-url) must be set, because AD_LIBRARY_STATE_SECRET is set'];
   if (isHttpCommand && signInSecret && publicUrl === undefined)
     yield ['publicUrl', '(or --public-url) must be set, because AD_LIBRARY_SIGN_IN_SECRET is set'];
   if (isHttpCommand && demo && signInSecret)

@@ -247,12 +247,16 @@ test('sign-in requires a public URL and cannot be combined with demo data', () =
   expect(findHttpProblems({ ...completeVariables, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
 });
 
-test('AD_LIBRARY_STATE_URL, the URL of a shared store, requires a secret and works only with the http command', () => {
+test('AD_LIBRARY_STATE_URL, the URL of a shared store, and its secret must be set together, and the URL works only with the http command', () => {
   const url = { ...base, AD_LIBRARY_STATE_URL: 'redis://redis' };
   expect(findHttpProblems(url)).toEqual([
     expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
   ]);
   expect(findHttpProblems({ ...url, AD_LIBRARY_STATE_SECRET: secret })).toEqual([]);
+  expect(findHttpProblems({ ...base, AD_LIBRARY_STATE_SECRET: secret })).toEqual([
+    expect.stringMatching(/^AD_LIBRARY_STATE_URL .*must be set/),
+  ]);
+  expect(findHttpProblems({ ...url, AD_LIBRARY_STATE_URL: 'x', AD_LIBRARY_STATE_SECRET: secret })).toHaveLength(1);
   expect(findProblems(url, {}, 'stdio')).toEqual([expect.stringContaining('only for http')]);
   expect(findProblems(url)).toEqual([]);
 });
