@@ -243,7 +243,10 @@ function reportError(error: unknown): number {
 
 type ListenError = NodeJS.ErrnoException & { address?: string; hostname?: string; port?: number };
 
-/** Describes an error. If the server cannot listen on its host and port, the text names the setting to change. */
+/**
+ * Describes an error. If the server cannot listen on its host and port, the text names the setting to change. If a file
+ * of the program is missing, the text names the packages that contain all commands.
+ */
 function formatErrorReason({ code, message, address, hostname, port, syscall }: ListenError): string {
   if (code === 'EADDRINUSE') return `port ${port} of ${address} is in use: choose another one with --port`;
   if (code === 'EACCES' && syscall === 'listen')
@@ -252,6 +255,8 @@ function formatErrorReason({ code, message, address, hostname, port, syscall }: 
     return `${address} is not an address of this machine: choose another host with --host or AD_LIBRARY_HOST`;
   if (syscall === 'getaddrinfo' && hostname !== undefined)
     return `the host ${hostname} was not found: choose another one with --host or AD_LIBRARY_HOST`;
+  if (code === 'ERR_MODULE_NOT_FOUND')
+    return 'a file of this command is missing. Desktop bundles and plugins contain only the server over stdio. For other commands, use a clone or the package file (.tgz)';
   return message;
 }
 

@@ -76,6 +76,19 @@ test('the server in the unpacked desktop bundle starts without settings and name
   await client.close();
 });
 
+test.each(['http', 'call whoami', 'library key list'])(
+  'the command %j in the unpacked desktop bundle says that the bundle contains only the server over stdio',
+  async (command) => {
+    const mainFile = join(folder, 'dist', 'main.js');
+    const run = promisify(execFile)(process.execPath, [mainFile, ...command.split(' ')], {
+      env: { AD_LIBRARY_DEMO: 'true' },
+    });
+    const { code, stderr } = await run.then(() => ({ code: 0, stderr: '' })).catch((error) => error);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^ad-library-mcp: [^\n]* contain only the server over stdio\. [^\n]*\n$/);
+  },
+);
+
 test('building the desktop bundle fails and names every privacy policy URL that is invalid', async () => {
   const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
   const invalidUrls = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
