@@ -2,6 +2,7 @@
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
+exitIfNodeIsTooOld();
 enableCompileCache();
 // Import the command only after the compile cache is enabled. Node does not cache code that was loaded earlier, and
 // would compile that code again at every start.
@@ -15,4 +16,15 @@ await import('./cli/run.ts');
 function enableCompileCache(): void {
   const nodeModule = module as { enableCompileCache?(folder: string): unknown };
   nodeModule.enableCompileCache?.(fileURLToPath(new URL('../node_modules/.cache/ad-library-mcp', import.meta.url)));
+}
+
+/**
+ * Ends the process if this version of Node is older than `engines` in package.json requires. Older versions would fail
+ * later, with an error about a missing export of Node.
+ */
+function exitIfNodeIsTooOld(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  process.stderr.write(`ad-library-mcp: needs Node 20.19 or newer, but this is Node ${process.versions.node}\n`);
+  process.exit(1);
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { readConfig } from '../../src/config/read-config.ts';
 import { describedTools } from '../../src/mcp/described-tools.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
@@ -8,7 +9,7 @@ import { waitUntil } from '../support/deadline.ts';
 import { respondWhenOpen, startUpstream } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
 import { createToolCall, openConnection, startHttp } from '../support/http.ts';
-import { runCommand, startCommand, startHttpCommand } from '../support/process.ts';
+import { buildImportFlag, runCommand, startCommand, startHttpCommand } from '../support/process.ts';
 import { hasRedis, startRedis } from '../support/store-servers.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { initialize, request } from '../transports/stdio/session.ts';
@@ -290,6 +291,18 @@ test.runIf(existsSync('/dev/full'))(
         stderr: expect.stringMatching(/^ad-library-mcp: standard output cannot be written: ENOSPC[^\n]*\n$/),
       });
     }
+  },
+);
+
+test.each(['18.20.8', '20.18.3'])(
+  'a command under Node %s exits and names the required version of Node',
+  async (node) => {
+    const script = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${node}' } })`;
+    expect(await runCommand(['call', 'whoami', '--demo'], { env: { NODE_OPTIONS: buildImportFlag(script) } })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `ad-library-mcp: needs Node ${packageJson.engines.node.slice(2)} or newer, but this is Node ${node}\n`,
+    });
   },
 );
 
