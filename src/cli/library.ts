@@ -86,9 +86,12 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
     case 'library key list':
       writeToStdout(`${formatKeys(await listKeys(databaseOptions))}\n`);
       return 0;
-    case 'library key revoke':
-      writeToStdout(`revoked ${(await revokeKey(databaseOptions, parsedCommand.positionals[0] ?? '')).keyPrefix}…\n`);
+    case 'library key revoke': {
+      // `library key list` shows a prefix with an ellipsis, and users copy both.
+      const keyIdOrPrefix = (parsedCommand.positionals[0] ?? '').replace(/…$/, '');
+      writeToStdout(`revoked ${(await revokeKey(databaseOptions, keyIdOrPrefix)).keyPrefix}…\n`);
       return 0;
+    }
   }
 }
 

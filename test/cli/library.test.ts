@@ -34,6 +34,16 @@ describe('The library key command', () => {
     expect((await run(['key', 'list', ...databaseFlag(database)])).out).toContain('revoked 2026-03-15');
   });
 
+  test('`library key revoke` accepts a prefix with the ellipsis that `library key list` shows', async ({
+    database,
+  }) => {
+    await run(['key', 'create', ...databaseFlag(database)]);
+    const [shownPrefix = ''] = (await run(['key', 'list', ...databaseFlag(database)])).out.split(' ');
+    expect(shownPrefix).toMatch(/^svc_live_\w+…$/);
+    const revocation = await run(['key', 'revoke', shownPrefix, ...databaseFlag(database)]);
+    expect(revocation.out).toBe(`revoked ${shownPrefix}\n`);
+  });
+
   test('several `library key create` commands that run at the same time create different keys', async ({
     database,
   }) => {
