@@ -143,7 +143,8 @@ export function readPictureRecord(record: unknown, ad: UntypedFields): string | 
  *
  * - `none`: the ad has no picture of its own.
  * - `expired`: the picture URLs of the ad no longer work.
- * - `available` or `failed`: the last attempt to fetch the picture succeeded or failed.
+ * - `available`: the picture has been fetched.
+ * - `failed`: all attempts to fetch the picture have failed.
  * - null: nobody has tried to fetch the picture.
  */
 export function findPictureState(
@@ -169,6 +170,16 @@ export function readPerceptualHash(ad: UntypedFields): string | undefined {
 const storedPictureUrlPattern = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
+ * Returns true if a record must be stored. A failure does not replace the hash of the same file, because the URLs of many
+ * ad networks stop working after some days, and the ad would then leave its group of similar pictures.
+ */
+function isNewRecord(record: string, storedRecord: unknown): boolean {
+  const [perceptualHash, pathHash] = record.split(' ');
+  const hasStoredFile = String(storedRecord).split(' ')[1] === pathHash;
+  return hasStoredFile ? perceptualHash !== failedPicture && storedRecord !== record : true;
+}
+
+/**
  * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. Removes the oldest records
  * if there are too many. Ignores errors, because the pictures can be fetched again.
  * @returns the new perceptual hashes by ad id in lower case
@@ -188,7 +199,7 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetchedPic
   }
   if (newRecords.size === 0) return newHashes;
   const recordUpdate = userRecords.update('picture', (storedRecords) => {
-    const changedRecords = [...newRecords].filter(([id, record]) => storedRecords.get(id) !== record);
+    const changedRecords = [...newRecords].filter(([id, record]) => isNewRecord(record, storedRecords.get(id)));
     const surplusCount =
       storedRecords.size + changedRecords.filter(([id]) => !storedRecords.has(id)).length - maxRecords.picture;
     const remove =

@@ -329,6 +329,25 @@ test('view_ads stores in the data folder which pictures look the same', async ({
   expect(await restarted.queryRows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
 });
 
+test('an ad stays in its group of similar pictures if its picture can no longer be fetched', async ({
+  start,
+  upstream,
+}) => {
+  const server = await start();
+  const jpeg = await encodeJpeg(drawBoxes(7), 80);
+  let isRefused = false;
+  const createUrl = () => host.serve((response) => void response.writeHead(isRefused ? 403 : 200).end(jpeg));
+  await loadAds({ server, upstream }, createThumbnail(createUrl()), createThumbnail(createUrl()));
+  await server.call('view_ads', { sql: 'SELECT id FROM ads' });
+  const countAdsByGroup = () => server.queryRows('SELECT count(*) FROM ads GROUP BY pictureGroup');
+  expect(await countAdsByGroup()).toEqual([[2]]);
+  isRefused = true;
+  const [firstAdId] = (await server.queryRows('SELECT id FROM ads')).flat() as string[];
+  const { data } = await server.call('view_ads', { adIds: [firstAdId] });
+  expect(data.tiles).toMatchObject([{ shown: false, reason: 'its host answered 403' }]);
+  expect(await countAdsByGroup()).toEqual([[2]]);
+});
+
 test('view_ads includes pictures that arrived too late for one call in the next call', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 9000 });
   let isSilent = true;
