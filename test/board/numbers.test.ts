@@ -189,6 +189,22 @@ inChromium('The ad board for an incomplete result', () => {
   );
 });
 
+inChromium('The estimated spend on the ad board', () => {
+  const spendByAd = [{ adSpendMin: 100 }, { adSpendMax: 500 }, { adSpendMin: 100, adSpendMax: 500 }, { adSpendMin: 0 }];
+  const boards = boardTest((mediaUrl) => createAds(4)(mediaUrl).map((ad, index) => ({ ...ad, ...spendByAd[index] })));
+
+  test('the ad board says which bound of the estimated spend it shows if the service reports only one', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 4 } });
+    await waitForAdCount(shown, '4 ads');
+    for (const [index, spend] of ['from 100', 'up to 500', '100–500', 'from 0'].entries()) {
+      await getButton(shown, `Offer ${index}`).click();
+      await shown.board.locator('dt', { hasText: 'Spend, estimated' }).waitFor();
+      expect(await readText(shown, 'dt:text("Spend, estimated") + dd')).toBe(spend);
+      await shown.page.keyboard.press('Escape');
+    }
+  });
+});
+
 inChromium('The ad board for a large gather_ads result', () => {
   const boards = boardTest(createAds(2600));
 

@@ -33,10 +33,13 @@ export function listFacts(
   ];
 }
 
+/** Formats the estimated spend, e.g. `100–500 EUR`. If only one bound is known, says which, e.g. `up to 500 EUR`. */
 function formatSpend(
   { adSpendMin, adSpendMax, currency = '' }: FullAd,
   { formatNumber }: Formatters,
 ): string | undefined {
-  const amounts = [...new Set([adSpendMin, adSpendMax])].filter((value) => value !== undefined);
-  return amounts.length === 0 ? undefined : `${amounts.map(formatNumber).join('–')} ${currency}`.trim();
+  const [min, max] = [adSpendMin, adSpendMax].map((amount) => amount !== undefined && formatNumber(amount));
+  if (!min && !max) return undefined;
+  const range = !min ? `up to ${max}` : !max ? `from ${min}` : min === max ? min : `${min}–${max}`;
+  return `${range} ${currency}`.trim();
 }
