@@ -238,6 +238,26 @@ inChromium('The ad board for a large gather_ads result', () => {
     await board.locator('#list .open').first().click();
     await board.getByRole('dialog').getByText('Its second line.').waitFor();
   });
+
+  test('an ad that the model knows by its number keeps this number when the ad board loads the remaining ads', async () => {
+    let calls = 0;
+    const interceptCall = ({ name }: { name: string }) => {
+      if (name === 'board_ads' && ++calls === 3) throw new Error('Not now.');
+    };
+    const args = { maxAds: 10_000, maxCredits: 5000 };
+    const shown = await boards.show({ tool: 'gather_ads', args, beforeCall: interceptCall });
+    await getButton(shown, 'Try again').waitFor();
+    await shown.board.locator('#list .pick').nth(1).click();
+    const readModelContext = async () =>
+      JSON.stringify((await shown.messages('ui/update-model-context')).at(-1)?.params ?? '');
+    await expect.poll(readModelContext).toContain('Selected: ad 2.');
+    await getButton(shown, 'Try again').click();
+    await waitForAdCount(shown, '2,600 ads');
+    await getButton(shown, 'Ask').click();
+    await waitForStatus(shown, '1 ad handed to the conversation.');
+    const [message] = await shown.messages('ui/message');
+    expect(message?.params.content).toEqual([{ type: 'text', text: 'Tell me about ad 2 of the board.' }]);
+  });
 });
 
 type Counts = Record<string, number>;

@@ -179,8 +179,10 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   const knownIds = new Set(state.ads.map(({ id }) => id));
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
   // While the board is still loading ads, the ads on the board have preliminary numbers. Remove these numbers, so that
-  // all ads are numbered in their final order.
-  if (newAds.length > 0 && state.pendingIds.length > 0) numberedVariants.clear();
+  // all ads are numbered in their final order. Keep them if the user has selected ads or asked about them, because the
+  // model then knows these ads by their numbers.
+  const areNumbersUsed = state.selectedIds.size > 0 || state.idsAskedAbout.length > 0;
+  if (newAds.length > 0 && state.pendingIds.length > 0 && !areNumbersUsed) numberedVariants.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
   const { gathering, boardData, toolArguments } = nextState;
