@@ -18,12 +18,21 @@ export function createFormatters(locale: string) {
   const getShortNumberFormat = createLazyGetter(
     () => new Intl.NumberFormat(getSupportedLocale(), { notation: 'compact', maximumSignificantDigits: 3 }),
   );
+  // Always use the Gregorian calendar, because ads are counted by its months. In Iran, for example, the month Mehr lasts
+  // from 23 September to 22 October, so it cannot be the name of October.
   const getMonthFormat = createLazyGetter(
-    () => new Intl.DateTimeFormat(getSupportedLocale(), { month: 'short', year: 'numeric', timeZone: 'UTC' }),
+    () =>
+      new Intl.DateTimeFormat(getSupportedLocale(), {
+        calendar: 'gregory',
+        month: 'short',
+        year: 'numeric',
+        timeZone: 'UTC',
+      }),
   );
   const getDayFormat = createLazyGetter(
     () =>
       new Intl.DateTimeFormat(getSupportedLocale() === 'en' ? 'en-GB' : getSupportedLocale(), {
+        calendar: 'gregory',
         dateStyle: 'medium',
         timeZone: 'UTC',
       }),

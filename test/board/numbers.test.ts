@@ -47,6 +47,14 @@ inChromium('Dates on the ad board', () => {
     expect(await readLaunches(shown)).toMatch(/^Oct 2026: \d+, Nov 2026: \d+$/);
     expect(await readLaunches(await withDates.show(call))).toMatch(/^Oct 2026: \d+, Nov 2026, so far: \d+$/);
   });
+
+  test('the ad board names Gregorian months and days if the locale of the host has another calendar', async () => {
+    const shown = await withDates.show({ tool: 'search_ads', args: { limit: 20 }, context: { locale: 'fa-IR' } });
+    await shown.board.locator('#charts').waitFor();
+    const launches = await shown.board.locator('svg.launches').getAttribute('aria-label');
+    expect(launches?.replace(/[\u2066-\u2069]/g, '')).toMatch(/^اکتبر ۲۰۲۶: .+, نوامبر ۲۰۲۶, so far: /);
+    expect(await readText(shown, '#subtitle')).toContain('۲۰ نوامبر ۲۰۲۶');
+  });
 });
 
 inChromium('The launches of an advertiser on the ad board', () => {
