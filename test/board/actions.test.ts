@@ -122,6 +122,34 @@ inChromium('Actions on the ad board', () => {
     expect(listSaves()).toEqual([...ads, ...ads]);
   });
 
+  test('a double click on a collection does not also click the button of the ad board that saves the ads at once', async () => {
+    const addCollections = (result: Record<string, unknown>) => {
+      const boardData = Object(result._meta)['ad-library/board'];
+      const [collection] = boardData?.collections ?? [];
+      if (collection)
+        boardData.collections = [1, 2, 3].map((index) => ({ ...collection, name: `Collection ${index}` }));
+      return result;
+    };
+    const script = changeTimerDelays('ms * 20');
+    const shown = await boards.show({ ...searchOfSixAds, modifyResult: addCollections, script });
+    await waitForAdCount(shown, '6 of 30 ads');
+    await getCheckbox(shown, 'Offer 1').check();
+    const chooseCollection = async (name: string) => {
+      await getButton(shown, 'Save …').click();
+      return shown.board.getByRole('dialog').getByRole('button', { name });
+    };
+    await (await chooseCollection('Collection 3')).click();
+    const { x = 0, y = 0, width = 0 } = (await getButton(shown, 'Save now').boundingBox()) ?? {};
+    await getButton(shown, 'Undo').click();
+    await waitForStatus(shown, 'Nothing was saved.');
+    await (await chooseCollection('Collection 3')).waitFor();
+    await shown.page.mouse.dblclick(x + width / 2, y + 5);
+    await shown.board.getByText('The board cannot take them out again').waitFor();
+    expect(await getButton(shown, 'Undo').count()).toBe(1);
+    expect(shown.calls.map(({ name }) => name)).not.toContain('add_collection_item');
+    await getButton(shown, 'Undo').click();
+  });
+
   test('the ad board opens a landing page through the host and shows a message if the host refuses to open it', async () => {
     const shown = await boards.show(searchOfSixAds, { readOnly: true });
     await waitForAdCount(shown, '6 of 30 ads');

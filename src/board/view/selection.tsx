@@ -270,7 +270,8 @@ export function SaveDialog({ board, ids }: { board: BoardController; ids: readon
           {closeLabel}
         </button>
         {closeLabel === 'Undo' && (
-          <button type="button" class="primary" onClick={() => endUndoPeriodRef.current()}>
+          // This button can appear under the pointer. Ignore the second click of a double click on a collection.
+          <button type="button" class="primary" onClick={({ detail }) => detail < 2 && endUndoPeriodRef.current()}>
             Save now
           </button>
         )}
