@@ -86,6 +86,7 @@ inChromium('The ad board in an MCP host', () => {
     ['two search words', { split: [{ query: 'offer' }, { query: 'line' }] }, '“offer” or “line”'],
     ['running and ended ads', { split: [{ active: true }, { active: false }] }, 'Ads'],
     ['filters as JSON text', { filters: '{"query":"offer"}' }, '“offer”'],
+    ['running ads, as text', { filters: { active: 'true' } }, 'Running ads'],
   ])('the title of the ad board describes the search (search: %s)', async (_, args, title) => {
     const shown = await boards.show({ tool: 'gather_ads', args: { ...args, maxCredits: 50 } });
     await waitForAdCount(shown, '.* ads');

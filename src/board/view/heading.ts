@@ -1,4 +1,5 @@
 import { type Formatters, formatConstant, formatCountry, formatLanguage, joinWithOr } from '../../ui/formats.ts';
+import { capitalize } from '../../views/column-title.ts';
 import { joinNames, sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardData, PriceBounds } from '../payload.ts';
 import { formatAdvertiser, listAdvertisers } from './advertisers.ts';
@@ -165,9 +166,7 @@ function formatChecksTitle(checks: NonNullable<BoardData['checks']>, shownGather
   const hasNewAds = checks.some(({ newAds }) => newAds > 0);
   const hasChangedAds = checks.some(({ changedAds }) => changedAds > 0);
   const newAndChanged = [hasNewAds && 'new', hasChangedAds && 'changed'].filter((word) => word !== false).join(' and ');
-  return newAndChanged === ''
-    ? 'Your watches'
-    : `${newAndChanged.charAt(0).toUpperCase()}${newAndChanged.slice(1)} ads of your watches`;
+  return newAndChanged === '' ? 'Your watches' : `${capitalize(newAndChanged)} ads of your watches`;
 }
 
 /**
@@ -196,9 +195,11 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   const advertisersText =
     advertisers.length > 3 ? `${formatNumber(advertisers.length)} advertisers` : joinNames(advertisers);
   // A split search can contain both values of `active`. The search then returns running and ended ads.
-  const runStateTitle = active.length !== 1 ? 'Ads' : active[0] === true ? 'Running ads' : 'Ended ads';
-  if (active.length === 1 && (searchWords || advertisersText))
-    conditions.unshift(active[0] === true ? 'running' : 'ended');
+  const runStates = active.map((value) => runStatesByActive.get(String(value)));
+  const runState = runStates.length === 1 ? runStates[0] : undefined;
+  const runStateTitle = runState === undefined ? 'Ads' : `${capitalize(runState)} ads`;
+  if (runState !== undefined && (searchWords || advertisersText)) conditions.unshift(runState);
+  if (runStates.includes(undefined)) conditions.unshift(formatCondition('active', active, formatters));
   const subject = [searchWords, advertisersText].filter(Boolean).join(' by ');
   const countryNames = countries.map((code) => formatCountry(String(code))).map(addArticleToCountry);
   const countriesText =
@@ -213,6 +214,15 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
     conditions: conditions.filter(Boolean).slice(0, maxConditions).map(sanitizeHeadingText),
   };
 }
+
+/**
+ * The run states by the value of the filter `active`, as text. Some models pass `true` as text. A service can also have
+ * other values, e.g. `all`.
+ */
+const runStatesByActive = new Map([
+  ['true', 'running'],
+  ['false', 'ended'],
+]);
 
 const sanitizeHeadingText = (text: string): string => sanitizeLine(text.slice(0, maxHeadingTextLength));
 
