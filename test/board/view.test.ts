@@ -93,6 +93,13 @@ inChromium('The ad board in an MCP host', () => {
     expect(await readText(shown, '#title')).toBe(title);
   });
 
+  test('the ad board treats an argument that is null as missing, as the server does', async () => {
+    const args = { filters: { query: 'zeppelin' }, collectionId: null, split: null, maxCredits: 50 };
+    const shown = await boards.show({ tool: 'gather_ads', args });
+    await waitForStatus(shown, 'Nothing was found: “zeppelin”.');
+    expect(shown.calls.map(({ name }) => name)).toEqual(['board_ads']);
+  });
+
   test('the title of the ad board is "Ads" and not "All ads" for a call with a cursor and without filters', async () => {
     const server = await boards.server();
     const { data } = await server.call('search_ads', { filters: { query: 'offer' }, limit: 10 });

@@ -35,7 +35,7 @@ let state: BoardState = initialState;
 let capabilities: JsonObject = {};
 const host = connectHost({
   'ui/notifications/tool-input': (params) =>
-    board.updateState({ toolArguments: (params.arguments as BoardState['toolArguments']) ?? {} }),
+    board.updateState({ toolArguments: omitEmptyArguments(params.arguments as BoardState['toolArguments']) }),
   'ui/notifications/tool-result': (result) => void showResult(result),
   'ui/notifications/tool-cancelled': () => board.updateState({ statusText: 'The call was cancelled.' }),
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
@@ -73,6 +73,10 @@ const board: BoardController = {
   host,
   pictureLoader: createPictureLoader(serverTools),
 };
+
+/** Omits arguments that are null or an empty text. To the server, such arguments are missing, too. */
+const omitEmptyArguments = (toolArguments: BoardState['toolArguments'] | undefined): BoardState['toolArguments'] =>
+  Object.fromEntries(Object.entries(toolArguments ?? {}).filter(([, value]) => value !== null && value !== ''));
 
 function applyHostContext(context: JsonObject): void {
   applyTheme(context);
