@@ -11,6 +11,7 @@ import {
   waitForStatus,
 } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 
 afterAll(closeBrowser);
 
@@ -120,6 +121,28 @@ inChromium('Actions on the ad board', () => {
     }
     const ads = [createAdId(1), createAdId(2)].map((itemId) => ({ collectionId: id, itemType: 'ads', itemId }));
     expect(listSaves()).toEqual([...ads, ...ads]);
+  });
+
+  test('the details and the comparison of ads on the ad board say if the server no longer stores the ads', async () => {
+    let areAdsRemoved = true;
+    const requestOtherAds = ({ arguments: args }: { arguments: Record<string, unknown> }) => {
+      if (args.detail === 'full' && areAdsRemoved) args.ids = [deriveUuid('removed ad')];
+    };
+    const shown = await boards.show({ ...searchOfSixAds, beforeCall: requestOtherAds });
+    await waitForAdCount(shown, '6 of 30 ads');
+    const dialog = shown.board.getByRole('dialog');
+    const alert = dialog.getByRole('alert').getByText('The server no longer stores the other details');
+    await getButton(shown, 'Offer 1').click();
+    await alert.waitFor();
+    await shown.page.keyboard.press('Escape');
+    await getCheckbox(shown, 'Offer 0').check();
+    await getCheckbox(shown, 'Offer 3').check();
+    await getButton(shown, 'Compare').click();
+    await alert.waitFor();
+    areAdsRemoved = false;
+    await dialog.getByRole('button', { name: 'Try again' }).click();
+    await dialog.getByText('Its second line.').first().waitFor();
+    expect(await alert.count()).toBe(0);
   });
 
   test('a double click on a collection does not also click the button of the ad board that saves the ads at once', async () => {

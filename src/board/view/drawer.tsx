@@ -25,7 +25,7 @@ export function AdDrawer({ board, ad }: { board: BoardController; ad: BriefAd })
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
   // Also load the next and the previous ad, so that the drawer can show them without delay.
-  const idsToLoad = [ad, nextAd, previousAd].flatMap((adToLoad) => adToLoad?.id ?? []);
+  const idsToPreload = [nextAd, previousAd].flatMap((adToPreload) => adToPreload?.id ?? []);
   const fullAd = board.fullAds.get(ad.id);
   const cardContent = buildAdCardContent(fullAd ?? ad);
   const variantAds = sortAds(
@@ -67,7 +67,7 @@ export function AdDrawer({ board, ad }: { board: BoardController; ad: BriefAd })
       </h2>
       <AdActions key={`actions ${ad.id}`} board={board} ids={[ad.id]} />
       {fullAd && <LandingLink board={board} ad={fullAd} />}
-      <FullAdLoader board={board} ids={idsToLoad} />
+      <FullAdLoader board={board} ids={[ad.id]} idsToPreload={idsToPreload} />
       {fullAd && <AdText board={board} ad={fullAd} />}
       {fullAd && <CarouselCardList board={board} ad={fullAd} />}
       <RunBar ad={ad} axis={timeAxis} />

@@ -47,26 +47,36 @@ export const CloseButton = () => (
   </button>
 );
 
+interface FullAdLoaderProps {
+  board: BoardController;
+  /** The ids of the ads that the dialog shows. */
+  ids: readonly string[];
+  /** The ids of ads that the dialog may show next. */
+  idsToPreload?: readonly string[];
+}
+
 /**
- * Loads the full data of ads into `board.fullAds`. Renders nothing unless loading fails. After a failure, renders the
- * error and a retry button.
+ * Loads the full data of ads into `board.fullAds`. Renders nothing unless loading fails or the server no longer stores
+ * one of the shown ads. Then renders the problem and a retry button.
  */
-export function FullAdLoader({ board, ids }: { board: BoardController; ids: readonly string[] }) {
+export function FullAdLoader({ board, ids, idsToPreload = [] }: FullAdLoaderProps) {
   const [problem, setProblem] = useState<string>();
-  const idsToLoad = ids.filter((id) => !board.fullAds.has(id));
+  const isMissing = (id: string) => !board.fullAds.has(id);
   const readFullAds = async () => {
+    const idsToLoad = [...ids, ...idsToPreload].filter(isMissing);
     if (idsToLoad.length === 0) return;
     setProblem(undefined);
     try {
-      const { ads } = await board.serverTools.readFullAds(idsToLoad);
+      const { ads, left } = await board.serverTools.readFullAds(idsToLoad);
       for (const ad of ads) board.fullAds.set(ad.id, ad);
+      if (ids.some((id) => isMissing(id) && !left.includes(id))) setProblem(removedAdsText);
       board.updateState({});
     } catch (error) {
       setProblem(`The other details could not be read. ${getErrorText(error)}`);
     }
   };
-  useEffect(() => void readFullAds(), [ids.join()]);
-  return problem === undefined || idsToLoad.length === 0 ? null : (
+  useEffect(() => void readFullAds(), [[...ids, ...idsToPreload].join()]);
+  return problem === undefined || !ids.some(isMissing) ? null : (
     <div class="problem" role="alert">
       <p dir="auto">{problem}</p>
       <button type="button" onClick={() => void readFullAds()}>
@@ -75,3 +85,6 @@ export function FullAdLoader({ board, ids }: { board: BoardController; ids: read
     </div>
   );
 }
+
+const removedAdsText =
+  'The server no longer stores the other details, such as the full text. Ask your assistant to read the ads again.';
