@@ -230,16 +230,29 @@ const lightenColor = ([red, green, blue]: Color): Color => [(red + 255) / 2, (gr
 /** The length, in pixels, of a dash and of the gap after it. */
 const dashLength = 7;
 
-function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Point[][] {
-  const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-  const interpolatePoint = (distance: number): Point => {
-    const fraction = Math.min(1, distance / length);
-    return [x1 + fraction * (x2 - x1), y1 + fraction * (y2 - y1)];
-  };
-  return Array.from({ length: Math.ceil(length / (2 * dashLength)) }, (_, index) => [
-    interpolatePoint(2 * dashLength * index),
-    interpolatePoint(2 * dashLength * index + dashLength),
-  ]);
+/** Splits a line of any number of points into dashes. A dash or gap can continue after a corner of the line. */
+function splitIntoDashes(points: readonly Point[]): Point[][] {
+  const dashes: Point[][] = [];
+  // The dashes and gaps are numbered from the start of the line. Gaps have odd numbers.
+  let [pieceIndex, lengthOfEarlierSegments] = [0, 0];
+  for (const [index, [toX, toY]] of points.slice(1).entries()) {
+    const [fromX, fromY] = points[index] ?? [toX, toY];
+    const segmentLength = Math.hypot(toX - fromX, toY - fromY);
+    const interpolatePoint = (distance: number): Point => {
+      const fraction = distance / segmentLength;
+      return [fromX + fraction * (toX - fromX), fromY + fraction * (toY - fromY)];
+    };
+    let start = 0;
+    while (start < segmentLength) {
+      const pieceEnd = (pieceIndex + 1) * dashLength - lengthOfEarlierSegments;
+      const end = Math.min(segmentLength, pieceEnd);
+      if (pieceIndex % 2 === 0 && end > start) dashes.push([interpolatePoint(start), interpolatePoint(end)]);
+      if (pieceEnd <= segmentLength) pieceIndex++;
+      start = Math.max(start, end);
+    }
+    lengthOfEarlierSegments += segmentLength;
+  }
+  return dashes;
 }
 
 /**

@@ -6,6 +6,8 @@ import type { ChartRows } from '../../src/charts/chart-data.ts';
 import { type ChartKind, chartKinds } from '../../src/charts/chart-kinds.ts';
 import { decodeJpeg } from '../../src/drawing/codecs.ts';
 import { ResponsiveChart } from '../../src/reports/report.tsx';
+import { getLightColor } from '../../src/ui/palette.ts';
+import { openTestPictures } from '../pictures/sample-pictures.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 
 const serviceTest = freshServiceTest();
@@ -216,6 +218,21 @@ describe('query_ads with a chart', () => {
       for (const row of data.rows as unknown[][]) expect(text).toContain(row.join(' | '));
     },
   );
+
+  test('the picture of a line chart shows the line through all unfinished days', async () => {
+    const rows = numberRows(60).map((day) => [formatIsoDay(day), 10]);
+    const chart = drawChart('line', { columns: ['day', 'ads'], rows }, { readAtMs: Date.UTC(2025, 0, 1 + 30) });
+    const pictures = openTestPictures([]);
+    const { signal } = new AbortController();
+    const drawing = await pictures.forTenant('tenant').drawChart(chart, { signal, getRemainingMs: () => 30_000 });
+    await pictures.close();
+    const { width, height, data } = await decodeJpeg('jpeg' in drawing ? drawing.jpeg : new Uint8Array());
+    const lineColor = getLightColor(0);
+    const hasLineColor = (x: number, y: number) =>
+      lineColor.every((value, channel) => Math.abs(value - (data[4 * (y * width + x) + channel] ?? 0)) < 60);
+    const columnsWithLine = numberRows(width).filter((x) => numberRows(height).some((y) => hasLineColor(x, y)));
+    expect(columnsWithLine.filter((x) => x > 700).length).toBeGreaterThan(100);
+  });
 
   serviceTest(
     'query_ads says how to draw a column of integers above 2^53, which its result contains as texts',
