@@ -23,13 +23,13 @@ test.skipIf(process.platform === 'win32')(
 );
 
 test.skipIf(process.platform === 'win32')(
-  'the error about a temporary file that cannot be written names the temporary folder',
+  'the error about a temporary file that cannot be written names the temporary folder and the process that writes it',
   async () => {
     vi.stubEnv('TMPDIR', '/missing-folder');
     onTestFinished(() => void vi.unstubAllEnvs());
     const spool = new LineSpool();
     await expect(spool.writeLine('x'.repeat(9_000_000))).rejects.toThrow(
-      /^The temporary folder \/missing-folder cannot be written \(ENOENT: .*\)\. Set TMPDIR/,
+      /^The temporary folder \/missing-folder cannot be written \(ENOENT: .*\)\. .* for the process that stores the records, which is library serve/,
     );
     await spool.close();
   },

@@ -38,7 +38,7 @@ export class LineSpool {
       await this.#writeBufferedLines();
     } catch (error) {
       throw new Error(
-        `The temporary folder ${tmpdir()} cannot be written (${(error as Error).message}). Set TMPDIR to a folder with more free space.`,
+        `The temporary folder ${tmpdir()} cannot be written (${(error as Error).message}). Free space there, or set TMPDIR (on Windows, TEMP) for the process that stores the records, which is library serve if it runs.`,
         { cause: error },
       );
     }
