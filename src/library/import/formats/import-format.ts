@@ -62,7 +62,7 @@ export interface ImportFormat {
   ): JsonObject;
   /**
    * Combines a stored ad from an earlier import run with the same ad of this run, if they contain different parts of
-   * its results. Returns undefined if the ad of this run is simply newer and replaces the stored ad.
+   * its results. Returns undefined if the general rule applies: the version with the later `lastSeenAt` is stored.
    */
   combineWithEarlierRun?(
     storedAd: JsonObject,

@@ -168,8 +168,11 @@ export function combineWithEarlierPeriods(
  * Returns true if the row of an export is older than the stored version of its ad. A row for one day of the export has
  * this day as `lastSeenAt`, so the row is not older if the export ends on the same day as the stored one, or later.
  */
-const isOlderExport = (ad: JsonObject, storedAd: JsonObject): boolean =>
-  isOlderVersion(ad, storedAd) && !(String(ad.reportingEnds ?? '') >= String(storedAd.reportingEnds ?? '9'));
+function isOlderExport(ad: JsonObject, storedAd: JsonObject): boolean {
+  const [end, storedEnd] = [ad.reportingEnds, storedAd.reportingEnds];
+  const endsOnSameDayOrLater = end !== undefined && storedEnd !== undefined && String(end) >= String(storedEnd);
+  return isOlderVersion(ad, storedAd) && !endsOnSameDayOrLater;
+}
 
 /**
  * Reports that a new row replaces rows of an earlier import. Reports nothing if the replaced rows are only an earlier
