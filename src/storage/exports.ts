@@ -5,6 +5,7 @@ import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError } from '../api/errors.ts';
 import { dayMs } from '../views/durations.ts';
+import { sumNumbers } from '../views/numbers.ts';
 import { createPrivateFolder, explainFileError, ignoreErrorCodes, securePrivateFolder } from './drivers/file.ts';
 import { openMemoryStore } from './in-memory.ts';
 import { reduceLimitsIfNearlyFull, type StoreAccess } from './store/access.ts';
@@ -453,17 +454,19 @@ export function openStoredExports(
       create: async ({ name: fileName, mimeType, ttlMs = exportTtlMs, write }: NewFile) => {
         const nowMs = getTime();
         const id = `${nowMs.toString(36)}-${createId()}`;
-        let [bytes, writtenChunkCount] = [0, 0];
+        let bytes = 0;
+        const chunks: Buffer[] = [];
         await write(async (bytesToWrite) => {
           for (let start = 0; start < bytesToWrite.length; start += exportChunkBytes) {
-            const partId = getChunkId(id, writtenChunkCount++);
-            const body = items.encrypt(partId, deflateRawSync(bytesToWrite.subarray(start, start + exportChunkBytes)));
-            await items.putItem(partId, body, reduceLimitsIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
+            const content = deflateRawSync(bytesToWrite.subarray(start, start + exportChunkBytes));
+            chunks.push(items.encrypt(getChunkId(id, chunks.length), content));
           }
           bytes += bytesToWrite.length;
         }, maxExportBytes);
-        // A file that exceeds the space of its tenant has evicted its own first chunk.
-        if (writtenChunkCount > 0 && (await items.getItem(getChunkId(id, 0))) === undefined) throw createNoSpaceError();
+        // Write nothing unless the whole file fits, because each written chunk may evict other files of the tenant.
+        const limits = reduceLimitsIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes });
+        if (sumNumbers(chunks.map((chunk) => chunk.length)) > limits.maxBytes) throw createNoSpaceError();
+        for (const [index, chunk] of chunks.entries()) await items.putItem(getChunkId(id, index), chunk, limits);
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(getLinkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
@@ -474,7 +477,7 @@ export function openStoredExports(
           mimeType,
           bytes,
           createdAt: nowMs,
-          chunkCount: writtenChunkCount,
+          chunkCount: chunks.length,
           ttlMs,
           link,
         };
