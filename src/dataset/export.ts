@@ -188,7 +188,8 @@ async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEven
 
 /**
  * Formats a text as a CSV cell. To prevent CSV injection, inserts an apostrophe wherever a spreadsheet application
- * would start a formula.
+ * would start a formula. If the text itself has apostrophes there, also inserts one, so that an import can always remove
+ * exactly one.
  *
  * A formula may start in the middle of a text, because an application with another list separator ignores the quotes
  * and splits the text. If no cell of the row can call a function, lines such as `- item of a list` are harmless and
@@ -252,16 +253,17 @@ const quotedTextPattern = /[",;|\t\r\n]/;
 const functionCallPattern = /[|(]/;
 /**
  * Matches the start of a text that a spreadsheet application would run as a formula, e.g. `=` or the full-width sign
- * `＝`.
+ * `＝`. Apostrophes may precede the sign.
  */
-const formulaStartPattern = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-/** Matches a list separator before a sign that could start a formula, e.g. the `;` in `;=`. */
-const embeddedFormulaPattern = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const formulaStartPattern = /^(?='*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
+/** Matches a list separator before a sign that could start a formula, e.g. the `;` in `;=` or in `;'=`. */
+const embeddedFormulaPattern = /[;|\t\r\n]"*(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 /**
  * Like `embeddedFormulaPattern`, but does not match `+` and `-` before a space, because these signs usually mark list
- * items.
+ * items. Matches them after an apostrophe, because an import would otherwise remove this apostrophe.
  */
-const embeddedFormulaExceptListItemPattern = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
+const embeddedFormulaExceptListItemPattern =
+  /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! )|'+[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly Cell[]) =>
   `${JSON.stringify(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])))}\n`;

@@ -74,11 +74,12 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const value = parseField(field, parse);
     if (value !== undefined && ad[field] === undefined) ad[field] = value;
   };
-  for (const field of ['id', ...textFields]) setField(field, removeFormulaApostrophes);
+  const readText = (value: unknown) => (record.isTableRow ? removeFormulaApostrophes(String(value)) : String(value));
+  for (const field of ['id', ...textFields]) setField(field, readText);
   for (const field of dateFields) setField(field, (value) => parseExportedDate(field, value, parser));
   for (const field of numberFields) setField(field, (value) => parsePlainNumber(field, value));
   for (const field of booleanFields) setField(field, (value) => parser.parseBoolean(field, value));
-  const pageName = parseField('pageName', removeFormulaApostrophes);
+  const pageName = parseField('pageName', readText);
   if (pageName !== undefined && !isObject(ad.page)) ad.page = { pageName };
   for (const { name, value } of record.getUnusedFields()) {
     parser.unusedKeys.push(name);
@@ -88,12 +89,14 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Removes the apostrophes that the export puts before each sign with which a spreadsheet would start a formula: at the
- * start of a text, and after a list separator or a line break.
+ * Removes the apostrophes that the CSV export puts before each sign with which a spreadsheet would start a formula: at
+ * the start of a text, and after a list separator or a line break. Removes only one apostrophe at each place, because
+ * any further ones belong to the text. Also treats workbooks this way, because a user may have saved the CSV file as a
+ * workbook. From a workbook that the export itself wrote, it therefore removes an apostrophe of the text.
  */
-const removeFormulaApostrophes = (cellValue: unknown): string =>
-  String(cellValue).replace(
-    /^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|([;|\t\r\n]"*)'(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g,
+const removeFormulaApostrophes = (cellText: string): string =>
+  cellText.replace(
+    /^'(?='*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|([;|\t\r\n]"*)'(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])/g,
     '$1',
   );
 

@@ -46,6 +46,8 @@ export function toCamelCase(keyName: string): string {
  * used keys, so that the import can store and report the unused ones.
  */
 export class SourceRecord {
+  /** True for a row of a table, e.g. of a CSV file. False for a JSON record. */
+  readonly isTableRow: boolean;
   /**
    * The prefix of keys in error messages. It is not empty if this record is part of a larger record, e.g. `snapshot.`.
    */
@@ -70,7 +72,11 @@ export class SourceRecord {
    * @param ignoredNames the names of columns that `get` and `has` ignore, because another column contains the same
    * field
    */
-  constructor(fields: Iterable<readonly [string, unknown]>, { keyPrefix = '', ignoredNames = new Set<string>() } = {}) {
+  constructor(
+    fields: Iterable<readonly [string, unknown]>,
+    { keyPrefix = '', ignoredNames = new Set<string>(), isTableRow = false } = {},
+  ) {
+    this.isTableRow = isTableRow;
     this.#keyPrefix = keyPrefix;
     this.#fields = Array.from(fields, ([name, value]) => ({ name, value }));
     for (const field of this.#fields) {

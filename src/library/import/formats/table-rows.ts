@@ -12,7 +12,7 @@ export function createRowConverter(columnNames: readonly string[], { format, fie
       !isMissingValue(cell) || (canBeNamibia[index] === true && cell.trim() === namibiaCode);
     return (cells: readonly string[]) => {
       const cellsWithValues = cells.map((cell, index) => (hasValue(cell, index) ? cell : ''));
-      return new SourceRecord(Object.entries(buildObject(columnNames, paths, cellsWithValues)));
+      return new SourceRecord(Object.entries(buildObject(columnNames, paths, cellsWithValues)), { isTableRow: true });
     };
   }
   const ignoredNames = new Set(
@@ -24,7 +24,7 @@ export function createRowConverter(columnNames: readonly string[], { format, fie
       const cell = cells[index] ?? '';
       if (cell.trim() !== '' && !cellByName.has(name)) cellByName.set(name, cell);
     }
-    return new SourceRecord(cellByName, { ignoredNames });
+    return new SourceRecord(cellByName, { ignoredNames, isTableRow: true });
   };
 }
 
