@@ -117,7 +117,7 @@ export function createClientRegistry(options: ClientsOptions) {
   const getAgent = createLazyGetter(openAgent);
 
   const decryptRegistration = (id: string): Client | undefined => {
-    const decryptedText = encryption.decrypt('client', decodeToken(id));
+    const decryptedText = encryption.decrypt('client', decodeClientId(id));
     const registration = ClientRegistration.safeParse(decryptedText && parseJson(String(decryptedText)));
     if (!registration.success) return undefined;
     const { name, redirectUris } = registration.data;
@@ -177,9 +177,9 @@ export function createClientRegistry(options: ClientsOptions) {
         );
       const displayName = shortenName(clientName);
       const registration = {
-        client_id: encryption
-          .encrypt('client', JSON.stringify({ name: displayName, redirectUris: allowedUris }))
-          .toString('base64url'),
+        client_id: encodeClientId(
+          encryption.encrypt('client', JSON.stringify({ name: displayName, redirectUris: allowedUris })),
+        ),
         ...(displayName && { client_name: displayName }),
         redirect_uris: allowedUris,
         token_endpoint_auth_method: 'none',
@@ -222,6 +222,14 @@ export function createClientRegistry(options: ClientsOptions) {
     close: async () => void (await getAgent.getIfCreated())?.destroy(),
   };
 }
+
+/**
+ * Encodes a client id in base64url, with dots instead of underscores. Without underscores, no client id looks like an
+ * API key such as `svc_live_…`, which this server refuses in URLs.
+ */
+const encodeClientId = (encryptedRegistration: Buffer) =>
+  encryptedRegistration.toString('base64url').replaceAll('_', '.');
+const decodeClientId = (clientId: string) => decodeToken(clientId.replaceAll('.', '_'));
 
 /**
  * Opens an HTTP agent that connects only to public hosts. Ignores the `AD_LIBRARY_MEDIA_HOSTS` setting, which can allow

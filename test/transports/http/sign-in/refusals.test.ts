@@ -301,7 +301,7 @@ test('no page, URL, log line or token of the sign-in contains the API key in pla
   const tokens = [readCode(agreed), access, refresh, clientId];
   expect(tokens).not.toContain('');
   expect(server.logged.join()).toContain('sign_in');
-  const sealed = tokens.map((token) => Buffer.from(token, 'base64url').toString('latin1'));
+  const sealed = tokens.map((token) => Buffer.from(token.replaceAll('.', '_'), 'base64url').toString('latin1'));
   const allTexts = [...seenTexts, ...server.logged, ...tokens, ...sealed].join('\n');
   const encoded = Buffer.from(goodKey).toString('base64url').slice(2, -2);
   for (const secret of [goodKey, wrongKey, 'no key at all', 'good.key', 'wrong.key', encoded])
@@ -444,6 +444,13 @@ test('the server limits the number of client metadata documents that it fetches 
     expect((await requestMetadata('other', 'c')).status).toBe(200);
     expect(startedFetches).toHaveLength(fetched);
   }
+});
+
+test('client ids never contain an underscore, so that none of them looks like an API key in the URL', async ({
+  server,
+}) => {
+  const clientIds = await Promise.all(Array.from({ length: 50 }, () => server.register()));
+  expect(clientIds.join()).not.toContain('_');
 });
 
 test('a hundred apps that register at the server all stay valid', async ({ server }) => {
