@@ -101,6 +101,11 @@ export interface CallEvent {
    * True if an error response does not match the API documentation of the service. A proxy may have sent this response.
    */
   isUndocumented?: true | undefined;
+  /**
+   * True if a tool that calls no API operation, e.g. `query_ads`, reached the deadline of its call without sending
+   * anything. Such a timeout says nothing about the service.
+   */
+  isLocalTimeout?: true | undefined;
   /** The HTTP status of the service's response, if there was one. */
   status?: number | undefined;
   requestId?: string | null | undefined;
@@ -132,8 +137,8 @@ export const createCallLogger =
  * The kinds of failures that are not the caller's fault. The log warns the operator of this server about such failures.
  */
 const operatorFailureKinds = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
-const isOperatorFailure = ({ kind, isUndocumented }: CallEvent): boolean =>
-  isUndocumented === true || (kind !== undefined && operatorFailureKinds.has(kind));
+const isOperatorFailure = ({ kind, isUndocumented, isLocalTimeout }: CallEvent): boolean =>
+  isUndocumented === true || (kind !== undefined && operatorFailureKinds.has(kind) && !isLocalTimeout);
 /**
  * The minimum time between two warnings with the same message, in milliseconds. It keeps a long outage from filling the
  * log.

@@ -422,11 +422,11 @@ function buildErrorOutcome(
   // If the caller cancels the call, the aborted request fails with a network error. Report the cancellation instead,
   // because it is the real cause.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
-  const { storage, isUndocumented } = isExpected ? thrownError.failure : {};
-  return {
-    result,
-    logFields: { kind, storage, isUndocumented, status, requestId, charged: receipts.sumKnownCharges() || undefined },
-  };
+  const { storage, isUndocumented, wasSent } = isExpected ? thrownError.failure : {};
+  const callsNoOperation = server.tools.get(call.name)?.operations.length === 0;
+  const isLocalTimeout = (kind === 'timeout' && wasSent === false && callsNoOperation) || undefined;
+  const charged = receipts.sumKnownCharges() || undefined;
+  return { result, logFields: { kind, storage, isUndocumented, isLocalTimeout, status, requestId, charged } };
 }
 
 /** Converts a thrown error to an MCP error result. Returns the result, and the error object that it contains. */

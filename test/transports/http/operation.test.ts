@@ -166,6 +166,19 @@ test('GET /readyz shows whether the API responded to the latest call', async ({ 
   expect(await readState()).toEqual({ status: 'ready', service: 'up' });
 });
 
+test('a SQL statement that reaches the deadline of its call does not count as a failure of the service', async ({
+  serve,
+}) => {
+  const { get, post, server } = await serve(respondAsDocumented, { timeoutMs: 1000 });
+  await post('svc_live_a', createToolCall('whoami'));
+  // The statement is a single step of the SQL engine, which cannot be interrupted.
+  const sql = "SELECT instr(zeroblob(900000), cast(zeroblob(450000) || x'01' AS blob))";
+  const { result } = (await post('svc_live_a', createToolCall('query_ads', { sql }))).json;
+  expect(result._meta['ad-library/error']).toMatchObject({ kind: 'timeout' });
+  expect((await get('/readyz')).json).toEqual({ status: 'ready', service: 'up' });
+  expect(server.logged.join('')).not.toContain('the service fails');
+});
+
 test.for([401, 403, 404, 429])(
   'an API response with HTTP status %i and an undocumented body counts as a failure of the service',
   async (status, { serve }) => {
