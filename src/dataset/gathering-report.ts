@@ -90,9 +90,19 @@ export function formatDatasetLimitNote(
   return `The dataset has room for ${limitText}. Narrow the filters to read other ads.`;
 }
 
-/** Builds the result fields that explain why the call stopped and how to continue. */
-export function buildStopFields({ reason, error, resumptionBlocker }: StopInfo, { explainError }: ErrorExplainer) {
-  const next = resumptionBlocker ? startOverHint : nextStepInstructions[reason];
+/**
+ * Builds the result fields that explain why the call stopped and how to continue.
+ * @param maxCredits the maximum number of credits of the call, if the caller has passed one
+ */
+export function buildStopFields(
+  { reason, error, resumptionBlocker }: StopInfo,
+  { explainError }: ErrorExplainer,
+  maxCredits?: number,
+) {
+  const isInterrupted = reason === 'deadline' || reason === 'error' || reason === 'shutdown';
+  const creditsHint = isInterrupted && maxCredits !== undefined ? remainingCreditsHint : undefined;
+  const instruction = [nextStepInstructions[reason], creditsHint].filter(Boolean).join(' ');
+  const next = resumptionBlocker ? startOverHint : instruction;
   const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isLimitOfCall ? explainError(error) : { kind: undefined, text: undefined };
   return {
@@ -111,6 +121,8 @@ export interface ErrorExplainer {
   explainError(error: unknown): { kind: ErrorKind; text: string };
 }
 
+const remainingCreditsHint = 'Pass as maxCredits what is left of it: subtract the charge of this call.';
+
 /** For each reason why a call stopped, an instruction for the caller on how to continue. */
 const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {
   end: undefined,
@@ -124,7 +136,7 @@ const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {
     "The next page may cost more than the rest of this server's budget. To continue later, call again with the same question.",
   usage_limit: 'To continue when the usage window has credits again, call again with the same question.',
   deadline:
-    'Time was short. To continue within the same maxCredits, subtract from it what this call cost, and call again with the same question. Ads that were already read are not charged again.',
+    'Time was short. To continue, call again with the same question. Ads that were already read are not charged again.',
   error: 'To continue, call again with the same question. Ads that were already read are not charged again.',
   shutdown: 'The server is shutting down. To continue, call again with the same question.',
 };

@@ -102,7 +102,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     return {
       ...output,
       ...(missingAdsNote && { incomplete: missingAdsNote }),
-      ...buildStopFields(stopInfo, context),
+      ...buildStopFields(stopInfo, context, maxCredits),
       ...(next && { next }),
       ...(note && { note }),
       ...(gatherResult.serviceNotes.length > 0 && { notes: [...gatherResult.serviceNotes] }),

@@ -245,6 +245,7 @@ describe('The call command while a tool runs', () => {
     expect(code).toBe(0);
     const { read, ...gathering } = JSON.parse(stdout);
     expect(gathering).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
+    expect(gathering.next).toContain('Pass as maxCredits what is left of it: subtract the charge of this call.');
     // gather_ads stops soon after the signal, although it could continue for ten seconds.
     expect(read).toBeLessThan(5000);
   });

@@ -163,6 +163,7 @@ test.for([
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
     const { data, text } = await server.call('gather_ads', noLimits);
     expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
+    expect(data.next).toContain('Pass as maxCredits what is left of it: subtract the charge of this call.');
     const isUnknown = kind !== 'payment_required';
     expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
     if (isUnknown) expect(text).toContain('at least 10 charged for 2 calls');
@@ -198,9 +199,24 @@ test('gather_ads does not request a page whose response could arrive after the d
   };
   const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 300, stopped: 'deadline', receipt: { charged: 30 } });
-  expect(text).toContain(
-    'Time was short. To continue within the same maxCredits, subtract from it what this call cost',
-  );
+  expect(text).toContain('Time was short. To continue, call again with the same question.');
+  expect(text).toContain('Pass as maxCredits what is left of it: subtract the charge of this call.');
+});
+
+test('gather_ads says nothing about maxCredits at its deadline if the call had no maxCredits', async ({
+  upstream,
+  start,
+}) => {
+  let clock = 0;
+  const server = await start({ timeoutMs: 45_000 }, { now: () => clock });
+  const service = serveAds(upstream, 1000, () => 0);
+  await server.call('search_ads', {});
+  service.overrideResponse = () => {
+    clock += 10_000;
+    return undefined;
+  };
+  const { data } = await server.call('gather_ads', {});
+  expect(data).toMatchObject({ stopped: 'deadline', next: expect.not.stringContaining('maxCredits') });
 });
 
 test('gather_ads fails and reports its charge if the API rejects the API key', async ({ upstream, server }) => {
