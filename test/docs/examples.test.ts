@@ -42,16 +42,15 @@ test('the TypeScript example program counts ads, gathers them and queries them w
   await expectTwice((url) => run(process.execPath, program, url), 'complete: true.');
 });
 
-/**
- * Runs an example against a slow service, so that each call of `gather_ads` stops at its deadline. Returns the credits
- * that the service charged.
- */
-async function runWithSlowService(...[program = '', ...args]: string[]): Promise<number> {
-  const service = new AdService(1000);
-  const upstream = await startUpstream((...exchange) => void delay(900).then(() => service.respond(...exchange)));
+/** Runs an example against a service. Returns the output of the example. */
+async function runWithService(
+  [program = '', ...args]: string[],
+  { service, delayMs = 0, flags: moreFlags = [] }: { service: AdService; delayMs?: number; flags?: string[] },
+): Promise<string> {
+  const upstream = await startUpstream((...exchange) => void delay(delayMs).then(() => service.respond(...exchange)));
   const filtersFile = join(createTemporaryFolder(), 'filters.json');
   writeFileSync(filtersFile, JSON.stringify({ ads: [{ key: 'displayFormat', type: 'strings', values: ['IMAGE'] }] }));
-  const flags = ['--base-url', upstream.baseUrl, '--search-filters', filtersFile, '--timeout-ms', '4000'];
+  const flags = ['--base-url', upstream.baseUrl, '--search-filters', filtersFile, '--timeout-ms', '4000', ...moreFlags];
   const server = await startHttpCommand(flags);
   onTestFinished(async () => {
     await server.close();
@@ -59,18 +58,41 @@ async function runWithSlowService(...[program = '', ...args]: string[]): Promise
   });
   const env = { ...process.env, AD_LIBRARY_API_KEY: 'svc_live_example' };
   const { stdout } = await promisify(execFile)(program, [...args, server.url], { cwd: root, env });
-  expect(stdout).toContain('of 1000, complete: ');
-  return service.chargedCredits;
+  return stdout;
+}
+
+/** Runs an example against a slow service, so that each call of `gather_ads` stops at its deadline. */
+async function expectWithinLimit(command: string[]): Promise<void> {
+  const service = new AdService(1000);
+  expect(await runWithService(command, { service, delayMs: 900 })).toContain('of 1000, complete: ');
+  expect(service.chargedCredits).toBeLessThanOrEqual(50);
 }
 
 test('the TypeScript example program spends at most its limit, even if it calls gather_ads several times', async () => {
-  expect(await runWithSlowService(process.execPath, buildTypeScriptExample())).toBeLessThanOrEqual(50);
+  await expectWithinLimit([process.execPath, buildTypeScriptExample()]);
+});
+
+test('the TypeScript example program reads no ads if counting them has used up its limit', async () => {
+  const service = new AdService(1000);
+  service.priceSearch = () => 25;
+  const command = [process.execPath, buildTypeScriptExample()];
+  const output = await runWithService(command, { service, flags: ['--cache-seconds', '0'] });
+  expect(output).toContain('Counting the ads used up the limit of 50 credits, so the ads are not read.');
+  expect(service.chargedCredits).toBe(50);
+});
+
+test('the TypeScript example program reads ads from a slow service that states no charges, and says that the figures are not complete', async () => {
+  const service = new AdService(1000);
+  service.hasChargeHeaders = false;
+  const output = await runWithService([process.execPath, buildTypeScriptExample()], { service, delayMs: 900 });
+  expect(output).toMatch(/Read [1-9]\d* of 1000, complete: false\./);
+  expect(output).toContain('The figures are not based on all matching ads. Reading stopped: ');
 });
 
 test.skipIf(!hasClient)(
   `the Python example program spends at most its limit, even if it calls gather_ads several times${unless}`,
   async () => {
-    expect(await runWithSlowService('python3', pythonExample)).toBeLessThanOrEqual(50);
+    await expectWithinLimit(['python3', pythonExample]);
   },
 );
 

@@ -29,49 +29,43 @@ class ToolError(Exception):
     """A failed call. The message says what happened and what to do next."""
 
 
-remaining_credits = MAX_CREDITS
-
-
 async def call_tool(client: Client, tool: str, **arguments) -> dict:
-    """Calls a tool and returns its result as data. Subtracts the charge of the call from remaining_credits."""
-    global remaining_credits
+    """Calls a tool and returns its result as data."""
     result = await client.call_tool(tool, arguments)
     if result.is_error:
         raise ToolError(f"{tool}: {result.content[0].text}")
-    charged = result.structured_content["receipt"]["charged"]
-    # If the charge is unknown, the call may have used up all remaining credits.
-    remaining_credits = 0 if charged is None else max(0, remaining_credits - charged)
     return result.structured_content
 
 
 async def research(client: Client) -> None:
-    counts = await call_tool(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=remaining_credits)
+    counts = await call_tool(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=MAX_CREDITS)
     print(f"{counts['total']} ads in all:")
     for part in counts["counts"]:
         print(f"  {part['filters']['displayFormat'][0]}: {part['total']}")
-
-    estimate = (await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=0))["estimate"]
-    if estimate["credits"] is not None:
-        price = f"about {estimate['credits']} credits"
-    else:  # The server learns prices from charges, so it may not know this price yet.
-        price = f"at most {estimate['atMost']} credits" if "atMost" in estimate else "an unknown number of credits"
-    print(f"Reading all ads takes {estimate['pages']} calls and {price}; the limit is {MAX_CREDITS}.")
+    # If the charge of the count is unknown (None), only the calls of gather_ads count toward the limit.
+    remaining_credits = MAX_CREDITS - (counts["receipt"]["charged"] or 0)
+    if remaining_credits <= 0:
+        print(f"Counting the ads used up the limit of {MAX_CREDITS} credits, so the ads are not read.")
+        return
 
     gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=remaining_credits)
     # The next call continues where the previous call stopped, and never pays twice for a page. maxCredits limits only a
-    # single call, so pass the credits that remain.
-    while gathering["stopped"] == "deadline" and remaining_credits > 0:
+    # single call, so pass the credits that remain. A call with an unknown charge may have spent all of them.
+    while gathering["stopped"] == "deadline":
+        charged = gathering["receipt"]["charged"]
+        remaining_credits -= remaining_credits if charged is None else charged
+        if remaining_credits <= 0:
+            break
         gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=remaining_credits)
     print(f"Read {gathering['read']} of {gathering['found']}, complete: {gathering['complete']}.")
 
     answer = await call_tool(client, "query_ads", sql=BY_FORMAT)  # free
     for row in [answer["columns"], *answer["rows"]]:
         print("  " + " | ".join(str(cell) for cell in row))
-    incomplete = answer["coverage"].get("partial", [])
-    if incomplete:
-        print(f"These gatherings are not complete: {incomplete}")
-    else:
+    if gathering["complete"]:
         print("The figures are based on all matching ads.")
+    else:
+        print(f"The figures are not based on all matching ads. Reading stopped: {gathering['stopped']}.")
 
 
 async def main(url: str) -> str | None:

@@ -19,81 +19,70 @@ const byFormat = `
 
 /** The fields of results that this program reads. docs/results.md lists all fields. */
 interface CountResult {
+  receipt: Receipt;
   total: number;
   counts: { filters: { displayFormat: string[] }; total: number }[];
 }
 interface GatherResult {
-  found: number;
+  receipt: Receipt;
+  found: number | null;
   read: number;
   complete: boolean;
   stopped: string;
-  estimate?: Estimate;
-}
-interface Estimate {
-  pages: number | null;
-  credits: number | null;
-  atMost?: number;
 }
 interface QueryResult {
   columns: string[];
   rows: unknown[][];
-  coverage?: { partial?: unknown[] };
+}
+/** The cost of a call. `charged` is null if the service did not state the charge. */
+interface Receipt {
+  charged: number | null;
 }
 
-let remainingCredits = maxCredits;
 const [url = 'http://127.0.0.1:3000/mcp'] = process.argv.slice(2);
 const key = process.env.AD_LIBRARY_API_KEY;
 const client = new Client({ name: 'count-and-gather', version: '1.0.0' });
 
 /**
- * Calls a tool and returns its result as data. Subtracts the charge of the call from `remainingCredits`.
+ * Calls a tool and returns its result as data.
  * @throws Error whose text says what happened and what to do next
  */
 async function callTool<ResultData>(toolName: string, args: Record<string, unknown>): Promise<ResultData> {
   const result = (await client.callTool({ name: toolName, arguments: args })) as CallToolResult;
   const [firstBlock] = result.content;
   if (result.isError) throw new Error(`${toolName}: ${firstBlock?.type === 'text' ? firstBlock.text : ''}`);
-  const data = result.structuredContent as ResultData & { receipt: { charged: number | null } };
-  // If the charge is unknown, the call may have used up all remaining credits.
-  remainingCredits = Math.max(0, remainingCredits - (data.receipt.charged ?? remainingCredits));
-  return data;
+  return result.structuredContent as ResultData;
 }
 
 async function research(): Promise<void> {
-  const counts = await callTool<CountResult>('count_ads', {
-    filters,
-    by: 'displayFormat',
-    maxCredits: remainingCredits,
-  });
+  const counts = await callTool<CountResult>('count_ads', { filters, by: 'displayFormat', maxCredits });
   console.log(`${counts.total} ads in all:`);
   for (const part of counts.counts) console.log(`  ${part.filters.displayFormat[0]}: ${part.total}`);
-
-  const { estimate } = await callTool<GatherResult>('gather_ads', { filters, maxCredits: 0 });
-  console.log(
-    `Reading all ads takes ${estimate?.pages} calls and ${formatPrice(estimate)}; the limit is ${maxCredits}.`,
-  );
+  // If the charge of the count is unknown, only the calls of `gather_ads` count toward the limit.
+  let remainingCredits = maxCredits - (counts.receipt.charged ?? 0);
+  if (remainingCredits <= 0) {
+    console.log(`Counting the ads used up the limit of ${maxCredits} credits, so the ads are not read.`);
+    return;
+  }
 
   const gather = () => callTool<GatherResult>('gather_ads', { filters, maxCredits: remainingCredits });
   let gathering = await gather();
   // The next call continues where the previous call stopped, and never pays twice for a page. `maxCredits` limits only
-  // a single call, so pass the credits that remain.
-  while (gathering.stopped === 'deadline' && remainingCredits > 0) gathering = await gather();
+  // a single call, so pass the credits that remain. A call with an unknown charge may have spent all of them.
+  while (gathering.stopped === 'deadline') {
+    remainingCredits -= gathering.receipt.charged ?? remainingCredits;
+    if (remainingCredits <= 0) break;
+    gathering = await gather();
+  }
   console.log(`Read ${gathering.read} of ${gathering.found}, complete: ${gathering.complete}.`);
 
-  const { columns, rows, coverage } = await callTool<QueryResult>('query_ads', { sql: byFormat }); // free
+  const { columns, rows } = await callTool<QueryResult>('query_ads', { sql: byFormat }); // free
   for (const row of [columns, ...rows]) console.log(`  ${row.join(' | ')}`);
-  const incompleteGatherings = coverage?.partial;
   console.log(
-    incompleteGatherings
-      ? `These gatherings are not complete: ${JSON.stringify(incompleteGatherings)}`
-      : 'The figures are based on all matching ads.',
+    gathering.complete
+      ? 'The figures are based on all matching ads.'
+      : `The figures are not based on all matching ads. Reading stopped: ${gathering.stopped}.`,
   );
-}
-
-function formatPrice({ credits, atMost }: Partial<Estimate> = {}): string {
-  if (credits != null) return `about ${credits} credits`;
-  // The server learns prices from charges, so it may not know this price yet.
-  return atMost === undefined ? 'an unknown number of credits' : `at most ${atMost} credits`;
 }
 
 try {
