@@ -323,7 +323,7 @@ const tagKeys = Object.values(recordTypes).map(({ tagFilters }) => tagFilters.ma
  * The version of the search index. Increase it when you change how the columns, tags or search words of a record are
  * computed. Existing files then contain outdated values and need a new import.
  */
-const indexVersion = 9;
+const indexVersion = 10;
 /**
  * The version of the database file, which SQLite stores in `PRAGMA user_version`. It is a hash of the table
  * definitions, the tag keys and `indexVersion`, so it changes with each of them.
