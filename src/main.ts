@@ -19,12 +19,14 @@ function enableCompileCache(): void {
 }
 
 /**
- * Ends the process if this version of Node is older than `engines` in package.json requires. Older versions would fail
- * later, with an error about a missing export of Node.
+ * Ends the process if this version of Node lacks `zlib.crc32`, which Node 20.19 and Node 22.2 have. Without this check,
+ * the process would fail later, with an error about a missing export of Node.
  */
 function exitIfNodeIsTooOld(): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return;
-  process.stderr.write(`ad-library-mcp: needs Node 20.19 or newer, but this is Node ${process.versions.node}\n`);
+  if (major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19)) return;
+  process.stderr.write(
+    `ad-library-mcp: needs Node 20.19 or newer, but not 21, 22.0 or 22.1; this is Node ${process.versions.node}\n`,
+  );
   process.exit(1);
 }

@@ -216,9 +216,10 @@ async function readStdinText(stdin: AsyncIterable<Uint8Array>): Promise<string> 
  * @throws SettingsError if the text is not a JSON object
  */
 function parseToolArguments(argumentsText: string): object {
+  // Without this check, a failed command before a pipe would start a paid search of all ads.
+  if (argumentsText.trim() === '') throw new SettingsError([`the arguments are empty. ${argumentsHint}`]);
   let parsedArguments: unknown;
   try {
-    // An empty text is refused, because a failed command before a pipe would otherwise start a paid search of all ads.
     parsedArguments = JSON.parse(argumentsText.trim());
   } catch (error) {
     throw new SettingsError([

@@ -256,7 +256,7 @@ function formatErrorReason({ code, message, address, hostname, port, syscall }: 
   if (syscall === 'getaddrinfo' && hostname !== undefined)
     return `the host ${hostname} was not found: choose another one with --host or AD_LIBRARY_HOST`;
   if (code === 'ERR_MODULE_NOT_FOUND')
-    return 'a file of this command is missing. Desktop bundles and plugins contain only the server over stdio. For other commands, use a clone or the package file (.tgz)';
+    return `a file of this command is missing (${message}). A desktop bundle or plugin contains only the server over stdio. For other commands, use a clone or the package file (.tgz)`;
   return message;
 }
 

@@ -194,16 +194,16 @@ function normalizeSettingText(settingText: string | undefined): string | undefin
 const variablePrefix = 'AD_LIBRARY_';
 
 /**
- * Returns a warning for each environment variable that starts with `AD_LIBRARY_` but is not a setting, because users
- * would otherwise not notice a typo. The warning suggests a similar setting if there is one.
+ * Returns a sentence for each variable with a value whose name starts with `AD_LIBRARY_` but is not a setting, because
+ * users would otherwise not notice a typo. The sentence suggests a similar setting if there is one.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const knownShortNames = Object.values<Setting>(settings).flatMap(({ variable, canBeReadFromFile }) => {
     const shortName = variable.slice(variablePrefix.length);
     return canBeReadFromFile ? [shortName, shortName + fileSuffix] : [shortName];
   });
-  const usedShortNames = Object.keys(environment).flatMap((name) =>
-    name.startsWith(variablePrefix) ? [name.slice(variablePrefix.length)] : [],
+  const usedShortNames = Object.entries(environment).flatMap(([name, value]) =>
+    value && name.startsWith(variablePrefix) ? [name.slice(variablePrefix.length)] : [],
   );
   return usedShortNames.flatMap((shortName) => {
     if (knownShortNames.includes(shortName)) return [];

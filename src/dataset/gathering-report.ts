@@ -121,7 +121,7 @@ export interface ErrorExplainer {
   explainError(error: unknown): { kind: ErrorKind; text: string };
 }
 
-const remainingCreditsHint = 'Pass as maxCredits what is left of it: subtract the charge of this call.';
+const remainingCreditsHint = 'As maxCredits, pass the maxCredits of this call minus its charge.';
 
 /** For each reason why a call stopped, an instruction for the caller on how to continue. */
 const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {

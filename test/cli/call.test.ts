@@ -128,8 +128,8 @@ describe('The call command', () => {
     [['search_ads', '{limit:3}'], 'Write - to send one object to standard input'],
     [['search_ads', '{limit:3}'], '\'{\\"limit\\": 5}\' in PowerShell before version 7.3'],
     [['whoami', '[]'], 'the arguments must be a JSON object'],
-    [['search_ads', ''], 'the arguments are not JSON: Unexpected end of JSON input'],
-    [['search_ads', '-'], 'the arguments are not JSON: Unexpected end of JSON input'],
+    [['search_ads', ''], 'the arguments are empty'],
+    [['search_ads', '-'], 'the arguments are empty'],
     [['whoami', '--tools', 'get_ad'], 'whoami is not available with these settings'],
     [['add_collection_item', '--read-only'], 'add_collection_item is not available'],
     [['label_ads', '{}'], 'label_ads needs data that is stored between calls, and demo data is not stored'],
@@ -245,7 +245,7 @@ describe('The call command while a tool runs', () => {
     expect(code).toBe(0);
     const { read, ...gathering } = JSON.parse(stdout);
     expect(gathering).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
-    expect(gathering.next).toContain('Pass as maxCredits what is left of it: subtract the charge of this call.');
+    expect(gathering.next).toContain('As maxCredits, pass the maxCredits of this call minus its charge.');
     // gather_ads stops soon after the signal, although it could continue for ten seconds.
     expect(read).toBeLessThan(5000);
   });

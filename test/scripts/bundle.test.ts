@@ -85,7 +85,7 @@ test.each(['http', 'call whoami', 'library key list'])(
     });
     const { code, stderr } = await run.then(() => ({ code: 0, stderr: '' })).catch((error) => error);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^ad-library-mcp: [^\n]* contain only the server over stdio\. [^\n]*\n$/);
+    expect(stderr).toMatch(/^ad-library-mcp: [^\n]* contains only the server over stdio\. [^\n]*\n$/);
   },
 );
 

@@ -64,7 +64,8 @@ export function findResultPage(database: Database, search: Search, limit: number
 
 /**
  * Returns the column and the direction by which a search is sorted, and the comparison operator with which the next page
- * selects the rows after the last row of this page. Without the `sort` filter, the search is sorted by the first measure (a number or date) of the record type.
+ * selects the rows after the last row of this page. Without the `sort` filter, the search is sorted by the first measure
+ * (a number or date) of the record type.
  */
 function selectSortOrder({ recordType, filters, searchTimeMs }: RelativeSearch) {
   const [defaultMeasure] = recordType.measures;
