@@ -259,7 +259,7 @@ function formatUnreadPagesNote(
   const pageIds = [...advertisersByKey.values()].flatMap(({ pageId }) => pageId ?? []);
   const readCount = pageIds.filter((pageId) => readPageIds.has(pageId)).length;
   if (readCount === pageIds.length) return undefined;
-  return `The table pages contains ${formatNumber(readCount)} of the ${formatCount(pageIds.length, 'advertiser')} of the ads. To list all of them, group the table ads by pageId.`;
+  return `The table pages contains ${formatNumber(readCount)} of the ${formatCount(pageIds.length, 'advertiser')} with a page id. To list all advertisers of the ads, group the table ads by pageId and pageName.`;
 }
 
 /**

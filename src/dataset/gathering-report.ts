@@ -71,7 +71,7 @@ export const startedOverNote =
  */
 export const formatOutdatedPagesNote = (gathering: Gathering): string | undefined =>
   hasOutdatedPages(gathering)
-    ? `Its first ads were read on ${formatDay(getFirstReadingTime(gathering))}, so ads that appeared later may be missing. fresh: true reads all again, and is charged again.`
+    ? `The first ads of this gathering were read on ${formatDay(getFirstReadingTime(gathering))}, so ads that appeared later may be missing. fresh: true reads all again, and is charged again.`
     : undefined;
 
 /** Explains how to read the ads of a search again after they have all been read. */
@@ -121,7 +121,8 @@ export interface ErrorExplainer {
   explainError(error: unknown): { kind: ErrorKind; text: string };
 }
 
-const remainingCreditsHint = 'As maxCredits, pass the maxCredits of this call minus its charge.';
+const remainingCreditsHint =
+  'As maxCredits, pass the maxCredits of this call minus its charge; if the charge is unknown, ask the user.';
 
 /** For each reason why a call stopped, an instruction for the caller on how to continue. */
 const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {

@@ -213,11 +213,14 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   );
   const isNewestOfQuery = (gathering: Gathering) => newestByQuery.get(gathering.questionKey) === gathering;
   const candidates = [...newestByQuery.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuery));
+  // Only a gathering without parts can contain all matches of another search. Comparing each part with all others would
+  // take seconds if a key has stored many split searches.
+  const unsplitCandidates = candidates.filter(({ partGatheringIds }) => partGatheringIds.length === 0);
   const isReplaced = ({ filters, gatheredAt, storedParts }: Gathering): boolean =>
     storedParts.length > 0
       ? storedParts.some(isReplaced)
       : filters !== null &&
-        candidates.some((newer) => getFirstReadingTime(newer) > gatheredAt && hasAllMatches(newer, filters));
+        unsplitCandidates.some((newer) => getFirstReadingTime(newer) > gatheredAt && hasAllMatches(newer, filters));
   return candidates.filter((gathering) => !isReplaced(gathering));
 }
 
@@ -258,7 +261,7 @@ const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.partGatheringIds.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
- * Returns the time at which the first page of a gathering was requested, in milliseconds since the Unix epoch. For a
+ * Returns the time at which the service sent the oldest page of a gathering, in milliseconds since the Unix epoch. For a
  * split search, this is the time of the part (smaller search) that was begun first. The time can be months before
  * `gatheredAt`, because `gather_ads` continues an unfinished gathering of any age.
  */

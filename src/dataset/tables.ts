@@ -106,12 +106,12 @@ const columnExplanations: { [Name in keyof typeof tables.ads]?: string } = {
   active: '1, 0, null: unknown',
   activeWhenLastRead: 'on the last day its gathering saw',
   text: 'headline, body, cards',
-  variant: 'equal for nearly equal text',
+  variant: 'group of similar texts',
   videoCount: 'null: no media came',
   videoSeconds: 'of the longest',
   hasPlaceholders: '1: {{…}} in a text',
   picture: 'hash',
-  pictureGroup: 'equal for nearly equal pictures',
+  pictureGroup: 'group of similar pictures',
   pictureState: 'available, expired, none, failed',
 };
 

@@ -357,7 +357,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const typicalLaunches =
     check && contents && (await computeTypicalLaunches(pickAdQuery(watch), check, contents, context));
   const groups = check && contents ? collectReportedAds(check, contents, context.now) : [];
-  const { gathering, previousCheck, changes } = check ?? {};
+  const { gathering, previousCheck, previousGathering, changes } = check ?? {};
   const isComplete = gathering?.isComplete ?? false;
   const comparisonCheck = check ? previousCheck : watch.completeChecks[0];
   // A check that read no ads found no changes, so its lists are empty. Without an earlier check to compare with, the
@@ -379,6 +379,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const repeatCount = gathering && matchingCount !== null ? countAdRepetitions(gathering) : 0;
   const checkNotes = [
     gathering && isComplete && formatUnlistedAdsNote(gathering, ids.gone),
+    previousGathering && ids.new?.length && formatEarlierUnlistedAdsNote(previousGathering),
     checkedWatch.usesStoredAds && gathering && formatReadingTimeNote(gathering),
   ].filter((note) => typeof note === 'string');
   const data = {
@@ -460,6 +461,14 @@ function formatUnlistedAdsNote(gathering: Gathering, goneIds: readonly string[] 
   if (unlistedCount === 0) return undefined;
   const goneText = goneIds.length > 0 ? ', so some of those no longer listed may still match' : '';
   return `The service counts ${formatCount(unlistedCount, 'ad')} more, which it did not list${goneText}.`;
+}
+
+/** Formats a note about ads that the service did not list at the last check. They seem to be new if it lists them now. */
+function formatEarlierUnlistedAdsNote(previousGathering: Gathering): string | undefined {
+  const unlistedCount = countUnlistedAds(previousGathering);
+  return unlistedCount === 0
+    ? undefined
+    : `At the last check, the service did not list ${formatCount(unlistedCount, 'ad')} that it counted, so some of the new ads may be older.`;
 }
 
 const formatReadingTimeNote = ({ gatheredAt }: Gathering) =>

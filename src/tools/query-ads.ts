@@ -34,7 +34,7 @@ const derivedColumns = listComputedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
 
-const tablesDescription = `One SQLite SELECT. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, adLibrary, duplicates, audienceReach …) and derived columns: ${derivedColumns}. Compare days as date(startedAt). Count running ads as active = 1 in current_ads (same columns): the ads that the newest complete gathering of each question lists. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_reach(id, country, age, gender, reach), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null.`;
+const tablesDescription = `One SQLite SELECT. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, adLibrary, duplicates, audienceReach …) and derived columns: ${derivedColumns}. Compare days as date(startedAt). Count running ads as active = 1 in current_ads (same columns): the ads that the newest complete gathering of each question lists. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_reach(id, country, age, gender, reach), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP '(?i)pattern' works. Missing values are null.`;
 
 export const queryAds = defineTool({
   name: 'query_ads',

@@ -4,8 +4,8 @@ import {
   compareGatherings,
   findGatherings,
   getAdQueryKey,
+  getFirstReadingTime,
   hasAllAdIds,
-  hasOutdatedPages,
 } from '../dataset/gatherings.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
@@ -132,8 +132,8 @@ export function findRecentStoredOutcome(
   { now, cacheLifetimeMs }: Pick<CheckContext, 'now' | 'cacheLifetimeMs'>,
 ) {
   const gathering = findGatherings(contents, adQuery).find(({ isComplete }) => isComplete);
-  if (!gathering || hasOutdatedPages(gathering)) return;
-  if (Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheLifetimeMs)) return;
+  if (!gathering) return;
+  if (Math.abs(now - getFirstReadingTime(gathering)) >= Math.min(maxRecentAgeMs, cacheLifetimeMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),
     serviceNotes: [],
@@ -196,6 +196,7 @@ function compareWithLastCheck(watch: Watch, gathering: Gathering, contents: Data
     gathering,
     changes,
     previousCheck: changes && lastCheck,
+    previousGathering: changes && lastGathering,
     /**
      * The last complete check of this watch. Set only if the new ads cannot be compared with that check, because the
      * dataset has removed too many of its ads to save memory.

@@ -75,7 +75,9 @@ describe('The SQL table months', () => {
     service.ads = [...[300, 301].map((index) => startedIn('2026-08', index)), ...service.ads];
     const { text, data } = await server.call('gather_ads', { maxCredits: 50 });
     expect(data.complete).toBe(true);
-    expect(text).toContain('Its first ads were read on 2026-08-20, so ads that appeared later may be missing.');
+    expect(text).toContain(
+      'The first ads of this gathering were read on 2026-08-20, so ads that appeared later may be missing.',
+    );
     expect(await server.queryRows('SELECT month FROM months WHERE unfinished')).toEqual([['2026-08'], ['2026-09']]);
     const { coverage } = (await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' })).data;
     expect(coverage).toMatchObject({ current: { firstDay: '2026-08-20', lastDay: '2026-09-29' } });

@@ -146,6 +146,13 @@ test('check_watches says that ads which the service counted but did not list may
     'The service counts 3 ads more, which it did not list, so some of those no longer listed may still match.';
   expect(readChecks(second)[0]).toMatchObject({ read: 27, found: 30, complete: true, note });
   expect(second.text).toContain(note);
+  clock += 7 * day;
+  service.modifyResponse = (body) => body;
+  const third = await server.call('check_watches', enoughCredits);
+  expect(readChecks(third)[0]).toMatchObject({
+    read: 30,
+    note: 'At the last check, the service did not list 3 ads that it counted, so some of the new ads may be older.',
+  });
 });
 
 test('check_watches says how many ads the total counts again because parts of a split search overlap', async ({

@@ -99,7 +99,7 @@ test('query_ads, export_ads and write_report say how many of the advertisers the
   const pageIds = [...new Set(data.items.map(({ pageId }) => pageId))];
   const sql = 'SELECT pageName, adsAmount FROM pages ORDER BY 2 DESC';
   const noteStart = 'The table pages contains';
-  const emptyNote = `${noteStart} 0 of the ${pageIds.length} advertisers of the ads. To list all of them, group the table ads by pageId.`;
+  const emptyNote = `${noteStart} 0 of the ${pageIds.length} advertisers with a page id. To list all advertisers of the ads, group the table ads by pageId and pageName.`;
   const empty = await server.call('query_ads', { sql });
   expect(empty.text).toContain(emptyNote);
   expect(empty.data.coverage).toMatchObject({ notes: [emptyNote] });
@@ -130,7 +130,7 @@ upstreamTest(
     expect((await server.call('query_ads', { sql })).text).not.toContain('The table pages contains');
     service.ads = [...adsWithoutPageId, createAd(3, { pageId: 'p3', page: { pageName: 'Dune' } })];
     await server.call('search_ads', { limit: 10, fresh: true });
-    const note = 'The table pages contains 0 of the 1 advertiser of the ads.';
+    const note = 'The table pages contains 0 of the 1 advertiser with a page id.';
     expect((await server.call('query_ads', { sql })).text).toContain(note);
   },
 );

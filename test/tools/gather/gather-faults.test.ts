@@ -163,7 +163,9 @@ test.for([
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
     const { data, text } = await server.call('gather_ads', noLimits);
     expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
-    expect(data.next).toContain('As maxCredits, pass the maxCredits of this call minus its charge.');
+    expect(data.next).toContain(
+      'As maxCredits, pass the maxCredits of this call minus its charge; if the charge is unknown, ask the user.',
+    );
     const isUnknown = kind !== 'payment_required';
     expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
     if (isUnknown) expect(text).toContain('at least 10 charged for 2 calls');
@@ -200,7 +202,9 @@ test('gather_ads does not request a page whose response could arrive after the d
   const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 300, stopped: 'deadline', receipt: { charged: 30 } });
   expect(text).toContain('Time was short. To continue, call again with the same question.');
-  expect(text).toContain('As maxCredits, pass the maxCredits of this call minus its charge.');
+  expect(text).toContain(
+    'As maxCredits, pass the maxCredits of this call minus its charge; if the charge is unknown, ask the user.',
+  );
 });
 
 test('gather_ads says nothing about maxCredits at its deadline if the call had no maxCredits', async ({
