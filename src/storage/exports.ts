@@ -467,6 +467,8 @@ export function openStoredExports(
         const limits = reduceLimitsIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes });
         if (sumNumbers(chunks.map((chunk) => chunk.length)) > limits.maxBytes) throw createNoSpaceError();
         for (const [index, chunk] of chunks.entries()) await items.putItem(getChunkId(id, index), chunk, limits);
+        // Another file that the tenant exported at the same time may have evicted the first chunk.
+        if (chunks.length > 0 && (await items.getItem(getChunkId(id, 0))) === undefined) throw createNoSpaceError();
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(getLinkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);

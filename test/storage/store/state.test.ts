@@ -438,6 +438,19 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(String(await smallFile.readContent())).toBe('id\n');
     });
 
+    test('a nearly full shared store returns no unreadable file if two exports together exceed its space', async () => {
+      const { files, network } = await startReplica();
+      network.isNearlyFull = true;
+      const exportAndRead = async (name: string) => {
+        const content = randomBytes(5 * 1024 * 1024);
+        const file = await exportFile(files, name, content).catch((error: unknown) => {
+          expect(error).toMatchObject({ failure: { kind: 'busy', storage: 'full' } });
+        });
+        if (file) expect(content.equals(await file.readContent())).toBe(true);
+      };
+      await Promise.all(['first.csv', 'second.csv'].map(exportAndRead));
+    });
+
     test("a replica's copies of datasets stay within their memory limit and are reloaded when needed", async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
