@@ -66,15 +66,17 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const value = record.get(key);
     return isMissingValue(value) ? undefined : parse(value);
   };
+  const readText = (value: unknown) => (record.isTableRow ? removeFormulaApostrophes(String(value)) : String(value));
   // The `json` column contains the complete ad. Use the other columns only for fields that `json` lacks.
-  const completeAd = parseField('json', (value) => parser.parseStructure(value));
+  const completeAd = parseField('json', (value) =>
+    parser.parseStructure(typeof value === 'string' ? readText(value) : value),
+  );
   for (const column of computedColumns) record.markUsed(normalizeKey(column));
   const ad: JsonObject = isObject(completeAd) ? { ...completeAd } : {};
   const setField = (field: string, parse: (value: unknown) => unknown) => {
     const value = parseField(field, parse);
     if (value !== undefined && ad[field] === undefined) ad[field] = value;
   };
-  const readText = (value: unknown) => (record.isTableRow ? removeFormulaApostrophes(String(value)) : String(value));
   for (const field of ['id', ...textFields]) setField(field, readText);
   for (const field of dateFields) setField(field, (value) => parseExportedDate(field, value, parser));
   for (const field of numberFields) setField(field, (value) => parsePlainNumber(field, value));
