@@ -23,9 +23,9 @@ export interface GroupedPicture {
 
 /**
  * Matches a perceptual hash of a picture: two halves of 8 hexadecimal digits, followed by `-` if the picture has nearly
- * one color.
+ * one color. `failed` follows the hash if the last attempt to fetch the picture failed.
  */
-const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
+const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)(?: failed)?$/;
 /**
  * The maximum number of bits in which the 64-bit hash of a picture may differ from the hash of the first picture in a
  * group. A picture that differs more looks different, so it does not join the group.
@@ -115,7 +115,10 @@ function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url:
   return typeof picture.origin !== 'object' || picture.origin.cardNumber === 1;
 }
 
-/** The value that is stored instead of a perceptual hash if the picture of an ad could not be fetched. */
+/**
+ * Marks a picture that could not be fetched. The mark is stored instead of a perceptual hash or, if the same picture was
+ * fetched before, in addition to its hash.
+ */
 export const failedPicture = 'failed';
 
 /**
@@ -129,13 +132,14 @@ const hashMediaPath = (mediaUrl: string): string =>
   hash('sha256', getMediaPath(mediaUrl) ?? '', 'base64url').slice(0, 12);
 
 /**
- * Returns the perceptual hash, or `failedPicture`, in the stored record of a picture. Returns undefined if the ad no
- * longer contains this picture.
+ * Returns the perceptual hash, `failedPicture`, or both with a space between them, from the stored record of a picture.
+ * Returns undefined if the ad no longer contains this picture.
  */
 export function readPictureRecord(record: unknown, ad: UntypedFields): string | undefined {
-  const [perceptualHash, pathHash] = String(record).split(' ');
+  const [perceptualHash, pathHash, failure] = String(record).split(' ');
   const isCurrent = listMediaUrls(ad).some((url) => hashMediaPath(url) === pathHash);
-  return isCurrent ? perceptualHash : undefined;
+  if (!isCurrent) return undefined;
+  return failure === undefined ? perceptualHash : `${perceptualHash} ${failure}`;
 }
 
 /**
@@ -143,8 +147,8 @@ export function readPictureRecord(record: unknown, ad: UntypedFields): string | 
  *
  * - `none`: the ad has no picture of its own.
  * - `expired`: the picture URLs of the ad no longer work.
- * - `available`: the picture has been fetched.
- * - `failed`: all attempts to fetch the picture have failed.
+ * - `available`: the last attempt to fetch the picture succeeded.
+ * - `failed`: the last attempt to fetch the picture failed.
  * - null: nobody has tried to fetch the picture.
  */
 export function findPictureState(
@@ -155,7 +159,7 @@ export function findPictureState(
   if ('reason' in picture && picture.expiredUrl !== undefined) return 'expired';
   if (!isPictureOfAd(picture)) return 'none';
   if (perceptualHash === undefined) return null;
-  return perceptualHash === failedPicture ? 'failed' : 'available';
+  return String(perceptualHash).endsWith(failedPicture) ? 'failed' : 'available';
 }
 
 /**
@@ -170,13 +174,15 @@ export function readPerceptualHash(ad: UntypedFields): string | undefined {
 const storedPictureUrlPattern = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
- * Returns true if a record must be stored. A failure does not replace the hash of the same file, because the URLs of many
- * ad networks stop working after some days, and the ad would then leave its group of similar pictures.
+ * Returns the record to store after an attempt to fetch a picture. A failure does not replace the hash of the same file,
+ * because the URLs of many ad networks stop working after some days, and the ad would then leave its group of similar
+ * pictures.
  */
-function isNewRecord(record: string, storedRecord: unknown): boolean {
+function mergePictureRecords(record: string, storedRecord: unknown): string {
   const [perceptualHash, pathHash] = record.split(' ');
-  const hasStoredFile = String(storedRecord).split(' ')[1] === pathHash;
-  return hasStoredFile ? perceptualHash !== failedPicture && storedRecord !== record : true;
+  const [storedHash, storedPathHash] = String(storedRecord).split(' ');
+  const isKnownPicture = storedPathHash === pathHash && storedHash !== failedPicture;
+  return perceptualHash === failedPicture && isKnownPicture ? `${storedHash} ${pathHash} ${failedPicture}` : record;
 }
 
 /**
@@ -199,7 +205,9 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetchedPic
   }
   if (newRecords.size === 0) return newHashes;
   const recordUpdate = userRecords.update('picture', (storedRecords) => {
-    const changedRecords = [...newRecords].filter(([id, record]) => isNewRecord(record, storedRecords.get(id)));
+    const changedRecords = [...newRecords]
+      .map(([id, record]) => [id, mergePictureRecords(record, storedRecords.get(id))] as const)
+      .filter(([id, record]) => record !== storedRecords.get(id));
     const surplusCount =
       storedRecords.size + changedRecords.filter(([id]) => !storedRecords.has(id)).length - maxRecords.picture;
     const remove =

@@ -346,6 +346,8 @@ test('an ad stays in its group of similar pictures if its picture can no longer 
   const { data } = await server.call('view_ads', { adIds: [firstAdId] });
   expect(data.tiles).toMatchObject([{ shown: false, reason: 'its host answered 403' }]);
   expect(await countAdsByGroup()).toEqual([[2]]);
+  const states = await server.queryRows('SELECT pictureState FROM ads ORDER BY pictureState');
+  expect(states).toEqual([['available'], ['failed']]);
 });
 
 test('view_ads includes pictures that arrived too late for one call in the next call', async ({ start, upstream }) => {
