@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { access, constants, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, constants, lstat, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { canCostCredits } from '../api/operations.ts';
@@ -177,17 +177,19 @@ async function checkOutputFile(
     throw new SettingsError([`--out: the result of ${toolName} contains no picture and no file`]);
   const existingFile = await stat(outputFile).catch(() => undefined);
   if (existingFile?.isDirectory()) throw new SettingsError([`--out: ${outputFile} is a folder`]);
-  if (existingFile && !force) throw new SettingsError([`--out: ${outputFile} exists already; --force replaces it`]);
+  // A link to a file that does not exist yet also counts as an existing file.
+  const existingEntry = await lstat(outputFile).catch(() => undefined);
+  if (existingEntry && !force) throw new SettingsError([`--out: ${outputFile} exists already; --force replaces it`]);
   await access(dirname(outputFile), constants.W_OK).catch(() => {
     throw new SettingsError([`--out: ${dirname(outputFile)} is not a folder that can be written`]);
   });
-  // Opening a device or a named pipe could block or change it.
-  if (existingFile && !existingFile.isFile()) return;
-  const fileHandle = await open(outputFile, existingFile ? 'r+' : 'wx').catch((error) => {
+  // Opening a device or a named pipe could block or change it. Opening a link could create the file that it names.
+  if (existingEntry && !existingEntry.isFile()) return;
+  const fileHandle = await open(outputFile, existingEntry ? 'r+' : 'wx').catch((error) => {
     throw new SettingsError([`--out: ${outputFile} cannot be written: ${error.message}`]);
   });
   await fileHandle.close();
-  if (!existingFile) await rm(outputFile);
+  if (!existingEntry) await rm(outputFile);
 }
 
 const maxStdinBytes = 4 * 1024 * 1024;

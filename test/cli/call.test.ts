@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -182,6 +182,16 @@ describe('The call command', () => {
     const { code, stderr } = await demo('query_ads', JSON.stringify({ sql }), '--out', unusedPath);
     expect([code, existsSync(unusedPath)]).toEqual([2, false]);
     expect(stderr).toContain('contains no picture and no file');
+  });
+
+  test('the call command with --out and --force writes through a link to a file that does not exist', async () => {
+    const [linkPath, targetPath] = [createPath('.csv'), createPath('.csv')];
+    symlinkSync(targetPath, linkPath);
+    const exportWords = ['export_ads', JSON.stringify({ sql: 'SELECT 1 AS n, 2 AS m' }), '--out', linkPath];
+    expect((await demo(...exportWords)).stderr).toContain('exists already; --force replaces it');
+    expect(await demo(...exportWords, '--force')).toMatchObject({ code: 0, stderr: '' });
+    expect(readFileSync(targetPath, 'utf8')).toContain('1,2');
+    expect(lstatSync(linkPath).isSymbolicLink()).toBe(true);
   });
 
   test('the call command stores ads, labels, cached results and spending if a data folder is set', async () => {
