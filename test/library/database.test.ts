@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import sqlite from 'node-sqlite3-wasm';
@@ -41,12 +41,23 @@ describe('Opening a database file', () => {
   test('the library leaves a database that another program is using unchanged', async ({ folder, database }) => {
     const connection = new sqlite.Database(database);
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE notes (note)');
-    connection.exec('PRAGMA wal_checkpoint; INSERT INTO notes VALUES (1)');
+    connection.exec('INSERT INTO notes VALUES (1)');
     const originalFiles = await readdir(folder);
     expect(originalFiles).toContain('ad-library.db-wal');
     await expect(openDatabase(database)).rejects.toThrow(/ad-library\.db is a database of another program/);
     expect(await readdir(folder)).toEqual(originalFiles);
     connection.close();
+  });
+
+  test('a new library can be opened after its process was killed', async ({ folder, database }) => {
+    const { close } = await openLibrary({ database, now });
+    const originalFiles = await readdir(folder);
+    const copyPath = join(folder, 'copy.db');
+    // The files of an open library are the files that a killed process leaves.
+    for (const suffix of ['', '-wal']) await copyFile(`${database}${suffix}`, `${copyPath}${suffix}`);
+    close();
+    expect(originalFiles).not.toContain('ad-library.db-journal');
+    await expect(openDatabase(copyPath)).resolves.toEqual([]);
   });
 
   test('the library cannot open a database in a missing folder or in a file of another program', async ({

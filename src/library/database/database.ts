@@ -80,7 +80,7 @@ function readFileIdentity(path: string): string | undefined {
 }
 
 /**
- * Returns true if a file is an SQLite database with tables of another program. Reads only the header of the file,
+ * Returns true if a file is an SQLite database of another program. Reads only the header of the file,
  * because opening the database with SQLite would delete the write-ahead log of a program that uses the database.
  *
  * @see https://www.sqlite.org/fileformat.html#the_database_header
@@ -94,9 +94,7 @@ function hasHeaderOfOtherProgram(path: string): boolean {
     fs.closeSync(file);
   }
   const isSqliteFile = header.toString('latin1', 0, 16) === 'SQLite format 3\0';
-  const [pageCount, headerApplicationId] = [header.readUInt32BE(28), header.readUInt32BE(68)];
-  // A new library has only its first page and no application id until SQLite copies the write-ahead log into the file.
-  return isSqliteFile && pageCount > 1 && headerApplicationId !== applicationId;
+  return isSqliteFile && header.readUInt32BE(68) !== applicationId;
 }
 
 const createOtherProgramError = (path: string) => new Error(`${path} is a database of another program.`);
@@ -144,7 +142,11 @@ export async function openDatabase(
   const connection = new sqlite.Database(path);
   try {
     const journalPragmas = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
-    connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
+    connection.exec('PRAGMA locking_mode = EXCLUSIVE');
+    // Write the application id before SQLite starts the write-ahead log. The header of the file then always contains the
+    // id, and `hasHeaderOfOtherProgram` recognizes the library even if this process is killed.
+    if (readPragma(connection, 'page_count') === 0) connection.exec(`PRAGMA application_id = ${applicationId}`);
+    connection.exec(`PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
     // A temporary file already has its tables, because it is a copy of a library that this version created.
     if (!isTemporary) createTables(connection, path);
   } catch (error) {
@@ -330,16 +332,18 @@ const indexVersion = 10;
  */
 const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tablesSql, tagKeys])).slice(0, 7), 16);
 
+const readPragma = (connection: Connection, name: string): number =>
+  Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
+
 /**
  * Creates the tables in a new file, or checks the version of an existing file.
  *
  * @throws Error if another version or another program created the file, or if the file cannot be written
  */
 function createTables(connection: Connection, path: string): void {
-  const readPragma = (name: string) => Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
   const isNewFile = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
-  if (!isNewFile && readPragma('application_id') !== applicationId) throw createOtherProgramError(path);
-  if (!isNewFile && readPragma('user_version') !== fileVersion)
+  if (!isNewFile && readPragma(connection, 'application_id') !== applicationId) throw createOtherProgramError(path);
+  if (!isNewFile && readPragma(connection, 'user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
     // Write to the file even if nothing has changed, so that a read-only file causes an error now and not at the first
