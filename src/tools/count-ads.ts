@@ -69,7 +69,7 @@ type PartCountView = DataOf<typeof PartCountView>;
 
 const CountEstimate = z
   .looseObject({
-    calls: z.number().describe('Highest number of searches.'),
+    calls: z.number().describe('Number of searches.'),
     credits: z.number().nullable().describe(creditDescriptions.credits),
     atLeast: z.number().describe(creditDescriptions.atLeast),
     atMost: z.number().optional().describe(creditDescriptions.atMost),
@@ -314,7 +314,8 @@ function countAdsOutsideParts(
 /**
  * Estimates the cost of a count without calling the service, as the number of paid searches times the price of one
  * search. A search is free if its response is cached or its count is in the dataset. A count by value is never in the
- * dataset. If the total may be 0, the lowest cost includes no searches for parts that a total of 0 makes unnecessary.
+ * dataset. If the total is known without a paid search, the estimate leaves out the parts that the count does not search:
+ * all parts if the service states no total, and with a total of 0, the parts that find only ads of the total.
  */
 async function estimateCount(
   countedFilter: SearchFilter | undefined,
@@ -325,9 +326,10 @@ async function estimateCount(
   const { adFilters, isCached, fresh, callBudget } = countContext;
   const valueFilters =
     countedFilter && !countedFilter.counted ? listPartsToSearch(countedFilter, filters, adFilters) : [];
-  const canSkipParts = valueFilters.length > 0 && countedFilter !== undefined && isEveryPartNarrower(countedFilter);
-  const freeCount = canSkipParts && !fresh ? await findFreeCount(filters, countContext) : undefined;
-  const partsToSearch = freeCount?.total === 0 ? [] : [...split, ...valueFilters];
+  const filtersByPart = [...split, ...valueFilters];
+  const freeCount = filtersByPart.length > 0 && !fresh ? await findFreeCount(filters, countContext) : undefined;
+  const isEmptyTotal = freeCount?.total === 0 && countedFilter !== undefined && isEveryPartNarrower(countedFilter);
+  const partsToSearch = freeCount?.total === null || isEmptyTotal ? [] : filtersByPart;
   const allFilters: Filters[] = [filters, ...partsToSearch.map((partFilters) => ({ ...filters, ...partFilters }))];
   // Parts with equal filters share one search.
   const filtersBySearch = [
@@ -345,8 +347,7 @@ async function estimateCount(
   const calls = isFreeBySearch.filter((isFree) => !isFree).length;
   const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(countingSearch);
-  const minCalls = canSkipParts && freeCount === undefined ? Math.min(calls, 1) : calls;
-  const credits = buildCreditRange(minCalls * (price?.atLeast ?? 0), price && calls * price.atMost);
+  const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
 }
 

@@ -100,7 +100,7 @@ describe('count_ads with a faulty or restricted API', () => {
     const filters = { query: 'no such brand' };
     const readEstimate = async (args: object) =>
       (await server.call('count_ads', { filters, by: 'displayFormat', maxCredits: 0, ...args })).data;
-    const unknownTotal = { calls: 3, credits: null, atLeast: 1, atMost: 3 };
+    const unknownTotal = { calls: 3, credits: 3, atLeast: 3, atMost: 3 };
     expect(await readEstimate({})).toMatchObject({ estimate: unknownTotal, receipt: { calls: 0 } });
     for (const by of ['displayFormat', 'countries'])
       expect((await server.call('count_ads', { filters, by })).data).toMatchObject({ total: 0, counts: [] });
@@ -108,6 +108,24 @@ describe('count_ads with a faulty or restricted API', () => {
     expect(await readEstimate({})).toMatchObject({ estimate: { calls: 0, credits: 0 }, receipt: { calls: 0 } });
     expect((await readEstimate({ fresh: true })).estimate).toEqual(unknownTotal);
     expect((await readEstimate({ by: 'active' })).estimate).toMatchObject({ calls: 2, credits: 2 });
+  });
+
+  test('the estimate of count_ads includes no parts if the service is known to state no total', async ({
+    upstream,
+    start,
+  }) => {
+    const server = await start({ searchFilters });
+    const service = serveAds(upstream, 5, () => 1);
+    service.modifyResponse = ({ totalHits: _, ...responseBody }) => responseBody;
+    const filters = { query: 'acme' };
+    for (const args of [{ by: 'displayFormat' }, { by: 'active' }, { split }]) {
+      await server.call('count_ads', { filters, ...args });
+      const { data } = await server.call('count_ads', { filters, ...args, maxCredits: 0 });
+      expect(data).toMatchObject({ estimate: { calls: 0, credits: 0 }, receipt: { calls: 0 } });
+      const { data: countData } = await server.call('count_ads', { filters, ...args });
+      expect(countData).toMatchObject({ total: null, receipt: { calls: 0 } });
+    }
+    expect(service.searches).toHaveLength(1);
   });
 
   test('count_ads counts the parts although no ads match its filters, if a part can find other ads than the total', async ({
