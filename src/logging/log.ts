@@ -109,7 +109,7 @@ export interface CallEvent {
   /** The HTTP status of the service's response, if there was one. */
   status?: number | undefined;
   requestId?: string | null | undefined;
-  /** The credits that the service charged for the call. Null if the service did not report the charge. */
+  /** The sum of the known charges of the call, in credits. Null if the service reported no charge. */
   charged?: number | null | undefined;
   remaining?: number | null | undefined;
   cached?: boolean | undefined;

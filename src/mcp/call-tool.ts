@@ -164,7 +164,8 @@ async function executeCall(
     const resultOptions = { notice: server.notice, note: notes.unconfirmedNote, output: resultFormat.output };
     return {
       result: buildToolResult(resultOptions, { tool, formattedOutput }, cost),
-      logFields: cost.receipt,
+      // If some charges of the call are unknown, record the sum of the others.
+      logFields: { ...cost.receipt, charged: cost.receipt.charged ?? (receipts.sumKnownCharges() || null) },
     };
   });
 }

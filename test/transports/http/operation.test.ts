@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { describe, expect, onTestFinished } from 'vitest';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createMetrics } from '../../../src/transports/http/metrics.ts';
+import { AdService } from '../../support/ad-service.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import {
   delays,
@@ -104,6 +105,27 @@ describe('Metrics and logs of the HTTP server', () => {
     const publicServer = await serve(respondAsDocumented, { metrics: true, publicUrl: 'https://ads.example.com' });
     expect((await publicServer.get('/metrics', { host: 'ads.example.com' })).status).toBe(404);
     expect((await (await serve(respondAsDocumented)).get('/metrics')).status).toBe(404);
+  });
+
+  test('the metrics and the log include the known charges of a successful call whose last request states no charge', async ({
+    serve,
+  }) => {
+    const service = new AdService(150);
+    const { get, post, server } = await serve(service.respond, { metrics: true, logLevel: 'info' });
+    service.modifyResponse = (responseBody) => {
+      service.hasChargeHeaders = responseBody.hasMore;
+      return responseBody;
+    };
+    const { json } = await post('svc_live_a', createToolCall('gather_ads', { maxAds: 150, maxCredits: 100 }));
+    expect(json.result).toMatchObject({ structuredContent: { complete: true, receipt: { charged: null } } });
+    const [, knownCharges] = /at least (\d+) charged/.exec(JSON.stringify(json.result)) ?? [];
+    expect(Number(knownCharges)).toBeGreaterThan(0);
+    expect((await get('/metrics')).text).toContain(
+      `ad_library_credits_charged_total{tool="gather_ads"} ${knownCharges}\n`,
+    );
+    expect(server.logged.map((line) => JSON.parse(line))).toMatchObject([
+      { tool: 'gather_ads', charged: Number(knownCharges) },
+    ]);
   });
 
   test('the error counters of the ad board tools and of sign-in also start at 0', async ({ serve }) => {
