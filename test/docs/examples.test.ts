@@ -72,14 +72,28 @@ test('the TypeScript example program spends at most its limit, even if it calls 
   await expectWithinLimit([process.execPath, buildTypeScriptExample()]);
 });
 
-test('the TypeScript example program reads no ads if counting them has used up its limit', async () => {
+/** Runs an example against a service whose second response states no charge. */
+async function expectWithinLimitWithoutCharge(command: string[]): Promise<void> {
   const service = new AdService(1000);
-  service.priceSearch = () => 25;
-  const command = [process.execPath, buildTypeScriptExample()];
+  service.priceSearch = (_, { sequenceNumber }) => {
+    service.hasChargeHeaders = sequenceNumber !== 2;
+    return 25;
+  };
   const output = await runWithService(command, { service, flags: ['--cache-seconds', '0'] });
-  expect(output).toContain('Counting the ads used up the limit of 50 credits, so the ads are not read.');
+  expect(output).toMatch(/Read [1-9]\d* of 1000, complete: /);
   expect(service.chargedCredits).toBe(50);
+}
+
+test('the TypeScript example program spends at most its limits if the service does not state one of the charges', async () => {
+  await expectWithinLimitWithoutCharge([process.execPath, buildTypeScriptExample()]);
 });
+
+test.skipIf(!hasClient)(
+  `the Python example program spends at most its limits if the service does not state one of the charges${unless}`,
+  async () => {
+    await expectWithinLimitWithoutCharge(['python3', pythonExample]);
+  },
+);
 
 test('the TypeScript example program reads ads from a slow service that states no charges, and says that the figures are not complete', async () => {
   const service = new AdService(1000);

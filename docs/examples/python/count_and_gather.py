@@ -1,4 +1,4 @@
-"""Counts ads by format, gathers them into the dataset, and queries the dataset, within a limit on credits.
+"""Counts ads by format, gathers them into the dataset, and queries the dataset, within limits on credits.
 
     pip install mcp
     AD_LIBRARY_API_KEY=svc_live_… python count_and_gather.py http://127.0.0.1:3000/mcp
@@ -17,7 +17,9 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 QUESTION = {"countries": ["DE"]}
-MAX_CREDITS = 50
+# Each step has its own limit, because a service may not state the charge of the count.
+MAX_COUNT_CREDITS = 10
+MAX_GATHER_CREDITS = 40
 
 BY_FORMAT = """
 SELECT displayFormat, count(*) AS ads, count(DISTINCT variant) AS messages, median(daysRunning) AS medianDays
@@ -38,16 +40,12 @@ async def call_tool(client: Client, tool: str, **arguments) -> dict:
 
 
 async def research(client: Client) -> None:
-    counts = await call_tool(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=MAX_CREDITS)
+    counts = await call_tool(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=MAX_COUNT_CREDITS)
     print(f"{counts['total']} ads in all:")
     for part in counts["counts"]:
         print(f"  {part['filters']['displayFormat'][0]}: {part['total']}")
-    # If the charge of the count is unknown (None), only the calls of gather_ads count toward the limit.
-    remaining_credits = MAX_CREDITS - (counts["receipt"]["charged"] or 0)
-    if remaining_credits <= 0:
-        print(f"Counting the ads used up the limit of {MAX_CREDITS} credits, so the ads are not read.")
-        return
 
+    remaining_credits = MAX_GATHER_CREDITS
     gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=remaining_credits)
     # The next call continues where the previous call stopped, and never pays twice for a page. maxCredits limits only a
     # single call, so pass the credits that remain. A call with an unknown charge may have spent all of them.

@@ -1,5 +1,5 @@
 /**
- * Counts ads by format, gathers them into the dataset, and queries the dataset, within a limit on credits.
+ * Counts ads by format, gathers them into the dataset, and queries the dataset, within limits on credits.
  *
  *   npm install @modelcontextprotocol/sdk
  *   AD_LIBRARY_API_KEY=svc_live_… npx tsx count-and-gather.ts http://127.0.0.1:3000/mcp
@@ -11,7 +11,9 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
 const filters = { countries: ['DE'] };
-const maxCredits = 50;
+// Each step has its own limit, because a service may not state the charge of the count.
+const maxCountCredits = 10;
+const maxGatherCredits = 40;
 
 const byFormat = `
   SELECT displayFormat, count(*) AS ads, count(DISTINCT variant) AS messages, median(daysRunning) AS medianDays
@@ -19,7 +21,6 @@ const byFormat = `
 
 /** The fields of results that this program reads. docs/results.md lists all fields. */
 interface CountResult {
-  receipt: Receipt;
   total: number;
   counts: { filters: { displayFormat: string[] }; total: number }[];
 }
@@ -55,16 +56,12 @@ async function callTool<ResultData>(toolName: string, args: Record<string, unkno
 }
 
 async function research(): Promise<void> {
-  const counts = await callTool<CountResult>('count_ads', { filters, by: 'displayFormat', maxCredits });
+  const countArguments = { filters, by: 'displayFormat', maxCredits: maxCountCredits };
+  const counts = await callTool<CountResult>('count_ads', countArguments);
   console.log(`${counts.total} ads in all:`);
   for (const part of counts.counts) console.log(`  ${part.filters.displayFormat[0]}: ${part.total}`);
-  // If the charge of the count is unknown, only the calls of `gather_ads` count toward the limit.
-  let remainingCredits = maxCredits - (counts.receipt.charged ?? 0);
-  if (remainingCredits <= 0) {
-    console.log(`Counting the ads used up the limit of ${maxCredits} credits, so the ads are not read.`);
-    return;
-  }
 
+  let remainingCredits = maxGatherCredits;
   const gather = () => callTool<GatherResult>('gather_ads', { filters, maxCredits: remainingCredits });
   let gathering = await gather();
   // The next call continues where the previous call stopped, and never pays twice for a page. `maxCredits` limits only
