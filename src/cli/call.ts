@@ -183,8 +183,8 @@ async function checkOutputFile(
   await access(dirname(outputFile), constants.W_OK).catch(() => {
     throw new SettingsError([`--out: ${dirname(outputFile)} is not a folder that can be written`]);
   });
-  // Opening a device or a named pipe could block or change it. Opening a link could create the file that it names.
-  if (existingEntry && !existingEntry.isFile()) return;
+  // Opening a device or a named pipe could block or change it. A link to a file that does not exist yet is not checked.
+  if (existingEntry && !existingFile?.isFile()) return;
   const fileHandle = await open(outputFile, existingEntry ? 'r+' : 'wx').catch((error) => {
     throw new SettingsError([`--out: ${outputFile} cannot be written: ${error.message}`]);
   });

@@ -194,8 +194,8 @@ function normalizeSettingText(settingText: string | undefined): string | undefin
 const variablePrefix = 'AD_LIBRARY_';
 
 /**
- * Returns a sentence for each variable with a value whose name starts with `AD_LIBRARY_` but is not a setting, because
- * users would otherwise not notice a typo. The sentence suggests a similar setting if there is one.
+ * Returns a sentence for each variable that has a value and that is not a setting although its name starts with
+ * `AD_LIBRARY_`, because users would otherwise not notice a typo. The sentence suggests a similar setting if there is one.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const knownShortNames = Object.values<Setting>(settings).flatMap(({ variable, canBeReadFromFile }) => {

@@ -230,9 +230,10 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the perceptual hashes of ad pictures, by ad id in lower case. The hash is `failedPicture` if a picture
-   * could never be fetched. If a picture can no longer be fetched, `failedPicture` follows its hash. A picture that was never fetched has no entry, unless it comes from a local library (a server
-   * of imported ads), which includes the hash in the picture URL. An ad whose picture has changed since it was fetched
+   * Returns the perceptual hashes of ad pictures, by ad id in lower case. The value is the hash, or
+   * `failedPicture` if no attempt to fetch the picture has succeeded. If only the last attempt failed, `failedPicture`
+   * follows the hash. A picture that was never fetched has no entry, unless it comes from a local library (a server of
+   * imported ads), which includes the hash in the picture URL. An ad whose picture has changed since it was fetched
    * has no entry either.
    */
   readPerceptualHashes({ ads, pictureRecords }: AdContents): Map<string, unknown> {

@@ -122,7 +122,7 @@ export interface ErrorExplainer {
 }
 
 const remainingCreditsHint =
-  'As maxCredits, pass the maxCredits of this call minus its charge; if the charge is unknown, ask the user.';
+  'Subtract the charge of this call from maxCredits. If nothing remains, or if the charge is unknown, ask the user.';
 
 /** For each reason why a call stopped, an instruction for the caller on how to continue. */
 const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {

@@ -213,8 +213,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   );
   const isNewestOfQuery = (gathering: Gathering) => newestByQuery.get(gathering.questionKey) === gathering;
   const candidates = [...newestByQuery.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuery));
-  // Only a gathering without parts can contain all matches of another search. Comparing each part with all others would
-  // take seconds if a key has stored many split searches.
+  // Only a gathering without parts can contain all matches of another search. Leaving out split searches here matters if
+  // a key has stored hundreds of them: otherwise, each part would be compared with all of them, which takes seconds.
   const unsplitCandidates = candidates.filter(({ partGatheringIds }) => partGatheringIds.length === 0);
   const isReplaced = ({ filters, gatheredAt, storedParts }: Gathering): boolean =>
     storedParts.length > 0

@@ -119,7 +119,9 @@ function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url:
  * Marks a picture that could not be fetched. The mark is stored instead of a perceptual hash or, if the same picture was
  * fetched before, in addition to its hash.
  */
-export const failedPicture = 'failed';
+const failedPicture = 'failed';
+/** Returns true if the last attempt to fetch a picture failed. The value may also contain the hash of an earlier attempt. */
+export const isFailedPicture = (perceptualHash: unknown): boolean => String(perceptualHash).endsWith(failedPicture);
 
 /**
  * Builds the stored record of a fetched picture. It contains the perceptual hash, or `failedPicture`, and identifies
@@ -159,7 +161,7 @@ export function findPictureState(
   if ('reason' in picture && picture.expiredUrl !== undefined) return 'expired';
   if (!isPictureOfAd(picture)) return 'none';
   if (perceptualHash === undefined) return null;
-  return String(perceptualHash).endsWith(failedPicture) ? 'failed' : 'available';
+  return isFailedPicture(perceptualHash) ? 'failed' : 'available';
 }
 
 /**

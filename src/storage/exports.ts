@@ -408,6 +408,12 @@ export function openStoredExports(
       problem: 'This file is no longer stored. Export it again.',
       wasSent: false,
     });
+  const createEvictedError = () =>
+    new AdLibraryError({
+      kind: 'busy',
+      problem: 'Other exports at the same time took the space of this file. Export it again.',
+      wasSent: false,
+    });
   const createNoSpaceError = () =>
     new AdLibraryError({
       kind: 'busy',
@@ -468,7 +474,7 @@ export function openStoredExports(
         if (sumNumbers(chunks.map((chunk) => chunk.length)) > limits.maxBytes) throw createNoSpaceError();
         for (const [index, chunk] of chunks.entries()) await items.putItem(getChunkId(id, index), chunk, limits);
         // Another file that the tenant exported at the same time may have evicted the first chunk.
-        if (chunks.length > 0 && (await items.getItem(getChunkId(id, 0))) === undefined) throw createNoSpaceError();
+        if (chunks.length > 0 && (await items.getItem(getChunkId(id, 0))) === undefined) throw createEvictedError();
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(getLinkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);

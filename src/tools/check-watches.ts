@@ -132,7 +132,7 @@ export const checkWatches = defineTool({
 async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();
   const watchesToRead = selectedWatches.filter(
-    (watch) => shouldReadAgain || !findRecentStoredOutcome(pickAdQuery(watch), contents, context),
+    (watch) => shouldReadAgain || !findRecentStoredOutcome(watch, contents, context),
   );
   // Watches with the same search share its estimate, because they share the ads that are read.
   const watchesByQuery = groupBy(watchesToRead, (watch) => getAdQueryKey(pickAdQuery(watch)));
@@ -463,7 +463,7 @@ function formatUnlistedAdsNote(gathering: Gathering, goneIds: readonly string[] 
   return `The service counts ${formatCount(unlistedCount, 'ad')} more, which it did not list${goneText}.`;
 }
 
-/** Formats a note about ads that the service did not list at the last check. They seem to be new if it lists them now. */
+/** Formats a note about ads that the service did not list at the last check. If this check lists them, they seem new. */
 function formatEarlierUnlistedAdsNote(previousGathering: Gathering): string | undefined {
   const unlistedCount = countUnlistedAds(previousGathering);
   return unlistedCount === 0

@@ -69,7 +69,7 @@ type PartCountView = DataOf<typeof PartCountView>;
 
 const CountEstimate = z
   .looseObject({
-    calls: z.number().describe('Number of searches.'),
+    calls: z.number().describe('Highest number of searches.'),
     credits: z.number().nullable().describe(creditDescriptions.credits),
     atLeast: z.number().describe(creditDescriptions.atLeast),
     atMost: z.number().optional().describe(creditDescriptions.atMost),
@@ -147,7 +147,7 @@ export const countAds = defineTool({
   },
   render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }, _, context) => {
     if (estimate?.calls === 0)
-      return 'Estimate: free, because the counts are known from earlier answers. Call again without maxCredits to read them.';
+      return 'Estimate: free, because earlier answers are enough. Call again without maxCredits to read the counts.';
     if (estimate)
       return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${formatPrice(estimate)}. Nothing was sent.`;
     const totalNotes = total.notes ?? [];

@@ -2,7 +2,12 @@ import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { createInvalidRequestError } from '../api/errors.ts';
 import { buildCoverageView, listNotesOfEmptyResult } from '../dataset/coverage.ts';
-import { failedPicture, groupPictures, type PictureAttempt, storePerceptualHashes } from '../dataset/picture-groups.ts';
+import {
+  groupPictures,
+  isFailedPicture,
+  type PictureAttempt,
+  storePerceptualHashes,
+} from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
@@ -182,8 +187,10 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   if (storedItems.length === 0) throw await createNoAdsError(contents, context);
   const perceptualHashes = context.getAdRowReader().readPerceptualHashes(contents);
   const adsWithPictures = storedItems.map((item) => ({ item, picture: selectPicture(parseItem(item), { now }) }));
-  const hasPicture = (id: string) =>
-    ![undefined, failedPicture].includes(perceptualHashes.get(normalizeAdId(id)) as string);
+  const hasPicture = (id: string) => {
+    const hash = perceptualHashes.get(normalizeAdId(id));
+    return hash !== undefined && !isFailedPicture(hash);
+  };
   const adsToFetch = adsWithPictures.filter(({ item }) => !hasPicture(item.id));
   const missingReasons: string[] = [];
   const fetchedPictures: PictureAttempt[] = [];

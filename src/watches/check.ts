@@ -1,6 +1,5 @@
 import { type GatherContext, type GatherOutcome, type Progress, withOpenedGathering } from '../dataset/gather.ts';
 import {
-  type AdQuery,
   compareGatherings,
   findGatherings,
   getAdQueryKey,
@@ -63,8 +62,7 @@ export async function runWatchChecks(
     };
     const queryKey = getAdQueryKey(request.adQuery);
     const existingOutcome =
-      completeOutcomes.get(queryKey) ??
-      (fresh ? undefined : findRecentStoredOutcome(request.adQuery, contentsBefore, context));
+      completeOutcomes.get(queryKey) ?? (fresh ? undefined : findRecentStoredOutcome(watch, contentsBefore, context));
     const isLimitedByCall = watch.maxCredits > remainingCredits;
     const messagePrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
     // Progress must never decrease. It starts at the last reported value, not at the number of newly read ads, because a
@@ -123,17 +121,22 @@ export async function runWatchChecks(
 const maxRecentAgeMs = 900_000;
 
 /**
- * Returns the stored ads of a search if they are complete and only a few minutes old. The result has the same form as
- * for newly read ads.
+ * Returns the stored ads of a watch's search if they are complete and only a few minutes old. The result has the same
+ * form as for newly read ads.
+ *
+ * The age of a check of this watch counts from its last page, so that repeating a check that needed several calls is
+ * free. The age of other ads counts from their oldest page, because ads that are new since then are missing.
  */
 export function findRecentStoredOutcome(
-  adQuery: AdQuery,
+  watch: Watch,
   contents: DatasetContents,
   { now, cacheLifetimeMs }: Pick<CheckContext, 'now' | 'cacheLifetimeMs'>,
 ) {
-  const gathering = findGatherings(contents, adQuery).find(({ isComplete }) => isComplete);
+  const gathering = findGatherings(contents, pickAdQuery(watch)).find(({ isComplete }) => isComplete);
   if (!gathering) return;
-  if (Math.abs(now - getFirstReadingTime(gathering)) >= Math.min(maxRecentAgeMs, cacheLifetimeMs)) return;
+  const isLastCheck = watch.completeChecks[0]?.gatheringId === gathering.id;
+  const readAt = isLastCheck ? gathering.gatheredAt : getFirstReadingTime(gathering);
+  if (Math.abs(now - readAt) >= Math.min(maxRecentAgeMs, cacheLifetimeMs)) return;
   const emptyOutcome = {
     idsReadByCall: new Set<string>(),
     serviceNotes: [],

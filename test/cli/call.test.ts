@@ -256,7 +256,7 @@ describe('The call command while a tool runs', () => {
     const { read, ...gathering } = JSON.parse(stdout);
     expect(gathering).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
     expect(gathering.next).toContain(
-      'As maxCredits, pass the maxCredits of this call minus its charge; if the charge is unknown, ask the user.',
+      'Subtract the charge of this call from maxCredits. If nothing remains, or if the charge is unknown, ask the user.',
     );
     // gather_ads stops soon after the signal, although it could continue for ten seconds.
     expect(read).toBeLessThan(5000);

@@ -84,12 +84,12 @@ async function expectWithinLimitWithoutCharge(command: string[]): Promise<void> 
   expect(service.chargedCredits).toBe(50);
 }
 
-test('the TypeScript example program spends at most its limits if the service does not state one of the charges', async () => {
+test('the TypeScript example program spends at most 50 credits if the service does not state one of the charges', async () => {
   await expectWithinLimitWithoutCharge([process.execPath, buildTypeScriptExample()]);
 });
 
 test.skipIf(!hasClient)(
-  `the Python example program spends at most its limits if the service does not state one of the charges${unless}`,
+  `the Python example program spends at most 50 credits if the service does not state one of the charges${unless}`,
   async () => {
     await expectWithinLimitWithoutCharge(['python3', pythonExample]);
   },

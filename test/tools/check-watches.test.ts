@@ -126,6 +126,25 @@ test('check_watches and count_ads do not reuse a gathering whose first page was 
   expect(check).toMatchObject({ read: service.ads.length, complete: true });
 });
 
+test('check_watches returns a check that needed several calls again for free, if it was completed recently', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({ cacheSeconds: 900 }, { now: () => clock++ });
+  const service = serveAds(upstream, 150);
+  await learnPrices(server, service);
+  await createWatches(server, ['a'], 1000);
+  const checkTwoPages = () => server.call('check_watches', { maxCredits: 10 });
+  expect(readChecks(await checkTwoPages())[0]).toMatchObject({ complete: false });
+  clock += 20 * 60_000;
+  expect(readChecks(await server.call('check_watches', enoughCredits))[0]).toMatchObject({ complete: true });
+  clock += 60_000;
+  const repeatedCheck = await server.call('check_watches', enoughCredits);
+  expect(readChecks(repeatedCheck)[0]).toMatchObject({ complete: true, read: 150 });
+  expect(repeatedCheck.data.receipt.charged).toBe(0);
+});
+
 test('check_watches says that ads which the service counted but did not list may still match', async ({
   upstream,
   start,

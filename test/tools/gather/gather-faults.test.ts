@@ -164,7 +164,7 @@ test.for([
     const { data, text } = await server.call('gather_ads', noLimits);
     expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
     expect(data.next).toContain(
-      'As maxCredits, pass the maxCredits of this call minus its charge; if the charge is unknown, ask the user.',
+      'Subtract the charge of this call from maxCredits. If nothing remains, or if the charge is unknown, ask the user.',
     );
     const isUnknown = kind !== 'payment_required';
     expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
@@ -203,7 +203,7 @@ test('gather_ads does not request a page whose response could arrive after the d
   expect(data).toMatchObject({ read: 300, stopped: 'deadline', receipt: { charged: 30 } });
   expect(text).toContain('Time was short. To continue, call again with the same question.');
   expect(text).toContain(
-    'As maxCredits, pass the maxCredits of this call minus its charge; if the charge is unknown, ask the user.',
+    'Subtract the charge of this call from maxCredits. If nothing remains, or if the charge is unknown, ask the user.',
   );
 });
 
