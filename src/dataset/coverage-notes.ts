@@ -333,6 +333,10 @@ export function formatMixedCurrenciesNote({ mixedCurrencies }: StatementFields):
   return `The ads have amounts in several currencies: ${currencyList}. Group or filter by the column currency before you add up or compare amounts.`;
 }
 
+/** Formats the number of ads that the service counted but did not list, as a sentence without its final period. */
+export const formatUnlistedAds = (adCount: number): string =>
+  `The service counts ${formatCount(adCount, 'ad')} more, which it did not list`;
+
 /** Returns true if an SQL statement reads a column that says when ads started or how long they ran. */
 export const hasRunningTimeColumn = ({ fields }: StatementFields): boolean =>
   fields.some(({ name }) => runningTimeColumns.has(name));

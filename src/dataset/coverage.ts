@@ -15,6 +15,7 @@ import {
   formatIncompleteGathering,
   formatMixedCurrenciesNote,
   formatOneDayAdvertisersNote,
+  formatUnlistedAds,
   type GatheringProgress,
   hasRunningTimeColumn,
   quoteAdvertiserName,
@@ -599,8 +600,7 @@ export function formatUncoveredAdvertisers({ uncovered = [], moreUncovered = 0 }
 function formatGatherings(coverage: CoverageView, notesStatedAbove: readonly string[]): string {
   const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, unlisted = 0, removedAds = 0 } = coverage;
   const prefix = `Coverage: ${formatCount(ads, 'ad')}`;
-  const unlistedText =
-    unlisted > 0 ? ` The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.` : '';
+  const unlistedText = unlisted > 0 ? ` ${formatUnlistedAds(unlisted)}.` : '';
   const notes = `${unlistedText}${removedAds > 0 ? ` ${formatCount(removedAds, 'ad')} removed to make room.` : ''}`;
   if (ads === 0 && gatherings === 0)
     return `${prefix}: nothing is gathered yet. gather_ads and the searches fill the dataset.${notes}`;

@@ -5,6 +5,7 @@ import { formatDay, formatMinute } from '../views/dates.ts';
 import { formatServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
+import { formatUnlistedAds } from './coverage-notes.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
 import { getFirstReadingTime, hasOutdatedPages } from './gatherings.ts';
 import type { StopInfo } from './stops.ts';
@@ -44,7 +45,9 @@ export function formatGatherOutput(output: GatherOutput): string {
 /** Formats the first line of the text: how many ads were read, and whether the search has more ads. */
 function formatHeadline(output: GatherOutput): string {
   const { gathering, read, found, foundInParts, stopped, gatheredAt = '', incomplete, unlisted, repeats } = output;
-  const unlistedText = unlisted ? ` ${formatUnlistedAds(unlisted)}` : '';
+  const unlistedText = unlisted
+    ? ` ${formatUnlistedAds(unlisted)}: fresh: true reads all again, and is charged again.`
+    : '';
   // If a limit stopped the call, begin with this limit, the missing ads and the price of reading the missing ads.
   if (incomplete) return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlistedText}`;
   const foundText = found === null ? foundInParts : `${formatNumber(found)} found`;
@@ -52,9 +55,6 @@ function formatHeadline(output: GatherOutput): string {
   const totalText = foundText === undefined ? 'total not stated' : `of ${foundText}${repeatsText}`;
   return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; complete, last read ${formatMinute(gatheredAt)}.${unlistedText}`;
 }
-
-const formatUnlistedAds = (adCount: number) =>
-  `The service counts ${formatCount(adCount, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 

@@ -6,6 +6,7 @@ import {
   describeIncompleteGatherings,
   formatUncoveredAdvertisers,
 } from './coverage.ts';
+import { formatUnlistedAds } from './coverage-notes.ts';
 import type { StatementSummary } from './export.ts';
 import { countAdsOutsideGatherings, formatAdQueryJson, formatSplitMatchingCount } from './gatherings.ts';
 import { formatIsoTime, listComputedColumns } from './tables.ts';
@@ -48,7 +49,7 @@ export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
   const warnings = [
     // `partial` lists only the newest gatherings, but the exported ads may come from an older one.
     ...(partial ? describeIncompleteGatherings(coverageInput, gatheringIds) : []),
-    ...(unlisted > 0 ? [`The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.`] : []),
+    ...(unlisted > 0 ? [`${formatUnlistedAds(unlisted)}.`] : []),
     ...notes,
   ];
   return [

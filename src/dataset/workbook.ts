@@ -187,7 +187,8 @@ function createZipWriter(writeBytes: WriteBytes) {
     if (error) throw error;
     chunks.push(chunk);
   });
-  // `Zip` passes on its chunks synchronously. Writing them separately makes the compression wait for the file.
+  // `Zip` calls back synchronously and cannot wait for the file. Therefore the chunks are collected, and the compression
+  // waits for `writeChunks`.
   const writeChunks = () => writeBytes(Buffer.concat(chunks.splice(0)));
   return {
     async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {

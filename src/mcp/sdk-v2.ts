@@ -134,7 +134,7 @@ interface ClientRequest {
 
 /**
  * Returns a result that asks the client to show a form and to repeat the call with the user's answer.
- * @throws `error` itself if it is not a `FormNeededError` error
+ * @throws `error` unchanged if it is not a `FormNeededError`
  */
 function buildInputRequest(error: unknown) {
   if (!(error instanceof FormNeededError)) throw error;

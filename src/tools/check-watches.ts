@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { getListOperationName } from '../dataset/ad-list-page.ts';
+import { formatUnlistedAds } from '../dataset/coverage-notes.ts';
 import { findFreshGathering } from '../dataset/gather.ts';
 import {
   buildCreditRange,
@@ -460,7 +461,7 @@ function formatUnlistedAdsNote(gathering: Gathering, goneIds: readonly string[] 
   const unlistedCount = countUnlistedAds(gathering);
   if (unlistedCount === 0) return undefined;
   const goneText = goneIds.length > 0 ? ', so some of those no longer listed may still match' : '';
-  return `The service counts ${formatCount(unlistedCount, 'ad')} more, which it did not list${goneText}.`;
+  return `${formatUnlistedAds(unlistedCount)}${goneText}.`;
 }
 
 /** Formats a note about ads that the service did not list at the last check. If this check lists them, they seem new. */

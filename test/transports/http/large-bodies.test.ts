@@ -18,9 +18,9 @@ import {
  * Returns a call with a body of more than 64 KB. Different numbers give different calls, because the server merges
  * identical ones.
  */
-const largeCallOf = (number: number) =>
+const createLargeCall = (number: number) =>
   createToolCall('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
-const largeCall = largeCallOf(0);
+const largeCall = createLargeCall(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
 const otherKey = 'svc_live_other';
 
@@ -44,7 +44,7 @@ test('a large request is rejected as busy if all upload slots are in use', {
   const { post } = await serve(respondAsDocumented);
   for (const key of [...keys, otherKey]) await post(key);
   upstream.respondWith(respondWhenOpen(gate));
-  const running = keys.flatMap((key) => [post(key, largeCallOf(1)), post(key, largeCallOf(2))]);
+  const running = keys.flatMap((key) => [post(key, createLargeCall(1)), post(key, createLargeCall(2))]);
   await waitUntil(() => upstream.requests.filter(({ path }) => path !== '/v1/whoami').length === 8);
   const { status, headers, json } = await post(otherKey, largeCall);
   expect([status, Number(headers['retry-after']) > 0]).toEqual([503, true]);
