@@ -138,22 +138,26 @@ async function glanceAt(run: Run, text: HostileText): Promise<number> {
   return performance.now() - start;
 }
 
-/**
- * Returns true if a text of four times the length takes clearly more than four times as long. In quadratic time, it would
- * take 16 times as long.
- */
+/** Returns true if a text of four times the length takes clearly more than four times as long. */
 async function growsTooFast(run: Run, text: HostileText): Promise<boolean> {
   if ((await glanceAt(run, text)) < glance.ms) return false;
-  const { ofLength } = text;
-  const measureLeast = async (length: number, times: number) => {
-    const measuredTimes: number[] = [];
-    while (measuredTimes.length < times) measuredTimes.push(await timeOf(run, ofLength(length)));
-    return Math.min(...measuredTimes);
-  };
-  const first = await measureLeast(glance.length, 1);
-  if (first < glance.ms || first < 7 * (await measureLeast(glance.length / 4, 1))) return false;
-  for (const length of [4000, 8000])
-    if ((await measureLeast(4 * length, 3)) < 10 * (await measureLeast(length, 3)) + 2) return false;
+  const first = await timeOf(run, text.ofLength(glance.length));
+  if (first < glance.ms || first < 7 * (await timeOf(run, text.ofLength(glance.length / 4)))) return false;
+  return (await isSlowInAllRounds(run, text, 4000)) && (await isSlowInAllRounds(run, text, 8000));
+}
+
+/**
+ * Compares the least times for a length and for four times the length, again after each of 30 rounds. In quadratic time,
+ * the longer text takes 16 times as long in every round. On a busy host, all runs within a few milliseconds can take
+ * several times as long, but one undisturbed round is enough to return false.
+ */
+async function isSlowInAllRounds(run: Run, { ofLength }: HostileText, length: number): Promise<boolean> {
+  let [short, long] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let round = 0; round < 30; round++) {
+    short = Math.min(short, await timeOf(run, ofLength(length)));
+    long = Math.min(long, await timeOf(run, ofLength(4 * length)));
+    if (long < 10 * short + 2) return false;
+  }
   return true;
 }
 
