@@ -61,8 +61,8 @@ export const freshUpstreamTest = (options: ServerOptions = {}) =>
   test.extend('start', startWithUpstream(options)).extend('server', ({ start }) => start());
 
 /**
- * Defines tests like `upstreamTest`, in which each test connects with a new API key. The tests share the server and its
- * SQL thread, which take half a second to start, but no dataset, budget or watch.
+ * Defines tests like `upstreamTest`, in which each test connects with a new API key. The tests share the server, but no
+ * dataset, budget or watch.
  */
 export const tenantUpstreamTest = (options: ServerOptions = {}) => {
   let tenantCount = 0;
