@@ -16,7 +16,7 @@ import {
   type StatementSummary,
   writeExport,
 } from '../dataset/export.ts';
-import { buildMethodNote, buildMethodNoteRows, renderMethodNoteMarkdown } from '../dataset/methods-note.ts';
+import { buildMethodNote, buildMethodNoteRows, renderMethodNoteMarkdown } from '../dataset/method-note.ts';
 import { normalizeAdId } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
