@@ -328,7 +328,7 @@ async function estimateCount(
     countedFilter && !countedFilter.counted ? listPartsToSearch(countedFilter, filters, adFilters) : [];
   const filtersByPart = [...split, ...valueFilters];
   const freeCount = filtersByPart.length > 0 && !fresh ? await findFreeCount(filters, countContext) : undefined;
-  const isEmptyTotal = freeCount?.total === 0 && countedFilter !== undefined && isEveryPartNarrower(countedFilter);
+  const isEmptyTotal = freeCount?.total === 0 && isEveryPartNarrower(filters, filtersByPart, adFilters);
   const partsToSearch = freeCount?.total === null || isEmptyTotal ? [] : filtersByPart;
   const allFilters: Filters[] = [filters, ...partsToSearch.map((partFilters) => ({ ...filters, ...partFilters }))];
   // Parts with equal filters share one search.
@@ -377,13 +377,24 @@ function listPartsToSearch(
 }
 
 /**
- * Returns true if each part of a count by this filter key finds only ads that the total includes. If the total is 0, the
- * parts then need no searches.
+ * Returns true if each part finds only ads that the total includes. If the total is 0, the parts then need no searches.
  *
- * Without the key `active`, a service may find only running ads, so the total may not include the ended ads.
- * `findCountableFilter` excludes keys with a default value for the same reason. The parts of `split` may set such keys.
+ * A part that sets a key with a default value may find ads that the total leaves out. Without the key `active`, a
+ * service may find only running ads, so this key counts as a key with a default value. So does each key that the service
+ * does not describe.
  */
-const isEveryPartNarrower = ({ key }: SearchFilter): boolean => key !== 'active';
+const isEveryPartNarrower = (
+  filters: Filters,
+  filtersByPart: readonly Filters[],
+  adFilters: readonly SearchFilter[],
+): boolean =>
+  filtersByPart
+    .flatMap((partFilters) => Object.keys(partFilters))
+    .filter((key) => !Object.hasOwn(filters, key))
+    .every((key) => {
+      const describedFilter = adFilters.find((filter) => filter.key === key);
+      return describedFilter && describedFilter.default === undefined && key !== 'active';
+    });
 
 const buildEmptyParts = (filtersByPart: readonly Filters[], totalCount: AdCount): CountedPart[] =>
   filtersByPart.map((partFilters) => ({ view: { filters: partFilters, total: 0 }, adCount: totalCount }));
@@ -447,10 +458,7 @@ async function countValuesBySearches(countedFilter: SearchFilter, filters: Filte
   const totalView = buildCountView(totalCount, filters, countContext);
   const missingValueFilters = buildMissingFilter(filters, countedFilter.key, countContext.adFilters);
   const filtersByPart = listPartsToSearch(countedFilter, filters, countContext.adFilters);
-  const { parts, stopInfo } =
-    totalCount.total === 0 && isEveryPartNarrower(countedFilter)
-      ? { parts: buildEmptyParts(filtersByPart, totalCount), stopInfo: undefined }
-      : await countParts(filters, totalCount, filtersByPart, countContext);
+  const { parts, stopInfo } = await countParts(filters, totalCount, filtersByPart, countContext);
   const partWithoutValue = missingValueFilters && parts.at(-1);
   const counts = parts.filter((part) => part !== partWithoutValue).map((part) => part.view);
   const remainingAdCount = countAdsOutsideParts(
@@ -519,8 +527,9 @@ const maxConcurrentSearches = 4;
 const equalToTotalNote = 'equal to the total; not verified';
 
 /**
- * Counts the ads of each part of a split search, several parts at a time. A part is a search with the caller's filters
- * and one filter object of `split`. Starts no further searches after a failure or when a limit is reached.
+ * Counts the ads of each part of a search, several parts at a time. A part is a search with the caller's filters and
+ * one filter object, e.g. of `split`. Starts no further searches after a failure or when a limit is reached. Sends
+ * nothing if the total already tells that no part has ads.
  */
 async function countParts(
   filters: Filters,
@@ -533,6 +542,8 @@ async function countParts(
     adCount: undefined,
   }));
   if (totalCount.total === null) return { parts: countedParts, stopInfo: undefined };
+  if (totalCount.total === 0 && isEveryPartNarrower(filters, filtersByPart, countContext.adFilters))
+    return { parts: buildEmptyParts(filtersByPart, totalCount), stopInfo: undefined };
   let stopInfo: StopInfo | undefined;
   let nextIndex = 0;
   const countNextParts = async () => {

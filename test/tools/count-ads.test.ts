@@ -110,6 +110,25 @@ describe('count_ads with a faulty or restricted API', () => {
     expect((await readEstimate({ by: 'active' })).estimate).toMatchObject({ calls: 2, credits: 2 });
   });
 
+  test('count_ads pays for no part of split if no ads match its filters', async ({ upstream, start }) => {
+    const server = await start({ searchFilters });
+    const service = serveAds(upstream, 0, () => 1);
+    const call = {
+      filters: { query: 'no such brand' },
+      split: [{ displayFormat: ['VIDEO'] }, { countries: ['DE'] }, {}],
+    };
+    const { data, text } = await server.call('count_ads', call);
+    expect(data).toMatchObject({ total: 0, counts: call.split.map((filters) => ({ filters, total: 0 })) });
+    expect(text).toContain('{"displayFormat":["VIDEO"]}: 0');
+    const { data: estimateData } = await server.call('count_ads', { ...call, maxCredits: 0 });
+    expect(estimateData).toMatchObject({ estimate: { calls: 0, credits: 0 } });
+    expect(service.searches).toHaveLength(1);
+    // Without `active`, or without a key that the service does not describe, a service may leave out ads.
+    for (const split of [[{ active: false }], [{ status: 'ended' }]])
+      await server.call('count_ads', { filters: call.filters, split });
+    expect(service.searches).toHaveLength(3);
+  });
+
   test('the estimate of count_ads includes no parts if the service is known to state no total', async ({
     upstream,
     start,
