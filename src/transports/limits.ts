@@ -22,8 +22,8 @@ interface ConcurrencyLimiterOptions {
   /** Returns milliseconds from a clock that is never set back. Used to measure durations. */
   monotonicNow: () => number;
   /**
-   * Called for each tool call that is rejected before it runs, because too many calls are waiting. The tool catalog
-   * itself reports all other calls.
+   * Called for each tool call that ends before it runs: the server rejects it because too many calls are waiting, or its
+   * caller cancels it while it waits. The tool catalog itself reports all other calls.
    */
   onCall: OnCall;
 }
@@ -97,12 +97,16 @@ export function createConcurrencyLimiter(
   const callTool = async (call: ToolCall): Promise<ToolResult> => {
     const run = (waitedMs: number) => catalog.callTool(waitedMs > 0 ? { ...call, waitedMs } : call);
     return runInSlot(callSlots, call, run).catch((error) => {
-      if (!(error instanceof AdLibraryError)) throw error;
       // Do not report an unknown tool name. The caller can send any text as the name, and that text must not become a
       // metric label or appear in the log.
       const reportedToolName = catalog.hasTool(call.name) ? call.name : 'unknown';
-      onCall({ tool: reportedToolName, tenantId: call.tenantId, ms: 0, kind: 'busy' });
-      return catalog.buildRejectedResult(error);
+      const reportCall = (kind: string) => onCall({ tool: reportedToolName, tenantId: call.tenantId, ms: 0, kind });
+      if (error instanceof AdLibraryError) {
+        reportCall('busy');
+        return catalog.buildRejectedResult(error);
+      }
+      if (call.signal.aborted) reportCall('cancelled');
+      throw error;
     });
   };
 

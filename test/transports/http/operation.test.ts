@@ -15,7 +15,14 @@ import {
 } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
-import { createToolCall, createValidHeaders, openConnection, openRawSocket, startHttp } from '../../support/http.ts';
+import {
+  createToolCall,
+  createValidHeaders,
+  formatHttpRequest,
+  openConnection,
+  openRawSocket,
+  startHttp,
+} from '../../support/http.ts';
 import { findFreePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
 
@@ -50,6 +57,21 @@ describe('The limit of concurrent calls over HTTP', () => {
     expect(text).toContain('"busy"');
     expect(server.logged.join('')).toContain('"unknown"');
     expect(server.logged.join('')).not.toContain('made_up');
+    await server.close(0);
+    await hanging;
+  });
+
+  test('a call that is cancelled while it waits for a slot appears in the log once', async ({ serve, upstream }) => {
+    const { server, post, get } = await serve(delays.hangs, { callsAtOnce: 1, callsPerKey: 1, metrics: true });
+    const hanging = post('svc_live_a').catch(() => {});
+    await upstream.waitForRequests(1);
+    const { socket } = openRawSocket(server.port);
+    socket.write(formatHttpRequest(createToolCall('get_credits')));
+    await waitUntil(async () => (await get('/metrics')).text.includes('ad_library_calls_waiting 1'));
+    socket.destroy();
+    await waitUntil(async () => (await get('/metrics')).text.includes('ad_library_calls_waiting 0'));
+    const callLines = server.logged.filter((line) => line.includes('get_credits'));
+    expect(callLines).toEqual([expect.stringContaining('"kind":"cancelled"')]);
     await server.close(0);
     await hanging;
   });
