@@ -297,11 +297,12 @@ test.runIf(existsSync('/dev/full'))(
 test.each(['18.20.8', '20.18.3', '21.7.3', '22.1.0'])(
   'a command under Node %s exits and names the required version of Node',
   async (node) => {
+    expect(packageJson.engines.node).toBe('^20.19.0 || >=22.2.0');
     const script = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${node}' } })`;
     expect(await runCommand(['call', 'whoami', '--demo'], { env: { NODE_OPTIONS: buildImportFlag(script) } })).toEqual({
       code: 1,
       stdout: '',
-      stderr: `ad-library-mcp: needs Node ${packageJson.engines.node.slice(2)} or newer, but not 21, 22.0 or 22.1; this is Node ${node}\n`,
+      stderr: `ad-library-mcp: needs Node 20.19 or newer, but not 21, 22.0 or 22.1; this is Node ${node}\n`,
     });
   },
 );

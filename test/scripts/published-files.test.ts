@@ -81,6 +81,7 @@ describe('The manifest of the desktop bundle', () => {
   test('the manifest of the desktop bundle is valid according to its schema', () => {
     expect(McpbManifestSchema.safeParse(manifest).error?.issues ?? []).toEqual([]);
     expect(manifest.manifest_version).toBe('0.3');
+    expect(manifest.compatibility.runtimes).toEqual(publisher.engines);
   });
 
   test('the manifest of the desktop bundle passes each form field to the matching environment variable', () => {
