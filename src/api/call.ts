@@ -11,7 +11,7 @@ export interface ServiceRequest {
    * True if a page of results was requested without `limit`, so that the service chose the page size. The price depends
    * on this size, and the cursor of the next page does not contain the size.
    */
-  hasDefaultSize?: boolean | undefined;
+  usesDefaultPageSize?: boolean | undefined;
   /** A text that is the same for identical requests, even if their callers have different API keys. */
   fingerprint: string;
 }
@@ -75,7 +75,7 @@ export interface CallProgress {
    */
   isPaid?: boolean;
   /** Returns true while a caller waits for the response. If no caller waits, a failed call is not retried. */
-  isAwaited?(): boolean;
+  hasWaitingCaller?(): boolean;
 }
 
 /** An API call, as it passes from a tool through the cache, the credit meter and the HTTP client. */
@@ -112,7 +112,7 @@ export interface Receipt {
   cached: boolean;
   requestId: string | null;
   /** True if the header with the charge cannot be parsed. The charge of the call is then unknown. */
-  chargeUnreadable?: true;
+  isChargeUnreadable?: true;
   /** The number of items that were removed from the page, because they have no id and cannot be displayed or stored. */
   unusableCount?: number;
   /** The time since the response arrived, in milliseconds. Set only for cached responses. */

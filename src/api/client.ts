@@ -26,7 +26,7 @@ import {
 } from './schemas.ts';
 
 /** The arguments of an operation, and the options of its call for the cache and the credit meter. */
-type OperationOptions = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
+type OperationOptions = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'usesDefaultPageSize'>> &
   CacheOptions &
   Pick<ApiCall, 'creditLimit'>;
 
@@ -211,11 +211,11 @@ async function callOperation(
   operationOptions: OperationOptions,
 ) {
   const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onOwnerUnconfirmed } = caller;
-  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cacheOptions } = operationOptions;
+  const { path = {}, query = {}, body, usesDefaultPageSize, creditLimit, ...cacheOptions } = operationOptions;
   try {
     const request = { operation, path, query, ...(body && { body }) };
     const response = await sendCall({
-      request: { fingerprint: createFingerprint(request), hasDefaultSize, ...request },
+      request: { fingerprint: createFingerprint(request), usesDefaultPageSize, ...request },
       owner: { apiKey, tenantId, connection },
       signal,
       cacheOptions: {

@@ -52,7 +52,7 @@ export interface CommonFailureFields {
    */
   isChargeShared?: true;
   /** True if the header with the charge cannot be parsed. The charge is then unknown. */
-  chargeUnreadable?: boolean | undefined;
+  isChargeUnreadable?: boolean | undefined;
   /** False if it is certain that no request reached the service. Undefined if this is unknown. */
   wasSent?: boolean | undefined;
   /** True if an earlier attempt of the call seemed to fail, but the service may have performed it. */
@@ -154,9 +154,9 @@ export const createInvalidRequestError = (problem: string) =>
  * response arrived, or if a gateway responded (502, 504 …) after the service had performed the call. Rejected calls
  * cost nothing, and neither does a 503 without a charge.
  */
-export function mayBeCharged({ kind, status, wasSent, charged, chargeUnreadable, storage }: Failure): boolean {
+export function mayBeCharged({ kind, status, wasSent, charged, isChargeUnreadable, storage }: Failure): boolean {
   if (wasSent === false || storage || charged !== undefined) return false;
-  if (chargeUnreadable) return true;
+  if (isChargeUnreadable) return true;
   if (status === undefined) return kind === 'network' || kind === 'timeout' || kind === 'unexpected_response';
   return status < 300 || status === 408 || (status >= 500 && status !== 503);
 }

@@ -71,7 +71,7 @@ export function createHttpSender(options: HttpSenderOptions): SendCall {
       } catch (attemptError) {
         const error = unsafeRetryCount > 0 ? markAsPossiblyPerformed(attemptError) : attemptError;
         const retryDecision = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetryCount) : 'no';
-        if (retryDecision === 'no' || call.progress.isAwaited?.() === false) throw error;
+        if (retryDecision === 'no' || call.progress.hasWaitingCaller?.() === false) throw error;
         if (retryDecision === 'unsafe') {
           unsafeRetryCount++;
           call.progress.mayHaveBeenPerformed = true;
@@ -106,9 +106,9 @@ function decideRetry(
   const { operation } = request;
   const { isPaid = operation.requiresCredits } = progress;
   if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
-  const { kind, status, wasSent, charged, chargeUnreadable } = error.failure;
+  const { kind, status, wasSent, charged, isChargeUnreadable } = error.failure;
   if (kind === 'network' && wasSent === false) return 'safe';
-  if (charged || chargeUnreadable) return 'no';
+  if (charged || isChargeUnreadable) return 'no';
   if (isPaid) return status === 503 ? 'safe' : 'no';
   const isRejectedByGateway = status === 502 || status === 503 || status === 504;
   if (isRejectedByGateway && !operation.changesData) return 'safe';
@@ -174,8 +174,13 @@ async function parseResponse(
   const { status, headers } = response;
   const unmaskedReceipt = readReceipt(headers);
   const receipt = { ...unmaskedReceipt, requestId: unmaskedReceipt.requestId && maskKey(unmaskedReceipt.requestId) };
-  const { charged, requestId, chargeUnreadable = false } = receipt;
-  const responseFields = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
+  const { charged, requestId, isChargeUnreadable = false } = receipt;
+  const responseFields = {
+    status,
+    requestId: requestId ?? undefined,
+    charged: charged ?? undefined,
+    isChargeUnreadable,
+  };
   const responseText = await response.text().catch((error) => throwBodyError(error, call, responseFields));
   const parsedBody = parseJson(responseText);
   const plainBody = maskKey(parsedBody, responseText);
@@ -358,7 +363,7 @@ function readReceipt(headers: { get(name: string): string | null }): Receipt {
     remaining: parseCredits(headers.get('x-service-credits-remaining'), balancePattern),
     cached: false,
     requestId: headers.get('x-service-request-id'),
-    ...(charged === null && chargedText !== null && { chargeUnreadable: true }),
+    ...(charged === null && chargedText !== null && { isChargeUnreadable: true }),
   };
 }
 

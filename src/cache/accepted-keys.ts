@@ -65,7 +65,7 @@ const isIdentityResponse = ({ rawBody }: ServiceResponse): boolean => identitySc
  * Checks that a response of the `whoami` API operation confirms the caller's API key.
  * @throws AdLibraryError `unauthorized` if the response does not confirm the key
  */
-export function assertIdentity(whoamiResponse: ServiceResponse): void {
+export function assertKeyAccepted(whoamiResponse: ServiceResponse): void {
   if (isIdentityResponse(whoamiResponse)) return;
   throw new AdLibraryError({
     kind: 'unauthorized',

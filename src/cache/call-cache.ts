@@ -22,7 +22,7 @@ import { isPaidOperation } from '../credits/prices.ts';
 import type { AcceptedKeys, CachedResponse, GrantedClaim, ResponseCache } from '../storage/call-state.ts';
 import type { Dataset, DatasetStore } from '../storage/dataset.ts';
 import { parseItem } from '../storage/item-versions.ts';
-import { assertIdentity } from './accepted-keys.ts';
+import { assertKeyAccepted } from './accepted-keys.ts';
 import { createInFlightCallTracker, type InFlightCall, type InFlightCallOptions } from './in-flight-calls.ts';
 
 interface CallCacheOptions extends InFlightCallOptions {
@@ -45,7 +45,7 @@ interface SharedCall extends InFlightCall {
    * True once one of the callers that share the call has received the charge, with the response or with the error. The
    * receipts of the other callers show no charge, so that the charge is not counted twice.
    */
-  isChargeShown: boolean;
+  hasCallerReceivedCharge: boolean;
 }
 
 /** The step that returns cached responses, and sends all other calls to the meter. */
@@ -81,7 +81,7 @@ export function openCallCache(
       findStoredResponse(call),
       acceptedKeys.has(owner.tenantId),
     ]);
-    if (storedResponse && !isKeyAccepted) assertIdentity(await callWhoami(owner, signal));
+    if (storedResponse && !isKeyAccepted) assertKeyAccepted(await callWhoami(owner, signal));
     if (storedResponse) return storedResponse;
     if (call.cacheOptions.forbidsPaidRequests) throw new PaymentNeededError(request);
     if (signal.aborted) throw createAbortError(signal, false);
@@ -188,7 +188,7 @@ export function openCallCache(
   }
 
   function startSharedCall(callKey: string, call: ApiCall, send: SendCall): SharedCall {
-    const startedCall = { ...inFlightCalls.startCall(call, send), isChargeShown: false };
+    const startedCall = { ...inFlightCalls.startCall(call, send), hasCallerReceivedCharge: false };
     sharedCalls.set(callKey, startedCall);
     void startedCall.completion.then(() => forgetSharedCall(callKey, startedCall));
     return startedCall;
@@ -212,7 +212,7 @@ export function openCallCache(
    * @throws AdLibraryError if the service rejects the key; data stored for the key must then not be shown
    */
   async function confirmKey(owner: CallOwner, signal: AbortSignal): Promise<void> {
-    if (!(await acceptedKeys.has(owner.tenantId))) assertIdentity(await callWhoami(owner, signal));
+    if (!(await acceptedKeys.has(owner.tenantId))) assertKeyAccepted(await callWhoami(owner, signal));
   }
 
   /**
@@ -314,14 +314,14 @@ export function openCallCache(
 async function awaitSharedCall(sharedCall: SharedCall, signal: AbortSignal): Promise<ServiceResponse> {
   try {
     const response = await sharedCall.joinCall(signal);
-    if (sharedCall.isChargeShown) return markAsCached(response);
-    sharedCall.isChargeShown = true;
+    if (sharedCall.hasCallerReceivedCharge) return markAsCached(response);
+    sharedCall.hasCallerReceivedCharge = true;
     return response;
   } catch (error) {
     if (!(error instanceof AdLibraryError) || !error.failure.charged) throw error;
-    if (sharedCall.isChargeShown)
+    if (sharedCall.hasCallerReceivedCharge)
       throw new AdLibraryError({ ...error.failure, isChargeShared: true }, { cause: error });
-    sharedCall.isChargeShown = true;
+    sharedCall.hasCallerReceivedCharge = true;
     throw error;
   }
 }

@@ -89,7 +89,7 @@ export function createInFlightCallTracker({
      */
     startCall(callToStart: ApiCall, send: SendCall): InFlightCall {
       const abortController = new AbortController();
-      const progress: CallProgress = { isSent: false, isAwaited: () => trackedCall.callerCount > 0 };
+      const progress: CallProgress = { isSent: false, hasWaitingCaller: () => trackedCall.callerCount > 0 };
       const { request, owner, cacheOptions, creditLimit } = callToStart;
       const call: ApiCall = {
         request,

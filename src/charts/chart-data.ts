@@ -17,7 +17,7 @@ export interface ChartRows {
 }
 
 /** The content of a chart: its title, its points on the axis, and its series. */
-export type ChartData = Exclude<ReturnType<typeof readChartData>, { problem: string }>;
+export type ChartData = Exclude<ReturnType<typeof buildChartData>, { problem: string }>;
 /**
  * One series of a chart, drawn in one color. A series shows the numbers of a number column, or only the numbers of rows
  * that have the same name in the second column.
@@ -41,7 +41,7 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
  * @param readAtMs time at which the ads were last read, in milliseconds since the Unix epoch; each month, week or day
  * that ends after this time is marked as unfinished
  */
-export function readChartData(kind: ChartKind, table: ChartRows, readAtMs: number | undefined) {
+export function buildChartData(kind: ChartKind, table: ChartRows, readAtMs: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
   const pivotedRows = pivotSeries(table, countColumns);
   if (pivotedRows && 'problem' in pivotedRows) return pivotedRows;

@@ -1,5 +1,5 @@
 import { capitalize } from '../views/column-title.ts';
-import { buildPanels, type ChartData, type ChartRows, type Panel, readChartData, type Series } from './chart-data.ts';
+import { buildChartData, buildPanels, type ChartData, type ChartRows, type Panel, type Series } from './chart-data.ts';
 import type { ChartKind } from './chart-kinds.ts';
 
 /**
@@ -57,7 +57,7 @@ export interface ChartOptions {
  * cannot be drawn, returns only `problem`, a text that names the problem and a solution.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
-  const chartData = readChartData(kind, table, options.readAtMs);
+  const chartData = buildChartData(kind, table, options.readAtMs);
   if (chartData.problem !== undefined) return chartData;
   const layout = options.isNarrow ? narrowLayout : wideLayout;
   const shapes: Shape[] = [];

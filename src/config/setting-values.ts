@@ -55,7 +55,7 @@ export const parseBoolean: SettingParser<boolean> = (settingText) => {
  * Creates a parser that accepts only the given words. For any other text, the parser throws an error with the message
  * `problem`.
  */
-export const createWordParser =
+export const createChoiceParser =
   <const Word extends string>(words: readonly Word[], problem: string): SettingParser<Word> =>
   (settingText) =>
     words.find((word) => word === settingText) ?? throwProblem(problem);

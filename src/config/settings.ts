@@ -1,8 +1,8 @@
 import { logFormats, logLevels } from '../logging/log.ts';
 import {
   addDefaultValue,
+  createChoiceParser,
   createWholeNumberParser,
-  createWordParser,
   makeOptional,
   parseApiKey,
   parseBaseUrl,
@@ -166,7 +166,7 @@ export const settings = addNames({
   },
   fileLinks: {
     onlyFor: 'http',
-    parse: addDefaultValue(createWordParser(['on', 'off'], 'must be on or off'), 'on'),
+    parse: addDefaultValue(createChoiceParser(['on', 'off'], 'must be on or off'), 'on'),
     valueName: 'on|off',
     help: 'Whether results over HTTP contain links to exported files (http only)',
   },
@@ -200,7 +200,7 @@ export const settings = addNames({
   },
   output: {
     parse: addDefaultValue(
-      createWordParser(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'),
+      createChoiceParser(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'),
       'auto',
     ),
     valueName: 'form',
@@ -222,12 +222,12 @@ export const settings = addNames({
     help: 'Maximum time for one tool call in milliseconds, including retries and waiting in the queue',
   },
   logLevel: {
-    parse: addDefaultValue(createWordParser(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
+    parse: addDefaultValue(createChoiceParser(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
     valueName: 'level',
     help: `Lowest level of log lines: ${logLevels.join(', ')}; the log goes to stderr only`,
   },
   logFormat: {
-    parse: makeOptional(createWordParser(logFormats, `must be ${logFormats.join(' or ')}`)),
+    parse: makeOptional(createChoiceParser(logFormats, `must be ${logFormats.join(' or ')}`)),
     valueName: 'format',
     help: 'Form of log lines: text or json; with json, the messages at the start and errors are JSON, too (default: text; for http, json for events and text for the other messages)',
   },

@@ -131,8 +131,8 @@ function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOp
   for (let size = maxSize; size > 0; size--) {
     const bounds = computePriceBounds(prices, operation, size);
     const highestCost = Number.isFinite(bounds.atMost) ? bounds.atMost : isFree ? 0 : size;
-    const isCandidate = size === maxSize || isRoundPageSize(size) || isExactPrice(bounds);
-    if (isCandidate && isAffordable(highestCost, maxCost)) return size;
+    const canRequestSize = size === maxSize || isRoundPageSize(size) || isExactPrice(bounds);
+    if (canRequestSize && isAffordable(highestCost, maxCost)) return size;
   }
   return 0;
 }

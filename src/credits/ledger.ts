@@ -162,8 +162,8 @@ const maxConcurrentPaidCalls = 4;
 /**
  * Decides whether a call may start `now`, `later` or `never`.
  *
- * - Never: the lowest cost of the call exceeds the unspent credits minus the lowest costs of calls in progress.
- * - Later: the highest cost of the call exceeds the unspent credits minus the highest costs of calls in progress.
+ * - Never: the lowest cost of the call exceeds `unspentCredits` minus the lowest costs of calls in progress.
+ * - Later: the highest cost of the call exceeds `unspentCredits` minus the highest costs of calls in progress.
  * - Later: too many paid calls are in progress. Up to four may run at once. Only one may run if the remaining credits
  * do not cover four calls at the highest price. If the service then raises its price, only this call can exceed the
  * budget.
@@ -171,11 +171,11 @@ const maxConcurrentPaidCalls = 4;
 export function decideAdmission(account: CreditAccount, request: ReserveRequest): 'now' | 'later' | 'never' {
   const { budget, credits, atLeast, isPaid, maxPrice } = request;
   const { spentCredits, uncertainCredits, reservedCredits, minReservedCredits, runningPaidCallCount } = account;
-  const unspent = budget - spentCredits - uncertainCredits;
-  if ((isPaid || atLeast > 0) && !isAffordable(atLeast, unspent - minReservedCredits)) return 'never';
+  const unspentCredits = budget - spentCredits - uncertainCredits;
+  if ((isPaid || atLeast > 0) && !isAffordable(atLeast, unspentCredits - minReservedCredits)) return 'never';
   if (!isPaid) return 'now';
-  if (reservedCredits > 0 && !isAffordable(credits, unspent - reservedCredits)) return 'later';
-  const maxConcurrentCalls = isAffordable(maxConcurrentPaidCalls * maxPrice, unspent - reservedCredits)
+  if (reservedCredits > 0 && !isAffordable(credits, unspentCredits - reservedCredits)) return 'later';
+  const maxConcurrentCalls = isAffordable(maxConcurrentPaidCalls * maxPrice, unspentCredits - reservedCredits)
     ? maxConcurrentPaidCalls
     : 1;
   return runningPaidCallCount < maxConcurrentCalls ? 'now' : 'later';

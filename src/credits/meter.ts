@@ -176,7 +176,7 @@ export function createMeter(sendCall: SendCall, options: MeterOptions) {
       }
       const reachedLimit: ReachedUsageLimit | undefined = await usageLimitTracker.admitCall(call);
       return sendMetered(call).catch(async (error) => {
-        throw await usageLimitTracker.explainError(error, call, reachedLimit);
+        throw await usageLimitTracker.addCreditStatusToError(error, call, reachedLimit);
       });
     },
     /**

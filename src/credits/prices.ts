@@ -34,7 +34,7 @@ export interface PriceTable {
 export type Prices = Map<string, PriceTable>;
 
 /** The parts of a request that affect its price, e.g. the requested page size. */
-export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
+export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'usesDefaultPageSize'>;
 
 /**
  * A pricing rule that the service may use: a call costs `creditsPerGroup` for each full or partial group of `groupSize`
@@ -76,7 +76,7 @@ export function learnPrice(
   const itemCount = isListRequest(request) && Array.isArray(items) ? items.length + (receipt?.unusableCount ?? 0) : 1;
   if (chargedCredits === 0 && (itemCount === 0 || added === false)) return prices;
   const knownTable = prices.get(operation.name);
-  const isContinuationWithoutLimit = hasCursor(request) && !hasLimit(request) && !request.hasDefaultSize;
+  const isContinuationWithoutLimit = hasCursor(request) && !hasLimit(request) && !request.usesDefaultPageSize;
   // An empty page does not reveal the default page size, even if there are further pages.
   const isFullDefaultPage = hasMore === true && itemCount > 0 && !hasLimit(request) && !isContinuationWithoutLimit;
   const defaultPageSize = isFullDefaultPage ? itemCount : knownTable?.defaultPageSize;
@@ -167,8 +167,8 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
 /**
  * Computes a lower bound for the cost of a page that is smaller than all earlier pages, in credits. The bound is 1
  * credit, unless the service has charged fractions of a credit. A page then costs at least its share of a larger page,
- * because a larger page costs at most as much as several smaller pages together. The share depends on the requested page
- * sizes, because a service may charge for items that it did not find.
+ * because a larger page costs at most as much as several smaller pages together. The share depends on the requested
+ * page sizes, because a service may charge for items that it did not find.
  */
 function computeMinPrice({ bySize, unsized }: PriceTable = { bySize: new Map() }, pageSize = 1): number {
   const charges = [...bySize.values(), ...(unsized ? [unsized] : [])].map(({ maxCharge }) => maxCharge);
@@ -286,7 +286,7 @@ function getPageSize(request: PricedRequest, priceTable?: PriceTable): number | 
     const limit = request.body?.limit ?? request.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;
   }
-  if (!hasCursor(request) || (request.hasDefaultSize && defaultPageSize !== undefined)) return defaultPageSize;
+  if (!hasCursor(request) || (request.usesDefaultPageSize && defaultPageSize !== undefined)) return defaultPageSize;
   const sizes = [...bySize.keys(), ...(defaultPageSize === undefined ? [] : [defaultPageSize])];
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }

@@ -21,13 +21,13 @@ export const freeSettlement: Settlement = { chargedCredits: 0, uncertainCredits:
 /** Returns the charge that the service reported for a call, in credits, or undefined if the charge is unknown. */
 export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | undefined {
   if ('response' in outcome) {
-    const { charged, chargeUnreadable } = outcome.response.receipt;
-    return charged ?? (isPaid || chargeUnreadable ? undefined : 0);
+    const { charged, isChargeUnreadable } = outcome.response.receipt;
+    return charged ?? (isPaid || isChargeUnreadable ? undefined : 0);
   }
   const { error } = outcome;
   if (!(error instanceof AdLibraryError)) return undefined;
-  const { charged, chargeUnreadable } = error.failure;
-  return charged ?? ((isPaid || chargeUnreadable) && mayBeCharged(error.failure) ? undefined : 0);
+  const { charged, isChargeUnreadable } = error.failure;
+  return charged ?? ((isPaid || isChargeUnreadable) && mayBeCharged(error.failure) ? undefined : 0);
 }
 
 /**
@@ -86,7 +86,8 @@ export function computeCharge(
 
 /**
  * Estimates the cost, in credits, of a call whose charge is unknown. Returns the highest charge of the operation so far
- * or the highest expected cost of the requested page, whichever is higher. Returns undefined if there is no upper bound.
+ * or the highest expected cost of the requested page, whichever is higher. Returns undefined if there is no upper
+ * bound.
  */
 export function estimateUnreportedCost(prices: Prices, request: ServiceRequest): number | undefined {
   const { atMost: highestExpectedCost } = computeRequestPriceBounds(prices, request);

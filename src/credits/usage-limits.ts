@@ -151,7 +151,11 @@ export function createUsageLimitTracker(
       return recheckedLimit;
     },
     /** Adds the usage limits to a 429 error, or the credit balance to a 402 error. Returns other errors unchanged. */
-    async explainError(error: unknown, call: ApiCall, previousLimit: ReachedUsageLimit | undefined): Promise<unknown> {
+    async addCreditStatusToError(
+      error: unknown,
+      call: ApiCall,
+      previousLimit: ReachedUsageLimit | undefined,
+    ): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // If another call has updated the usage limits since this call was sent, reuse them instead of sending a request.

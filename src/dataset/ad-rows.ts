@@ -51,8 +51,8 @@ export interface AdFacts {
   pageName: string | null;
   language: string | null;
   /**
-   * The id of the ad's variant, which is a group of ads of the same advertiser with nearly the same text. Null if the ad
-   * has no visible text.
+   * The id of the ad's variant, which is a group of ads of the same advertiser with nearly the same text. Null if the
+   * ad has no visible text.
    */
   variantId: string | null;
   /** The time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
@@ -94,8 +94,8 @@ interface ParsedAd
 }
 
 /**
- * The variants of one advertiser. A variant is a group of ads with nearly equal texts. `adHashes[i]` and `variantIds[i]`
- * belong to the same ad. The ads are in the order of their arrival.
+ * The variants of one advertiser. A variant is a group of ads with nearly equal texts. `adHashes[i]` and
+ * `variantIds[i]` belong to the same ad. The ads are in the order of their arrival.
  */
 interface AdvertiserVariants {
   adHashes: string[];
@@ -188,7 +188,7 @@ export class AdRowReader {
   /**
    * Returns a string that changes once a day. Table rows must then be rebuilt, because picture URLs may have expired.
    */
-  getTimeVersion(): string {
+  getDailyVersion(): string {
     return String(Math.floor(this.#now() / dayMs));
   }
 
@@ -231,10 +231,10 @@ export class AdRowReader {
 
   /**
    * Returns the perceptual hashes of ad pictures, by ad id in lower case. The value is the hash, or
-   * `failedPicture` if no attempt to fetch the picture has succeeded. If only the last attempt failed, `failedPicture`
-   * follows the hash. A picture that was never fetched has no entry, unless it comes from a local library (a server of
-   * imported ads), which includes the hash in the picture URL. An ad whose picture has changed since it was fetched
-   * has no entry either.
+   * `failedPictureMarker` if no attempt to fetch the picture has succeeded. If only the last attempt failed,
+   * `failedPictureMarker` follows the hash. A picture that was never fetched has no entry, unless it comes from a local
+   * library (a server of imported ads), which includes the hash in the picture URL. An ad whose picture has changed
+   * since it was fetched has no entry either.
    */
   readPerceptualHashes({ ads, pictureRecords }: AdContents): Map<string, unknown> {
     const libraryHashes = ads.flatMap((storedAd) => {
@@ -248,8 +248,8 @@ export class AdRowReader {
         : undefined;
       return perceptualHash === undefined ? [] : [[id, perceptualHash] as const];
     });
-    // The hashes from a local library come last, so that they replace `failedPicture`. The library may have stored a
-    // picture after an attempt to fetch it had failed.
+    // The hashes from a local library come last, so that they replace `failedPictureMarker`. The library may have
+    // stored a picture after an attempt to fetch it had failed.
     return new Map<string, unknown>([...fetchedHashes, ...libraryHashes]);
   }
 

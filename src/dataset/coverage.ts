@@ -392,7 +392,7 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
   for (const order of otherListingOrders) {
     if (order?.field !== field || order.isDescending !== isDescending) return undefined;
     const { minValue, maxValue } = combinedOrder;
-    const { lastValue, hasListedAllValues } = selectEarlierEndingOrder(combinedOrder, order);
+    const { lastValue, hasListedAllValues } = selectOrderThatEndsFirst(combinedOrder, order);
     combinedOrder = {
       ...combinedOrder,
       minValue: order.minValue < minValue ? order.minValue : minValue,
@@ -408,10 +408,10 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
  * Returns the order of the list that ended first. A list that contains all ads with a value ends after every other
  * list.
  */
-function selectEarlierEndingOrder(left: ListingOrder, right: ListingOrder): ListingOrder {
+function selectOrderThatEndsFirst(left: ListingOrder, right: ListingOrder): ListingOrder {
   if (left.hasListedAllValues !== right.hasListedAllValues) return left.hasListedAllValues ? right : left;
-  const isLeftEarlier = left.isDescending ? left.lastValue > right.lastValue : left.lastValue < right.lastValue;
-  return isLeftEarlier ? left : right;
+  const endsLeftFirst = left.isDescending ? left.lastValue > right.lastValue : left.lastValue < right.lastValue;
+  return endsLeftFirst ? left : right;
 }
 
 const maxMissingParts = 3;

@@ -514,9 +514,9 @@ class GatheringReader {
           continue;
         }
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
-        const { charged, chargeUnreadable } = error.failure;
+        const { charged, isChargeUnreadable } = error.failure;
         // If the service charges for refused pages, each further attempt may cost credits, too.
-        if (charged || chargeUnreadable) throw error;
+        if (charged || isChargeUnreadable) throw error;
         const smallerSize = fallbackPageSizes.find((size) => size < limit);
         // The service may have refused the page size because it was too small, so try the largest page size once.
         if (limit === maxPageSize && limit < pageSizes.maxToTry) maxPageSize = Infinity;

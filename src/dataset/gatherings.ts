@@ -204,8 +204,8 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
  *
  * - gatherings that are older than a complete gathering of a broader search, or of the same search in another order.
  *   Otherwise, ads that the service no longer lists would count as current.
- * - gatherings of a split search, if one of its parts (smaller searches) was read again or is omitted. The gatherings of
- *   the other parts are still returned.
+ * - gatherings of a split search, if one of its parts (smaller searches) was read again or is omitted. The gatherings
+ *   of the other parts are still returned.
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
   const newestByQuery = new Map(
@@ -213,8 +213,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   );
   const isNewestOfQuery = (gathering: Gathering) => newestByQuery.get(gathering.questionKey) === gathering;
   const candidates = [...newestByQuery.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuery));
-  // Only a gathering without parts can contain all matches of another search. Leaving out split searches here matters if
-  // a key has stored hundreds of them: otherwise, each part would be compared with all of them, which takes seconds.
+  // Only a gathering without parts can contain all matches of another search. Leaving out split searches here matters
+  // if a key has stored hundreds of them: otherwise, each part would be compared with all of them, which takes seconds.
   const unsplitCandidates = candidates.filter(({ partGatheringIds }) => partGatheringIds.length === 0);
   const isReplaced = ({ filters, gatheredAt, storedParts }: Gathering): boolean =>
     storedParts.length > 0
@@ -261,8 +261,8 @@ const listGatheringsWithAdIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.partGatheringIds.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
- * Returns the time at which the service sent the oldest page of a gathering, in milliseconds since the Unix epoch. For a
- * split search, this is the time of the part (smaller search) that was begun first. The time can be months before
+ * Returns the time at which the service sent the oldest page of a gathering, in milliseconds since the Unix epoch. For
+ * a split search, this is the time of the part (smaller search) that was begun first. The time can be months before
  * `gatheredAt`, because `gather_ads` continues an unfinished gathering of any age.
  */
 export const getFirstReadingTime = (gathering: Gathering): number =>
@@ -319,11 +319,12 @@ export const hasAllAdIds = (gathering: Gathering): boolean =>
  * Returns, for each ad in a gathering (the stored ads of one search), the sequence number of the latest API response
  * that may have contained the ad. The keys are ad ids in lower case.
  */
-export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
-  const responseNumbers = new Map<string, number>();
+export function findLastResponseSequenceNumbers(gathering: Gathering): ReadonlyMap<string, number> {
+  const lastSequenceNumbers = new Map<string, number>();
   for (const { adIds, responseSequenceNumber } of listGatheringsWithAdIds(gathering))
-    for (const id of adIds) responseNumbers.set(id, Math.max(responseSequenceNumber, responseNumbers.get(id) ?? 0));
-  return responseNumbers;
+    for (const id of adIds)
+      lastSequenceNumbers.set(id, Math.max(responseSequenceNumber, lastSequenceNumbers.get(id) ?? 0));
+  return lastSequenceNumbers;
 }
 
 /** A period of time, from `from` to `to`, both in milliseconds since the Unix epoch. */
@@ -355,7 +356,7 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
  *
  * Without any stored search, both are the time of the latest API response. Returns undefined for an empty dataset.
  */
-export function getKnownLaunchTimes(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
+export function getLaunchCoverage(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
   const unsplitGatherings = contents.gatherings.filter(({ partGatheringIds }) => partGatheringIds.length === 0);
   const latestResponseAt = [
     ...unsplitGatherings.map(({ gatheredAt }) => gatheredAt),
@@ -445,23 +446,23 @@ export function compareGatherings(
 ): GatheringDifferences {
   const { adIds: ids } = gathering;
   const gatheredItems = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
-  const responseNumbers = findLastResponseNumbers(earlierGathering);
+  const lastSequenceNumbers = findLastResponseSequenceNumbers(earlierGathering);
   const updatedItems: StoredItem[] = [];
   const counterChanges: CounterChanges = {};
   for (const item of gatheredItems) {
-    const responseNumber = responseNumbers.get(normalizeAdId(item.id));
+    const lastSequenceNumber = lastSequenceNumbers.get(normalizeAdId(item.id));
     // If an ad was evicted and read again, its earlier versions are lost. Skip such an ad, because its changes are
     // unknown.
-    if (responseNumber === undefined || item.firstSequenceNumber > responseNumber) continue;
-    const earlierVersion = findVersionAt(responseNumber, item);
+    if (lastSequenceNumber === undefined || item.firstSequenceNumber > lastSequenceNumber) continue;
+    const earlierVersion = findVersionAt(lastSequenceNumber, item);
     if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);
     if (earlierVersion !== undefined && earlierVersion !== item)
       addCounterChanges(counterChanges, readVersionCounters(earlierVersion), readVersionCounters(item));
   }
   return {
-    newIds: listIds(gatheredItems.filter(({ id }) => !responseNumbers.has(normalizeAdId(id)))),
+    newIds: listIds(gatheredItems.filter(({ id }) => !lastSequenceNumbers.has(normalizeAdId(id)))),
     updatedIds: listIds(updatedItems),
-    goneIds: [...responseNumbers.keys()].filter((id) => !ids.has(id)),
+    goneIds: [...lastSequenceNumbers.keys()].filter((id) => !ids.has(id)),
     counterChanges,
   };
 }

@@ -116,16 +116,20 @@ function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url:
 }
 
 /**
- * Marks a picture that could not be fetched. The mark is stored instead of a perceptual hash or, if the same picture was
- * fetched before, in addition to its hash.
+ * Marks a picture that could not be fetched. The mark is stored instead of a perceptual hash or, if the same picture
+ * was fetched before, in addition to its hash.
  */
-const failedPicture = 'failed';
-/** Returns true if the last attempt to fetch a picture failed. The value may also contain the hash of an earlier attempt. */
-export const isFailedPicture = (perceptualHash: unknown): boolean => String(perceptualHash).endsWith(failedPicture);
+const failedPictureMarker = 'failed';
+/**
+ * Returns true if the last attempt to fetch a picture failed. The value may also contain the hash of an earlier
+ * attempt.
+ */
+export const isFailedPicture = (perceptualHash: unknown): boolean =>
+  String(perceptualHash).endsWith(failedPictureMarker);
 
 /**
- * Builds the stored record of a fetched picture. It contains the perceptual hash, or `failedPicture`, and identifies
- * the file, because the ad may get another picture later.
+ * Builds the stored record of a fetched picture. It contains the perceptual hash, or `failedPictureMarker`, and
+ * identifies the file, because the ad may get another picture later.
  */
 const buildPictureRecord = (perceptualHash: string, pictureUrl: string): string =>
   `${perceptualHash} ${hashMediaPath(pictureUrl)}`;
@@ -134,8 +138,8 @@ const hashMediaPath = (mediaUrl: string): string =>
   hash('sha256', getMediaPath(mediaUrl) ?? '', 'base64url').slice(0, 12);
 
 /**
- * Returns the perceptual hash, `failedPicture`, or both with a space between them, from the stored record of a picture.
- * Returns undefined if the ad no longer contains this picture.
+ * Returns the perceptual hash, `failedPictureMarker`, or both with a space between them, from the stored record of a
+ * picture. Returns undefined if the ad no longer contains this picture.
  */
 export function readPictureRecord(record: unknown, ad: UntypedFields): string | undefined {
   const [perceptualHash, pathHash, failure] = String(record).split(' ');
@@ -176,15 +180,17 @@ export function readPerceptualHash(ad: UntypedFields): string | undefined {
 const storedPictureUrlPattern = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
- * Returns the record to store after an attempt to fetch a picture. A failure does not replace the hash of the same file,
- * because the URLs of many ad networks stop working after some days, and the ad would then leave its group of similar
- * pictures.
+ * Returns the record to store after an attempt to fetch a picture. A failure does not replace the hash of the same
+ * file, because the URLs of many ad networks stop working after some days, and the ad would then leave its group of
+ * similar pictures.
  */
 function mergePictureRecords(record: string, storedRecord: unknown): string {
   const [perceptualHash, pathHash] = record.split(' ');
   const [storedHash, storedPathHash] = String(storedRecord).split(' ');
-  const isKnownPicture = storedPathHash === pathHash && storedHash !== failedPicture;
-  return perceptualHash === failedPicture && isKnownPicture ? `${storedHash} ${pathHash} ${failedPicture}` : record;
+  const isKnownPicture = storedPathHash === pathHash && storedHash !== failedPictureMarker;
+  return perceptualHash === failedPictureMarker && isKnownPicture
+    ? `${storedHash} ${pathHash} ${failedPictureMarker}`
+    : record;
 }
 
 /**
@@ -203,7 +209,7 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetchedPic
       newHashes.set(id, perceptualHash);
       newRecords.set(id, buildPictureRecord(perceptualHash, picture.url));
     } else if (reason !== undefined && !isLate && !newHashes.has(id))
-      newRecords.set(id, buildPictureRecord(failedPicture, picture.url));
+      newRecords.set(id, buildPictureRecord(failedPictureMarker, picture.url));
   }
   if (newRecords.size === 0) return newHashes;
   const recordUpdate = userRecords.update('picture', (storedRecords) => {

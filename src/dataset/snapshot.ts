@@ -6,7 +6,7 @@ import { pageFields } from '../views/fields.ts';
 import { roundCredits } from '../views/numbers.ts';
 import type { UntypedFields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaderFactory, AdRows } from './ad-rows.ts';
-import { getKnownLaunchTimes, selectCurrentGatherings } from './gatherings.ts';
+import { getLaunchCoverage, selectCurrentGatherings } from './gatherings.ts';
 import { groupLabelsByAd } from './labels.ts';
 import type { LastSeenRange } from './last-seen.ts';
 import type { DatasetSnapshot, SqlExport, SqlQuery, TableRows } from './sql/pool.ts';
@@ -56,7 +56,7 @@ export type DatasetSql = ReturnType<ReturnType<typeof createDatasetSql>['forTena
  */
 export function createSnapshot(adRowReader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
   return {
-    version: `${contents.version} ${contents.labelsVersion} ${contents.pictureRecordsVersion} ${adRowReader.getTimeVersion()}`,
+    version: `${contents.version} ${contents.labelsVersion} ${contents.pictureRecordsVersion} ${adRowReader.getDailyVersion()}`,
     async *readTables({ includeJson }): AsyncGenerator<TableRows> {
       let earliestStart: string | undefined;
       for await (const batch of adRowReader.readRows(contents, { includeJson })) {
@@ -65,8 +65,11 @@ export function createSnapshot(adRowReader: AdRowReader, contents: DatasetConten
         yield* listAdTables(batch);
       }
       yield* listOtherTables(contents, await adRowReader.readLastSeenRanges(contents), includeJson);
-      const knownUntil = getKnownLaunchTimes(contents);
-      yield { table: 'months', rows: earliestStart && knownUntil ? buildMonthRows(earliestStart, knownUntil) : [] };
+      const launchCoverage = getLaunchCoverage(contents);
+      yield {
+        table: 'months',
+        rows: earliestStart && launchCoverage ? buildMonthRows(earliestStart, launchCoverage) : [],
+      };
     },
   };
 }

@@ -3,8 +3,8 @@ import { type ApiField, adFields, type FieldNamesWith, pageFields } from '../vie
 import { isVisibleText, readNumber } from '../views/view.ts';
 
 /**
- * The column type of each API field that is stored in a table column: `numeric` for numbers and booleans, and `text` for
- * all other fields.
+ * The column type of each API field that is stored in a table column: `numeric` for numbers and booleans, and `text`
+ * for all other fields.
  */
 type ApiColumnTypes<Fields> = {
   [Name in FieldNamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'boolean' }
@@ -218,15 +218,15 @@ const maxMonthRows = 240;
  */
 export function buildMonthRows(
   firstDate: string,
-  knownUntil: { completeUntil: number; partialUntil: number },
+  launchCoverage: { completeUntil: number; partialUntil: number },
 ): Row<'months'>[] {
-  const [startMonth = 0, endMonth = 0] = [new Date(firstDate), new Date(knownUntil.partialUntil)].map(
+  const [startMonth = 0, endMonth = 0] = [new Date(firstDate), new Date(launchCoverage.partialUntil)].map(
     (date) => 12 * (date.getUTCFullYear() - 2000) + date.getUTCMonth(),
   );
   const rows: Row<'months'>[] = [];
   for (let monthNumber = Math.max(startMonth, endMonth - maxMonthRows + 1); monthNumber <= endMonth; monthNumber++) {
     const [firstMs, lastMs] = [Date.UTC(2000, monthNumber), Date.UTC(2000, monthNumber + 1) - 1];
-    const unfinished = Number(lastMs >= knownUntil.completeUntil);
+    const unfinished = Number(lastMs >= launchCoverage.completeUntil);
     rows.push({
       month: formatIsoTime(firstMs).slice(0, 7),
       first: formatIsoTime(firstMs),
@@ -238,8 +238,8 @@ export function buildMonthRows(
 }
 
 /**
- * Returns the distinct texts of a list without spaces around them. Of texts that differ only in case, returns the first.
- * Skips blank texts.
+ * Returns the distinct texts of a list without spaces around them. Of texts that differ only in case, returns the
+ * first. Skips blank texts.
  */
 export function readDistinctTexts(textList: unknown): string[] {
   if (!Array.isArray(textList)) return [];

@@ -26,7 +26,7 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
   /** Returns one page of the list, either from the cache or from the service. */
-  fetchPage(pageParams: PageParams, sizeOptions: { hasDefaultSize: boolean }): Promise<ListResponse<Heading>>;
+  fetchPage(pageParams: PageParams, sizeOptions: { usesDefaultPageSize: boolean }): Promise<ListResponse<Heading>>;
 }
 
 /**
@@ -49,7 +49,7 @@ export async function readFittingPage<View, Heading = object>(
   };
   if (Number(pageParams.limit) > maxResponseItems)
     throw createInvalidRequestError(`limit: this server reads at most ${maxResponseItems} items on one page.`);
-  const response = await request.fetchPage(pageParams, { hasDefaultSize: requestedSize === 'default' });
+  const response = await request.fetchPage(pageParams, { usesDefaultPageSize: requestedSize === 'default' });
   // The next page will probably have as many items as this page. Therefore, use this number to estimate the price. The
   // size of the next page is unknown if this page is empty.
   const pageSize = limit ?? (getReceivedItems(response).length || undefined);
@@ -143,7 +143,8 @@ function fitPage<View, Heading>(
 ): ListPage<View, Heading> & Pick<ToolOutput, 'isTextFitted'> {
   const { cursor, hasMore, totalHits } = response.validatedBody;
   const receivedItems = getReceivedItems(response);
-  // If the page now has fewer items than were already shown, show it from its beginning, because the caller paid for it.
+  // If the page now has fewer items than were already shown, show it from its beginning, because the caller paid for
+  // it.
   const hasRemainingItems = listing.position.shownCount < receivedItems.length;
   const position = hasRemainingItems ? listing.position : { ...listing.position, shownCount: 0 };
   const remainingItems = receivedItems.slice(position.shownCount);

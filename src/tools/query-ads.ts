@@ -10,7 +10,7 @@ import {
   listNotesOfEmptyResult,
 } from '../dataset/coverage.ts';
 import { mergeStatementFields } from '../dataset/coverage-notes.ts';
-import { getKnownLaunchTimes } from '../dataset/gatherings.ts';
+import { getLaunchCoverage } from '../dataset/gatherings.ts';
 import { isEmptySqlResult } from '../dataset/sql/statement.ts';
 import { type Cell, listComputedColumns } from '../dataset/tables.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
@@ -108,7 +108,7 @@ export const queryAds = defineTool({
       return { data: { ...data, chart: note }, text: addNote(note) };
     };
     if (!context.allowsPictures) return buildOutputWithoutChart(picturesNotAllowedReason);
-    const readAtMs = getKnownLaunchTimes(contents)?.completeUntil;
+    const readAtMs = getLaunchCoverage(contents)?.completeUntil;
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
     const drawing = buildChart(
       chart,

@@ -13,7 +13,7 @@ import { mergeStatementFields } from '../dataset/coverage-notes.ts';
 import { maxFirstRows } from '../dataset/export.ts';
 import {
   countGatheredAds,
-  getKnownLaunchTimes,
+  getLaunchCoverage,
   getReadingPeriod,
   omitPartsOfSplits,
   selectPaidGatherings,
@@ -363,7 +363,7 @@ async function buildSection(
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       reportSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const chartedRows = { columns, rows, sql, isTruncated: rowCount !== rows.length };
-      const readAtMs = getKnownLaunchTimes(contents)?.completeUntil;
+      const readAtMs = getLaunchCoverage(contents)?.completeUntil;
       const notes =
         chart && isAboutAds
           ? listCaptionNotes({

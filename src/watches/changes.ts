@@ -1,5 +1,5 @@
 import { formatGoneAdsTitle } from '../dataset/gathering-summary.ts';
-import { findLastResponseNumbers } from '../dataset/gatherings.ts';
+import { findLastResponseSequenceNumbers } from '../dataset/gatherings.ts';
 import { buildReportCard } from '../reports/card.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { findVersionAt, parseItem, type StoredItem } from '../storage/item-versions.ts';
@@ -51,7 +51,7 @@ export function collectReportedAds(
 ): ReportedAdGroup[] {
   if (changes === undefined) return [];
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gatheringId);
-  const lastResponseNumbers = previousGathering && findLastResponseNumbers(previousGathering);
+  const lastSequenceNumbers = previousGathering && findLastResponseSequenceNumbers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
   const maxNew = maxListedAds - Math.min(reservedChangedAdPlaces, updatedIds.length);
   const listedNewIds = newIds.slice(0, maxNew);
@@ -81,7 +81,7 @@ export function collectReportedAds(
   return [
     createGroup('New', listedNewIds, newIds),
     createGroup('Changed', listedChangedIds, updatedIds, (item) =>
-      formatChanges(lastResponseNumbers?.get(normalizeAdId(item.id)) ?? 0, item),
+      formatChanges(lastSequenceNumbers?.get(normalizeAdId(item.id)) ?? 0, item),
     ),
     createGroup(formatGoneAdsTitle(gathering.filters), listedGoneIds, gathering.isComplete ? goneIds : []),
   ].filter(({ totalCount }) => totalCount > 0);
@@ -89,10 +89,10 @@ export function collectReportedAds(
 
 /**
  * Formats the first changes of an ad, e.g. as `headline "old" → "new"`. Only changes after the API response with the
- * sequence number `responseNumber` count.
+ * sequence number `lastSequenceNumber` count.
  */
-function formatChanges(responseNumber: number, item: StoredItem): string[] {
-  const previousVersion = findVersionAt(responseNumber, item);
+function formatChanges(lastSequenceNumber: number, item: StoredItem): string[] {
+  const previousVersion = findVersionAt(lastSequenceNumber, item);
   const changes = previousVersion ? findChanges(parseItem(previousVersion), parseItem(item)) : [];
   const changeTexts = changes.slice(0, maxListedChangesPerAd).map((change) => {
     const label = splitColumnName(change.field);

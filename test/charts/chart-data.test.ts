@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ChartRows, readChartData } from '../../src/charts/chart-data.ts';
+import { buildChartData, type ChartRows } from '../../src/charts/chart-data.ts';
 import { findCountColumns } from '../../src/charts/count-columns.ts';
 
 const dayMs = 86_400_000;
 const readTable = (table: ChartRows, kind: 'bar' | 'line' = 'line') => {
-  const data = readChartData(kind, table, undefined);
+  const data = buildChartData(kind, table, undefined);
   if (data.problem !== undefined) throw new Error(data.problem);
   return data;
 };
@@ -134,7 +134,7 @@ describe('The date axis of a chart', () => {
       ],
       sql,
     };
-    expect(readChartData('bar', table, undefined).problem).toBe(
+    expect(buildChartData('bar', table, undefined).problem).toBe(
       'there are more than 60 places from 2026-01-01 to 2026-12-01; group by longer times, or take a line',
     );
     expect(readTable(table).points).toHaveLength(335);
@@ -151,7 +151,7 @@ describe('The date axis of a chart', () => {
       const sql = `SELECT strftime('${format}', startedAt) AS week, count(*) AS ads FROM ads GROUP BY 1`;
       const letter = format.includes('W%') ? 'W' : '';
       const rows = [46, 47].map((week) => [`2026-${letter}${week}`, 3]);
-      const data = readChartData('bar', { columns: ['week', 'ads'], rows, sql }, Date.parse(day));
+      const data = buildChartData('bar', { columns: ['week', 'ads'], rows, sql }, Date.parse(day));
       expect(data.problem === undefined && data.points.at(-1)?.isUnfinished).toBe(marked);
     },
   );
@@ -164,7 +164,7 @@ describe('The date axis of a chart', () => {
     (text, format, week, isUnfinished) => {
       const sql = `SELECT strftime('${format}', startedAt) AS week, count(*) AS ads FROM ads WHERE body LIKE '${text}' GROUP BY 1`;
       const rows = [week.replace('47', '46'), week].map((name) => [name, 3]);
-      const data = readChartData('bar', { columns: ['week', 'ads'], rows, sql }, Date.parse('2026-11-23'));
+      const data = buildChartData('bar', { columns: ['week', 'ads'], rows, sql }, Date.parse('2026-11-23'));
       expect(data.problem === undefined && data.points.at(-1)?.isUnfinished).toBe(isUnfinished);
     },
   );
@@ -177,7 +177,7 @@ describe('The date axis of a chart', () => {
   ])(
     'in a chart that ends in %s and shows ads read on %s, the last month is marked as unfinished: %s',
     (month, readOn, isOpen) => {
-      const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
+      const data = buildChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
       expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
       expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
     },
@@ -186,7 +186,7 @@ describe('The date axis of a chart', () => {
 
 test('a chart marks every month that was not over when the ads were read as unfinished', () => {
   const rows = ['2026-08', '2026-09', '2026-10', '2026-11'].map((month) => [month, 3]);
-  const data = readChartData('bar', { columns: ['month', 'ads'], rows }, Date.parse('2026-10-05'));
+  const data = buildChartData('bar', { columns: ['month', 'ads'], rows }, Date.parse('2026-10-05'));
   expect(data.points?.map(({ isUnfinished }) => isUnfinished)).toEqual([false, false, true, true]);
   expect(data.title).toBe('by month (2026-10 to 2026-11 so far)');
 });
@@ -294,7 +294,7 @@ describe('The rows of a chart', () => {
       fc.property(table, fc.boolean(), (rows, isNamed) => {
         const shownRows = isNamed ? rows : rows.map(([cell, , value]) => [cell, value]);
         const columns = isNamed ? ['place', 'name', 'ads'] : ['place', 'ads'];
-        const data = readChartData('line', { columns, rows: shownRows }, undefined);
+        const data = buildChartData('line', { columns, rows: shownRows }, undefined);
         if (data.problem !== undefined) {
           expect(data.problem).toMatch(/^rows \d+ and \d+ are both for /);
           return;

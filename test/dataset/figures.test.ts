@@ -113,20 +113,20 @@ describe('The SQL table months', () => {
     const time = fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2030, 0) });
     fc.assert(
       fc.property(time, time, time, (launch, one, other) => {
-        const knownUntil = { completeUntil: Math.min(one, other), partialUntil: Math.max(one, other) };
-        const rows = buildMonthRows(new Date(launch).toISOString(), knownUntil);
+        const launchCoverage = { completeUntil: Math.min(one, other), partialUntil: Math.max(one, other) };
+        const rows = buildMonthRows(new Date(launch).toISOString(), launchCoverage);
         expect(rows.length > 0).toBe(
           launch <
             Date.UTC(
-              new Date(knownUntil.partialUntil).getUTCFullYear(),
-              new Date(knownUntil.partialUntil).getUTCMonth() + 1,
+              new Date(launchCoverage.partialUntil).getUTCFullYear(),
+              new Date(launchCoverage.partialUntil).getUTCMonth() + 1,
             ),
         );
         for (const [at, { first, last, unfinished }] of rows.entries()) {
           expect(Date.parse(`${first}`)).toBe(
             at === 0 ? Date.parse(`${first}`) : Date.parse(`${rows[at - 1]?.last}`) + 1,
           );
-          expect(unfinished).toBe(Number(Date.parse(`${last}`) >= knownUntil.completeUntil));
+          expect(unfinished).toBe(Number(Date.parse(`${last}`) >= launchCoverage.completeUntil));
         }
       }),
     );

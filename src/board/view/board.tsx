@@ -387,7 +387,7 @@ function NextPageButton({ board }: { board: BoardController }) {
       // Omit the `fresh` argument, which bypasses the cache. With `fresh`, the service would charge again for
       // cached pages.
       const { fresh: _fresh, ...searchArguments } = board.state.toolArguments;
-      const nextBoardData = await board.serverTools.searchAds({ ...searchArguments, cursor: boardData.cursor });
+      const nextBoardData = await board.toolClient.searchAds({ ...searchArguments, cursor: boardData.cursor });
       const { nextCredits: _, ...boardDataWithoutPrice } = boardData;
       board.updateState({ boardData: { ...boardDataWithoutPrice, ...nextBoardData } });
       await board.loadAds(nextBoardData.ids ?? []);

@@ -68,15 +68,15 @@ export class ToolError extends Error {
 }
 
 /** The functions with which the board calls tools of the MCP server. */
-export type ServerTools = ReturnType<typeof createServerTools>;
+export type ToolClient = ReturnType<typeof createToolClient>;
 
 /** Returns functions that call the server's tools through the host. */
-export function createServerTools(host: HostConnection) {
+export function createToolClient(host: HostConnection) {
   /**
    * A token in the HTML of this page. Models never see this token, so the server knows that a call with the token comes
    * from the board.
    */
-  const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
+  const boardToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const callTool = async <Response extends object = BoardData>(toolName: string, args: object): Promise<Response> => {
     const responseTimeout = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error('The host has not answered for two minutes.')), responseTimeoutMs);
@@ -89,7 +89,7 @@ export function createServerTools(host: HostConnection) {
     return getBoardData(result) as Response;
   };
   const readAds = async <Ad extends BriefAd>(args: object): Promise<BoardAdsResult<Ad>> => {
-    const response = await callTool<BoardAdsResult<Ad>>('board_ads', { ...args, page: pageToken });
+    const response = await callTool<BoardAdsResult<Ad>>('board_ads', { ...args, page: boardToken });
     if (!Array.isArray(response.ads))
       throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
     return response;
@@ -97,7 +97,8 @@ export function createServerTools(host: HostConnection) {
   return {
     readAds: (args: { gathering: string } | { ids: readonly string[] }) => readAds<BriefAd>(args),
     readFullAds: (ids: readonly string[]) => readAds<FullAd>({ ids, detail: 'full' }),
-    readPictures: (ids: readonly string[]) => callTool<BoardPicturesResult>('board_pictures', { ids, page: pageToken }),
+    readPictures: (ids: readonly string[]) =>
+      callTool<BoardPicturesResult>('board_pictures', { ids, page: boardToken }),
     searchAds: (args: object) => callTool('search_ads', args),
     listCollections: async () => (await callTool('list_collections', {})).collections ?? [],
     /** Saves an ad to a collection. Resolves to false if the ad was already in the collection. */

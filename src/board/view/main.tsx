@@ -7,7 +7,7 @@ import { formatEmptyResult, hasTimeFilter } from './heading.ts';
 import {
   applyTheme,
   connectHost,
-  createServerTools,
+  createToolClient,
   getErrorExplanation,
   isDemoResult,
   type JsonObject,
@@ -19,7 +19,7 @@ import {
 import { createPictureLoader } from './pictures.tsx';
 import { askToRetry, updateModelContext } from './selection.tsx';
 import {
-  applyChange,
+  applyStateChange,
   type BoardController,
   type BoardState,
   countAllMatches,
@@ -40,7 +40,7 @@ const host = connectHost({
   'ui/notifications/tool-cancelled': () => board.updateState({ statusText: 'The call was cancelled.' }),
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
 });
-const serverTools = createServerTools(host);
+const toolClient = createToolClient(host);
 /**
  * The number of each variant (a group of ads with nearly the same text) by variant id, and the ids of its ads in the
  * order in which the board first showed them. For example, the second ad of variant 3 is labeled `3.2`.
@@ -53,7 +53,7 @@ const board: BoardController = {
   },
   updateState: (change) => {
     const { selectedIds } = state;
-    state = applyChange(state, change);
+    state = applyStateChange(state, change);
     render(<Board board={board} />, document.body);
     if (state.selectedIds !== selectedIds) void updateModelContext(board);
   },
@@ -69,9 +69,9 @@ const board: BoardController = {
   loadAds: (ids) => readWithStatus(() => loadAds(ids)),
   applyHostContext,
   fullAds: new Map(),
-  serverTools,
+  toolClient,
   host,
-  pictureLoader: createPictureLoader(serverTools),
+  pictureLoader: createPictureLoader(toolClient),
 };
 
 /** Omits arguments that are null or an empty text. To the server, such arguments are missing, too. */
@@ -99,7 +99,7 @@ async function showResult(toolResult: JsonObject): Promise<void> {
   );
   const { collectionId } = state.toolArguments;
   if (collectionId === undefined || !state.offeredTools.includes('list_collections')) return;
-  const collections = await serverTools.listCollections().catch(() => []);
+  const collections = await toolClient.listCollections().catch(() => []);
   board.updateState({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
@@ -136,7 +136,7 @@ async function loadListedAds(toolResult: JsonObject, ids: readonly string[]): Pr
 }
 
 async function loadGathering(id: string): Promise<void> {
-  const response = await serverTools.readAds({ gathering: id });
+  const response = await toolClient.readAds({ gathering: id });
   board.updateState({ gathering: response.gathering, sortName: 'days' });
   showResponses([response], response.left);
   await loadAds(response.left);
@@ -151,7 +151,7 @@ async function loadAds(ids: readonly string[]): Promise<void> {
   let remainingIds = [...ids];
   try {
     while (remainingIds.length > 0) {
-      const response = await serverTools.readAds({ ids: remainingIds.slice(0, maxIdsPerCall) });
+      const response = await toolClient.readAds({ ids: remainingIds.slice(0, maxIdsPerCall) });
       if (response.ads.length === 0 && response.left.length > 0)
         throw new Error('The server returned none of these ads.');
       remainingIds = [...response.left, ...remainingIds.slice(maxIdsPerCall)];
@@ -185,8 +185,8 @@ function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void
   // While the board is still loading ads, the ads on the board have preliminary numbers. Remove these numbers, so that
   // all ads are numbered in their final order. Keep them if the user has selected ads or asked about them, because the
   // model then knows these ads by their numbers.
-  const areNumbersUsed = state.selectedIds.size > 0 || state.idsAskedAbout.length > 0;
-  if (newAds.length > 0 && state.pendingIds.length > 0 && !areNumbersUsed) numberedVariants.clear();
+  const hasModelSeenNumbers = state.selectedIds.size > 0 || state.idsAskedAbout.length > 0;
+  if (newAds.length > 0 && state.pendingIds.length > 0 && !hasModelSeenNumbers) numberedVariants.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };
   const { gathering, boardData, toolArguments } = nextState;

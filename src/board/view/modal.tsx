@@ -67,7 +67,7 @@ export function FullAdLoader({ board, ids, idsToPreload = [] }: FullAdLoaderProp
     if (idsToLoad.length === 0) return;
     setProblem(undefined);
     try {
-      const { ads, left } = await board.serverTools.readFullAds(idsToLoad);
+      const { ads, left } = await board.toolClient.readFullAds(idsToLoad);
       for (const ad of ads) board.fullAds.set(ad.id, ad);
       if (ids.some((id) => isMissing(id) && !left.includes(id))) setProblem(removedAdsText);
       board.updateState({});

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { buildAdCardContent, PictureFrame } from '../../ui/ad-card.tsx';
 import type { Formatters } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
-import { type ServerTools, ToolError } from './host.ts';
+import { type ToolClient, ToolError } from './host.ts';
 
 /** The maximum number of pictures that the board requests in one call. */
 const maxPicturesPerCall = 12;
@@ -21,7 +21,7 @@ export type PictureLoader = ReturnType<typeof createPictureLoader>;
  * Creates a loader for ad pictures. The loader starts with the pictures that became visible last, because the user may
  * have scrolled past the others.
  */
-export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures'>) {
+export function createPictureLoader(toolClient: Pick<ToolClient, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
   const observedFrames = new Map<Element, { id: string; showPicture: ShowPicture }>();
   const requestedIds = new Set<string>();
@@ -51,7 +51,7 @@ export function createPictureLoader(serverTools: Pick<ServerTools, 'readPictures
     queuedIds = queuedIds.slice(0, -maxPicturesPerCall);
     runningCallCount++;
     try {
-      const { pictures, left } = await serverTools.readPictures(ids);
+      const { pictures, left } = await toolClient.readPictures(ids);
       for (const picture of pictures) if (!picture.isLate) loadedPictures.set(picture.id, picture);
       for (const { id, showPicture } of observedFrames.values()) {
         const picture = ids.includes(id) && loadedPictures.get(id);

@@ -175,7 +175,7 @@ export async function updateModelContext(board: BoardController): Promise<boolea
  */
 const undoPeriodMs = 5000;
 
-type CollectionChoice = Awaited<ReturnType<BoardController['serverTools']['listCollections']>>[number];
+type CollectionChoice = Awaited<ReturnType<BoardController['toolClient']['listCollections']>>[number];
 
 /**
  * The dialog that saves ads to a collection. If the user closes the dialog, ads that the board has not sent yet are not
@@ -193,7 +193,7 @@ export function SaveDialog({ board, ids }: { board: BoardController; ids: readon
 
   const readCollections = async () => {
     try {
-      const collections = await board.serverTools.listCollections();
+      const collections = await board.toolClient.listCollections();
       setCollections(collections);
       setMessage(collections.length === 0 ? 'You have no collection for ads yet.' : '');
     } catch (error) {
@@ -227,7 +227,7 @@ export function SaveDialog({ board, ids }: { board: BoardController; ids: readon
       for (const adId of ids) {
         if (isClosedRef.current) break;
         setMessage(`Saving ${formatNumber(processedCount + 1)} of ${formatNumber(ids.length)} …`);
-        if (await board.serverTools.saveAd(id, adId)) addedCount++;
+        if (await board.toolClient.saveAd(id, adId)) addedCount++;
         processedCount++;
       }
     } catch (error) {

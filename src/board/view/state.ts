@@ -11,7 +11,7 @@ import { groupBy } from '../../views/group-by.ts';
 import type { BoardData, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { getAdvertiserId, listAdvertisers } from './advertisers.ts';
 import { type Finding, getVariantId } from './finding.ts';
-import { type BoardDisplay, type HostConnection, type JsonObject, type ServerTools, ToolError } from './host.ts';
+import { type BoardDisplay, type HostConnection, type JsonObject, type ToolClient, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 
 /** The complete state of the ad board. It is never modified; each change creates a new object. */
@@ -107,7 +107,7 @@ export interface BoardController {
    * it needs them.
    */
   fullAds: Map<string, FullAd>;
-  serverTools: ServerTools;
+  toolClient: ToolClient;
   host: HostConnection;
   pictureLoader: PictureLoader;
 }
@@ -198,7 +198,7 @@ export const selectFilterableAds = ({ ads, openVariantId }: BoardState): readonl
  * Applies a change to the state, and recomputes derived fields, such as `visibleAds`, if the change affects them. All
  * other derived fields stay the same objects, so that their components do not re-render.
  */
-export function applyChange(previousState: BoardState, change: Partial<BoardState>): BoardState {
+export function applyStateChange(previousState: BoardState, change: Partial<BoardState>): BoardState {
   const state = { ...previousState, ...change };
   const hasChanged = (...fieldNames: (keyof BoardState)[]) =>
     fieldNames.some((name) => state[name] !== previousState[name]);
@@ -409,7 +409,7 @@ const nameCollator = new Intl.Collator('en');
  * A character that sorts after all names. It stands in for the missing name of an advertiser, so that ads without an
  * advertiser come last.
  */
-const lastCharacter = '\uffff';
+const characterSortedLast = '\uffff';
 
 /** The sort orders, each with its title in the menu and its comparator. Ads without a value come last. */
 const sortOrders = {
@@ -422,7 +422,7 @@ const sortOrders = {
   advertiser: [
     'Advertiser',
     (a: BriefAd, b: BriefAd) =>
-      nameCollator.compare(a.pageName ?? lastCharacter, b.pageName ?? lastCharacter) ||
+      nameCollator.compare(a.pageName ?? characterSortedLast, b.pageName ?? characterSortedLast) ||
       nameCollator.compare(a.pageId ?? '', b.pageId ?? ''),
   ],
 } satisfies Record<string, [string, (a: BriefAd, b: BriefAd) => number]>;

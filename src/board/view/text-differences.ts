@@ -32,23 +32,23 @@ const countCharacters = (words: readonly string[]) =>
  */
 export function markDifferences(texts: readonly string[]): ComparedSegment[][] {
   const [wordsOfFirstText = [], ...otherTexts] = texts.map(splitWords);
-  const isFirstTextWordDifferent = wordsOfFirstText.map(() => false);
+  const firstTextDifferenceFlags = wordsOfFirstText.map(() => false);
   const segmentsOfOtherTexts = otherTexts.map((words) => {
     const changes = diffArrays(wordsOfFirstText, words, { timeout: comparisonTimeoutMs }) ?? [];
     const commonWords = changes.flatMap(({ value, added, removed }) => (added || removed ? [] : value));
     const longerLength = Math.max(countCharacters(wordsOfFirstText), countCharacters(words));
     if (countCharacters(commonWords) < minCommonShare * longerLength) return joinIntoSegments(words, () => false);
-    const isOtherTextWordDifferent: boolean[] = [];
+    const otherTextDifferenceFlags: boolean[] = [];
     let firstTextIndex = 0;
     for (const { count, added, removed } of changes) {
-      if (removed) isFirstTextWordDifferent.fill(true, firstTextIndex, firstTextIndex + count);
-      else isOtherTextWordDifferent.push(...Array<boolean>(count).fill(added));
+      if (removed) firstTextDifferenceFlags.fill(true, firstTextIndex, firstTextIndex + count);
+      else otherTextDifferenceFlags.push(...Array<boolean>(count).fill(added));
       if (!added) firstTextIndex += count;
     }
-    return joinIntoSegments(words, (index) => isOtherTextWordDifferent[index] === true);
+    return joinIntoSegments(words, (index) => otherTextDifferenceFlags[index] === true);
   });
   return [
-    joinIntoSegments(wordsOfFirstText, (index) => isFirstTextWordDifferent[index] === true),
+    joinIntoSegments(wordsOfFirstText, (index) => firstTextDifferenceFlags[index] === true),
     ...segmentsOfOtherTexts,
   ];
 }

@@ -62,8 +62,11 @@ function explainDoubleQuotedText(text: string): string {
   return `Double quotes mark a column, and there is no column ${quoteUntrusted(text, maxQuotedTokens)}. ${quotingAdvice}${nearestColumnText}`;
 }
 
-/** How a statement about ads joins each table. The join of `ads` is for statements about other tables. */
-const joins: Readonly<Record<TableName, string>> = {
+/**
+ * The SQL clause with which a statement about ads joins each table. The clause of `ads` is for statements about other
+ * tables.
+ */
+const joinClauses: Readonly<Record<TableName, string>> = {
   ads: 'JOIN ads USING (id), from pages JOIN ads USING (pageId), from labels JOIN ads ON ads.id = adId',
   ad_countries: 'JOIN ad_countries USING (id)',
   ad_platforms: 'JOIN ad_platforms USING (id)',
@@ -81,14 +84,14 @@ const joins: Readonly<Record<TableName, string>> = {
  * Advice about columns whose name suggests a value of an ad, although they contain something else. Says where the value
  * of an ad is.
  */
-const adviceAboutAds: Readonly<Record<string, string>> = {
-  countries: ` The countries of an ad are in ad_countries: ${joins.ad_countries}.`,
+const adviceByColumn: Readonly<Record<string, string>> = {
+  countries: ` The countries of an ad are in ad_countries: ${joinClauses.ad_countries}.`,
   languages: ' The language of an ad is ads.language.',
   reach: ' The total reach of an ad is ads.audienceReach.',
 };
 
 /** Advice for names that may be a text without quotes, e.g. `WHERE pageName = Acme`. */
-const textAdvice = 'If it is a text, write it in single quotes.';
+const unquotedTextAdvice = 'If it is a text, write it in single quotes.';
 
 function explainColumn(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
@@ -98,14 +101,14 @@ function explainColumn(name: string): string {
     const correction = name.includes('.')
       ? 'write the name of its table before it. If the table is missing, add'
       : 'add';
-    const [join = ''] = tablesWithColumn.map((table) => joins[table]);
-    const advice = adviceAboutAds[unqualifiedName.toLowerCase()] ?? '';
+    const [join = ''] = tablesWithColumn.map((table) => joinClauses[table]);
+    const advice = adviceByColumn[unqualifiedName.toLowerCase()] ?? '';
     return `There is no column ${shownName} here. ${quoteId(unqualifiedName)} is a column of ${joinNames(tablesWithColumn)}: ${correction} ${join}.${advice}`;
   }
   const nearestName = findNearestColumn(unqualifiedName);
   if (nearestName !== undefined)
-    return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWithColumn(nearestName))}. ${textAdvice}`;
-  return `There is no column ${shownName}. ${textAdvice} ${formatColumnList()}`;
+    return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWithColumn(nearestName))}. ${unquotedTextAdvice}`;
+  return `There is no column ${shownName}. ${unquotedTextAdvice} ${formatColumnList()}`;
 }
 
 function explainTable(name: string): string {
