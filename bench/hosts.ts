@@ -20,7 +20,7 @@ const cacheFolder = process.env.HOSTS_CACHE ?? join(homedir(), '.cache', 'ad-lib
 const resultsFile = new URL('hosts/results.json', import.meta.url);
 const runHostFile = fileURLToPath(new URL('hosts/run-host.ts', import.meta.url));
 const hostsFile = new URL('../src/mcp/hosts.json', import.meta.url);
-const hostRows: { title: string; output: string; tried?: string; day: string }[] = JSON.parse(
+const hostRows: { title: string; output: string; testedVersion?: string; evidenceDay: string }[] = JSON.parse(
   readFileSync(hostsFile, 'utf8'),
 );
 
@@ -73,7 +73,7 @@ function writeResults(): void {
   );
   for (const [, { title, version, day }] of completedRuns) {
     const row = hostRows.find((candidate) => candidate.title === title);
-    if (row) Object.assign(row, { tried: version, day });
+    if (row) Object.assign(row, { testedVersion: version, evidenceDay: day });
   }
   writeFileSync(hostsFile, `${JSON.stringify(hostRows, null, 2)}\n`);
   execFileSync('npx', [

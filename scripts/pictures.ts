@@ -138,7 +138,7 @@ async function createWeeklyMail() {
   const { content, structuredContent } = await callTool('check_watches', { maxCredits: 60 });
   const { contents } = await app.catalog.readResource({
     ...{ ...app.credentials, uri: String(structuredContent?.uri), signal },
-    errors: { notFound: Error, refused: Error } as never,
+    errorFactories: { notFound: Error, refused: Error } as never,
   });
   await app.close();
   await upstream.close();

@@ -41,7 +41,7 @@ export interface AppOptions {
   /** Sends requests to the service. By default, the requests go over the network. */
   fetch?: Fetch | undefined;
   /** The base URL at which this server serves the pictures of demo ads. Undefined if no HTTP server runs. */
-  mediaUrl?: string | undefined;
+  demoPicturesUrl?: string | undefined;
   /** Looks up the IP addresses of a host before a picture is fetched from this host. By default, uses DNS. */
   resolveHost?: ResolveHost | undefined;
   /**
@@ -64,7 +64,7 @@ export const monotonicNow = (): number => Math.round(performance.now());
  * The base URL of demo pictures if no HTTP server runs. Every demo picture needs a URL, even if no server responds at
  * this URL.
  */
-const placeholderMediaUrl = 'https://media.demo.example/media';
+const placeholderPicturesUrl = 'https://media.demo.example/media';
 
 /**
  * The service that receives the API calls: a real service, or the demo library, which implements the same API inside
@@ -361,11 +361,11 @@ async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): P
   return fetchServedFilters({ baseUrl, userAgent, fetch, builtInFilters: libraryFilters });
 }
 
-async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions): Promise<Service> {
+async function openDemo({ now, log, demoPicturesUrl = placeholderPicturesUrl }: AppOptions): Promise<Service> {
   const { createDemoLibrary, libraryFilters } = await import('./library/open.ts');
   const { apiKey, fetch, callApi, close } = createDemoLibrary({
     now,
-    baseUrls: { media: mediaUrl, app: 'https://app.demo.example' },
+    baseUrls: { media: demoPicturesUrl, app: 'https://app.demo.example' },
     onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
   return {
@@ -385,7 +385,7 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
     },
     baseUrl: 'http://demo.invalid',
     apiKey,
-    servedPictures: { urlPrefix: `${mediaUrl}/`, respond: fetch },
+    servedPictures: { urlPrefix: `${demoPicturesUrl}/`, respond: fetch },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
     searchFilters: async () => libraryFilters,
     close,

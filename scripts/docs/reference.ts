@@ -128,9 +128,11 @@ const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
  */
 function formatResultFormatTable(): string {
   const titlesByFormat = new Map<string, string[]>();
-  for (const { title, output, pictures, ...limits } of hosts) {
+  for (const { title, output, showsPictures, ...limits } of hosts) {
     const sizeLimits = listSizeLimits(limits).join(', ') || 'no known limit';
-    const format = [describeOutputFormat(output), sizeLimits, pictures === false ? 'left out' : 'sent'].join(' | ');
+    const format = [describeOutputFormat(output), sizeLimits, showsPictures === false ? 'left out' : 'sent'].join(
+      ' | ',
+    );
     titlesByFormat.set(format, [...(titlesByFormat.get(format) ?? []), title]);
   }
   const rows = [...titlesByFormat].map(([format, titles]) => `| ${titles.join(', ')} | ${format} |`);
@@ -148,18 +150,18 @@ export const insertResultFormats = (page: string): string =>
  */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
-    const { title, names, prefixes = [], output, reads, links, board, pictures } = host;
+    const { title, names, prefixes = [], output, modelReads, acceptsLinks, showsBoard, showsPictures } = host;
     const receivedContent = [
       describeOutputFormat(output),
       ...listSizeLimits(host),
-      links && 'links to files',
-      board && 'the board',
-      pictures === false && 'no pictures',
+      acceptsLinks && 'links to files',
+      showsBoard && 'the board',
+      showsPictures === false && 'no pictures',
     ];
     const connectsAs = [...names.map((name) => `\`${name}\``), ...prefixes.map((prefix) => `\`${prefix}…\``)];
-    const { source, tried, day } = host;
-    const evidence = source ? `[${day}](${source})` : `tried ${tried}, ${day}`;
-    return `| ${[title, connectsAs.join(', '), reads, receivedContent.filter(Boolean).join(', '), evidence].join(' | ')} |`;
+    const { source, testedVersion, evidenceDay } = host;
+    const evidence = source ? `[${evidenceDay}](${source})` : `tried ${testedVersion}, ${evidenceDay}`;
+    return `| ${[title, connectsAs.join(', '), modelReads, receivedContent.filter(Boolean).join(', '), evidence].join(' | ')} |`;
   });
   const head = ['| host | connects as | reads | gets | from |', '|---|---|---|---|---|'];
   return [...head, ...rows, '| any other host | | not known | text and data | |'].join('\n');

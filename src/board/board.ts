@@ -5,7 +5,7 @@ import { type AdFacts, buildAdRows } from '../dataset/ad-rows.ts';
 import { buildGatheringNotes } from '../dataset/coverage.ts';
 import { getFirstReadingTime } from '../dataset/gatherings.ts';
 import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
-import { clipToLength, formatIsoTime, readDistinctTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
+import { formatIsoTime, readDistinctTexts, toDateCell, toNumberCell, truncateToLength } from '../dataset/tables.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
@@ -297,14 +297,14 @@ function buildCarouselCard({ title, body }: { title: string | null; body: string
  * Sanitizes a text and reduces it to one line of limited length. Returns undefined if the result has no visible text.
  */
 const cleanLine = (fieldValue: unknown): string | undefined =>
-  typeof fieldValue === 'string' ? sanitizeLine(clipToLength(fieldValue, maxLineLength)) || undefined : undefined;
+  typeof fieldValue === 'string' ? sanitizeLine(truncateToLength(fieldValue, maxLineLength)) || undefined : undefined;
 
 /**
  * Sanitizes a text of several lines and shortens it to `maxChars` characters. Returns undefined if the result has no
  * visible text.
  */
 const cleanText = (text: string | null, maxChars: number): string | undefined =>
-  text === null ? undefined : sanitize(clipToLength(text, maxChars)).trim() || undefined;
+  text === null ? undefined : sanitize(truncateToLength(text, maxChars)).trim() || undefined;
 
 function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   const lines = texts.slice(0, maxListedTexts).flatMap((text) => cleanLine(text) ?? []);

@@ -253,7 +253,7 @@ function findFileContentReader(
       ...credentials,
       uri,
       signal: new AbortController().signal,
-      errors: { notFound: createError, refused: createError },
+      errorFactories: { notFound: createError, refused: createError },
     });
     const [firstContent = { text: '' }] = contents;
     return 'blob' in firstContent ? Buffer.from(firstContent.blob, 'base64') : firstContent.text;

@@ -108,7 +108,7 @@ async function startServer({ config, log, replicaState, dependencies }: StartOpt
     monotonicNow,
     random: Math.random,
     replicaState,
-    mediaUrl: getMediaUrl(config),
+    demoPicturesUrl: getDemoPicturesUrl(config),
   });
   if (publicUrl && signInSecret) {
     const { createAuthorizationServer } = await import('../transports/http/sign-in/authorization-server.ts');
@@ -204,7 +204,7 @@ const stopAnnouncementMs = 3000;
  * Returns the URL under which clients can load the demo pictures. Returns undefined for port 0, because the operating
  * system chooses the actual port later.
  */
-function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {
+function getDemoPicturesUrl({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const mediaHost = isLoopbackHost(host) ? host : (allowedHosts?.[0] ?? host);
   return `http://${formatUrlHost(mediaHost)}:${port}/media`;

@@ -28,7 +28,6 @@ import {
 } from './picture-groups.ts';
 import {
   type AdRow,
-  clipText,
   createCellReader,
   formatIsoTime,
   type Row,
@@ -38,6 +37,7 @@ import {
   toIdCell,
   toJsonCell,
   toTextCell,
+  truncateCellText,
 } from './tables.ts';
 import { findPublicUrl, listReach, readPayers } from './transparency.ts';
 import { VariantIndex } from './variants.ts';
@@ -594,7 +594,7 @@ export const extractAdTexts = (ad: UntypedFields) => ({
 function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
   const fullText = [...new Set(texts.filter((text) => text !== null))].join('\n');
-  return fullText === '' ? null : clipText(fullText);
+  return fullText === '' ? null : truncateCellText(fullText);
 }
 
 /**

@@ -154,7 +154,7 @@ export function listComputedColumns(): { name: string; meaning: string | undefin
  * type, because the service may omit a field or send a type that the API document does not define.
  */
 export const toTextCell = (fieldValue: unknown): string | null =>
-  isVisibleText(fieldValue) ? clipText(fieldValue) : null;
+  isVisibleText(fieldValue) ? truncateCellText(fieldValue) : null;
 
 /**
  * The maximum length of a text cell, in characters. Real ads have shorter texts. Without this limit, a very long text
@@ -163,7 +163,7 @@ export const toTextCell = (fieldValue: unknown): string | null =>
 const maxTextChars = 50_000;
 
 /** Shortens a text to the maximum length of a text cell. */
-export const clipText = (text: string): string => clipToLength(text, maxTextChars);
+export const truncateCellText = (text: string): string => truncateToLength(text, maxTextChars);
 
 /** Returns the approximate total size of table cells in characters. Each number or null counts as 8 characters. */
 export const countCellChars = (cells: readonly Cell[]): number =>
@@ -173,7 +173,7 @@ export const countCellChars = (cells: readonly Cell[]): number =>
  * Shortens a text to `maxChars` characters and appends the number of omitted characters. Never splits a surrogate pair.
  * @param unreadChars number of characters that follow `text` in its source and were not read; they count as omitted
  */
-export function clipToLength(text: string, maxChars: number, unreadChars = 0): string {
+export function truncateToLength(text: string, maxChars: number, unreadChars = 0): string {
   if (text.length <= maxChars && unreadChars === 0) return text;
   const clippedText = text.slice(0, maxChars).replace(/[\ud800-\udbff]$/, '');
   return `${clippedText}… (+${text.length - clippedText.length + unreadChars} chars)`;

@@ -14,7 +14,7 @@ import type { CallEvent, Logger, OnCall } from '../logging/log.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
-import { clampText, quoteUntrusted } from '../views/tokens.ts';
+import { quoteUntrusted, truncateToLimits } from '../views/tokens.ts';
 import { validateArguments } from './arguments.ts';
 import type { CallBackend } from './caller-context.ts';
 import {
@@ -360,9 +360,12 @@ type FormattedOutput = ToolOutput & { text: string };
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FormattedOutput> {
   const toolOutput = await tool.run(input, context);
-  const { data, text = tool.render?.(data, input, context) ?? '', isTextFitted = false } = toolOutput;
-  if (isTextFitted) return { ...toolOutput, text };
-  return { ...toolOutput, text: clampText(text, { maxTokens: context.maxTextTokens, maxBytes: context.maxTextBytes }) };
+  const { data, text = tool.render?.(data, input, context) ?? '', isTextWithinLimits = false } = toolOutput;
+  if (isTextWithinLimits) return { ...toolOutput, text };
+  return {
+    ...toolOutput,
+    text: truncateToLimits(text, { maxTokens: context.maxTextTokens, maxBytes: context.maxTextBytes }),
+  };
 }
 
 /**

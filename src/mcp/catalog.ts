@@ -58,7 +58,7 @@ export function createCatalog({ server, version, openCallBackend, getSearchFilte
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   /**
    * Finds a resource by its URI.
-   * @throws the error that `errors.notFound` creates if the resource does not exist
+   * @throws the error that `errorFactories.notFound` creates if the resource does not exist
    */
   const findResource = async (request: ResourceRequest): Promise<Resource> => {
     const { findExport, findSkillFile } = await import('./resources.ts');

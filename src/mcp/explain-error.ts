@@ -184,13 +184,13 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
 const markCostlyRetry = <Text extends { retry: RetryAdvice }>(failure: Failure, explanation: Text): Text =>
   failure.charged || (failure.isPaid && mayBeCharged(failure)) ? { ...explanation, retry: 'atACost' } : explanation;
 
-function explainExceededLimit(exceeded: ExceededLimit) {
-  if (exceeded.limit === 'tool call') return maxCreditsExplanation;
-  if (exceeded.limit === 'confirmation')
-    return exceeded.isAnswered ? declinedSpendingExplanation : explainUnansweredForm(exceeded);
+function explainExceededLimit(exceededLimit: ExceededLimit) {
+  if (exceededLimit.limit === 'tool call') return maxCreditsExplanation;
+  if (exceededLimit.limit === 'confirmation')
+    return exceededLimit.isAnswered ? declinedSpendingExplanation : explainUnansweredForm(exceededLimit);
   return {
-    ...(exceeded.limit === 'connection' && connectionBudgetExplanation),
-    ...(exceeded.isTransient && reservedCreditsExplanation),
+    ...(exceededLimit.limit === 'connection' && connectionBudgetExplanation),
+    ...(exceededLimit.isTransient && reservedCreditsExplanation),
   };
 }
 

@@ -48,13 +48,14 @@ interface Host {
   /** The beginnings of the client names of a host that appends a name chosen by the user. */
   prefixes?: readonly string[];
   output: OutputFormat;
-  reads: string;
+  /** What the host passes on to its model, in words, e.g. `only the text`. */
+  modelReads: string;
   /** Set if the host accepts resource links in results. Other hosts may reject a result that contains a link. */
-  links?: true;
+  acceptsLinks?: true;
   /** Set if the host can show the board (the interactive view of ads, an MCP App). */
-  board?: true;
+  showsBoard?: true;
   /** False if the host drops pictures, or passes them to its model as base64 text. */
-  pictures?: false;
+  showsPictures?: false;
   /**
    * The maximum number of tokens in a result. Set for hosts that truncate longer results or replace them with files.
    */
@@ -64,12 +65,12 @@ interface Host {
    * files.
    */
   maxResultBytes?: number;
-  /** The URL of public evidence for the behavior of this host. Required unless `tried` is set. */
+  /** The URL of public evidence for the behavior of this host. Required unless `testedVersion` is set. */
   source?: string;
   /** The host version in which the behavior was tested. Required unless `source` is set. */
-  tried?: string;
+  testedVersion?: string;
   /** The day on which the evidence was collected. An old entry may be wrong, because hosts change. */
-  day: string;
+  evidenceDay: string;
 }
 
 /**
@@ -136,9 +137,9 @@ export function chooseResultFormat(
   const isUnknownClient = name === undefined && announcesMcpApps === undefined;
   return {
     output: outputFormat,
-    allowsLinks: host?.links === true,
-    allowsPictures: host?.pictures !== false,
-    canShowBoard: announcesMcpApps === true || host?.board === true || isUnknownClient,
+    allowsLinks: host?.acceptsLinks === true,
+    allowsPictures: host?.showsPictures !== false,
+    canShowBoard: announcesMcpApps === true || host?.showsBoard === true || isUnknownClient,
     maxTextTokens: Math.min(maxTextTokens, computeTextLimit(host?.maxResultTokens)),
     maxTextBytes: computeTextLimit(host?.maxResultBytes),
   };

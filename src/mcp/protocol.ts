@@ -24,7 +24,7 @@ export const isCancelNotification = ({ method, id }: JsonRpcMessage): boolean =>
 export const isToolCall = ({ method }: JsonRpcMessage): boolean => method === 'tools/call';
 
 /** Returns true if the response to a message can take long or be large. */
-export const isLongRequest = (message: JsonRpcMessage): boolean =>
+export const isExpensiveRequest = (message: JsonRpcMessage): boolean =>
   isToolCall(message) || message.method === 'resources/read';
 
 /**
@@ -195,7 +195,7 @@ export function createProgressReporter(
      * Stops the progress notifications. Must be called before the response is sent, because the protocol forbids
      * progress notifications after the response.
      */
-    stopReports: () => {
+    stopReporting: () => {
       waitingReport = undefined;
     },
   };

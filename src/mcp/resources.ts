@@ -14,7 +14,7 @@ export interface ResourceRequest extends Credentials {
    * Functions that create errors of the classes that the current MCP SDK expects. The server supports two SDK versions
    * with different error classes.
    */
-  errors: Record<'notFound' | 'refused', (problem: string) => Error>;
+  errorFactories: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
 /** A resource that can be read. */
@@ -53,8 +53,8 @@ const largeFileBytes = 256 * 1024;
  * Finds an exported file of the caller.
  * @throws the error that `notFound` creates if there is no such file, or if the file is too large to send
  */
-export async function findExport(exports: TenantExports, { uri, apiKey, errors }: ResourceRequest) {
-  const { notFound, refused } = errors;
+export async function findExport(exports: TenantExports, { uri, apiKey, errorFactories }: ResourceRequest) {
+  const { notFound, refused } = errorFactories;
   const file = await exports.find(uri);
   if (file === undefined) {
     // The error about a missing resource would repeat the URI, and with it the key.

@@ -68,7 +68,7 @@ export function createSdkV1Server(catalog: Catalog, session: Session): Server {
     };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.reportProgress, onFileCreated, ...caller })
-      .finally(() => reporter?.stopReports());
+      .finally(() => reporter?.stopReporting());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
@@ -83,11 +83,18 @@ export function createSdkV1Server(catalog: Catalog, session: Session): Server {
     resources: await catalog.listResources({ apiKey, tenantId }),
   }));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
-    const errors = {
+    const errorFactories = {
       notFound: (problem: string) => new McpError(resourceNotFoundCode, problem),
       refused: (problem: string) => new McpError(refusedReadErrorCode, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(requestId), errors });
+    return catalog.readResource({
+      apiKey,
+      tenantId,
+      uri,
+      signal,
+      responseSent: waitUntilSent?.(requestId),
+      errorFactories,
+    });
   });
   return server;
 }

@@ -70,7 +70,7 @@ export function createSdkV2Server(catalog: Catalog, session: Session): Server {
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.reportProgress, onFileCreated, ...caller })
       .catch(buildInputRequest)
-      .finally(() => reporter?.stopReports());
+      .finally(() => reporter?.stopReporting());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>
@@ -86,11 +86,11 @@ export function createSdkV2Server(catalog: Catalog, session: Session): Server {
     resources: await catalog.listResources({ apiKey, tenantId }),
   }));
   server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq: { id, signal } }) => {
-    const errors = {
+    const errorFactories = {
       notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
       refused: (problem: string) => new ProtocolError(refusedReadErrorCode, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(id), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(id), errorFactories });
   });
   return server;
 }

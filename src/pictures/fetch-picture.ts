@@ -22,7 +22,7 @@ interface FetchLimits {
    * The time after which a request to a missing or private host fails, in milliseconds. This time is constant, so that
    * callers cannot tell from the response time which private hosts exist.
    */
-  nonPublicFailureMs: number;
+  nonPublicHostDelayMs: number;
 }
 
 interface FetchOptions {
@@ -87,7 +87,7 @@ async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: 
 }
 
 /** The options for a request through `GuardedAgent`, which connects only to allowed hosts. */
-interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
+interface GuardedRequest extends Pick<FetchLimits, 'nonPublicHostDelayMs'> {
   agent: GuardedAgent;
   headers: Record<string, string>;
 }
@@ -98,10 +98,10 @@ interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
  */
 export async function requestWithUniformFailureTime(
   url: URL,
-  { agent, headers, nonPublicFailureMs }: GuardedRequest,
+  { agent, headers, nonPublicHostDelayMs }: GuardedRequest,
   signal: AbortSignal,
 ) {
-  const earliestFailureMs = performance.now() + nonPublicFailureMs;
+  const earliestFailureMs = performance.now() + nonPublicHostDelayMs;
   const { origin, pathname, search } = url;
   try {
     return await agent.request({ origin, path: pathname + search, method: 'GET', headers, signal });

@@ -24,7 +24,7 @@ interface ThumbnailOptions {
    * Aborts when the time for this picture is over, at the latest when `signal` aborts. The call then returns a reason
    * instead of the picture. If `signal` itself aborts, the call rejects.
    */
-  timeUpSignal?: AbortSignal;
+  pictureDeadlineSignal?: AbortSignal;
 }
 
 /**
@@ -64,7 +64,7 @@ interface SheetOptions extends DrawingOptions {
 const defaultLimits = {
   maxPictureBytes: 10_000_000,
   fetchTimeoutMs: 8000,
-  nonPublicFailureMs: 2000,
+  nonPublicHostDelayMs: 2000,
   maxWorkers: 2,
   /**
    * The time limit for decoding one picture. The time limit for drawing a picture sheet or a chart is three times as
@@ -145,9 +145,9 @@ export function openPictureService({ resolveHost = resolveInDns, ...options }: P
     createGuardedAgent({
       hosts,
       resolveHost,
-      // The time limit for DNS is slightly shorter than `nonPublicFailureMs`. A host with slow DNS therefore fails
+      // The time limit for DNS is slightly shorter than `nonPublicHostDelayMs`. A host with slow DNS therefore fails
       // after the same time as a missing host.
-      dnsTimeoutMs: limits.nonPublicFailureMs * 0.9,
+      dnsTimeoutMs: limits.nonPublicHostDelayMs * 0.9,
     }),
   );
   // This pool lets each tenant use at most one worker at a time, so that a single tenant cannot occupy all workers.
@@ -208,8 +208,8 @@ export function openPictureService({ resolveHost = resolveInDns, ...options }: P
     { signal, getRemainingMs }: DrawingOptions,
   ): Promise<DrawnPicture | { reason: string }> {
     try {
-      const drawing = await withDeadline({ signals: [signal], timeoutMs: getRemainingMs() }, (timeUpSignal) =>
-        drawInWorker(tenantId, request, timeUpSignal),
+      const drawing = await withDeadline({ signals: [signal], timeoutMs: getRemainingMs() }, (deadlineSignal) =>
+        drawInWorker(tenantId, request, deadlineSignal),
       );
       return 'failure' in drawing ? { reason: drawFailureReasons[drawing.failure] } : drawing;
     } catch (error) {
@@ -273,13 +273,13 @@ export function openPictureService({ resolveHost = resolveInDns, ...options }: P
      */
     async function loadThumbnail(
       pictureUrl: string,
-      { maxSide, signal, timeUpSignal = signal }: ThumbnailOptions,
+      { maxSide, signal, pictureDeadlineSignal = signal }: ThumbnailOptions,
     ): Promise<Thumbnail> {
       const cachedThumbnail = cachedThumbnails.get(tenantId, `${maxSide} ${pictureUrl}`);
       if (cachedThumbnail) return cachedThumbnail;
       const key = `${tenantId} ${maxSide} ${pictureUrl}`;
       try {
-        timeUpSignal.throwIfAborted();
+        pictureDeadlineSignal.throwIfAborted();
         let pendingThumbnail = pendingThumbnails.get(key);
         if (pendingThumbnail === undefined) {
           const abortController = new AbortController();
@@ -292,17 +292,17 @@ export function openPictureService({ resolveHost = resolveInDns, ...options }: P
         }
         pendingThumbnail.callerCount++;
         try {
-          return await raceAbort(pendingThumbnail.thumbnailPromise, timeUpSignal);
+          return await raceAbort(pendingThumbnail.thumbnailPromise, pictureDeadlineSignal);
         } finally {
           pendingThumbnail.callerCount--;
           if (pendingThumbnail.callerCount === 0) {
             pendingThumbnails.delete(key);
-            pendingThumbnail.abortController.abort(timeUpSignal.reason);
+            pendingThumbnail.abortController.abort(pictureDeadlineSignal.reason);
           }
         }
       } catch (error) {
         signal.throwIfAborted();
-        if (timeUpSignal.aborted) return { reason: 'there was no time left for it', isLate: true };
+        if (pictureDeadlineSignal.aborted) return { reason: 'there was no time left for it', isLate: true };
         throw error;
       }
     }
@@ -324,14 +324,18 @@ export function openPictureService({ resolveHost = resolveInDns, ...options }: P
         { signal, maxWaitMs, getRemainingMs, usesPreviewSize = false }: SheetOptions,
       ): Promise<{ tiles: FetchedTile[]; jpeg?: Uint8Array; reason?: string }> {
         const layout = computeSheetLayout(usesPreviewSize ? maxSheetTiles : tiles.length);
-        const fetchedTiles = await withDeadline({ signals: [signal], timeoutMs: maxWaitMs }, (timeUpSignal) =>
+        const fetchedTiles = await withDeadline({ signals: [signal], timeoutMs: maxWaitMs }, (deadlineSignal) =>
           Promise.all(
             tiles.map(async (tile): Promise<FetchedTile> => {
               if ('reason' in tile) return tile;
               const { pictureUrl, ...texts } = tile;
               return {
                 ...texts,
-                ...(await loadThumbnail(pictureUrl, { maxSide: layout.maxPictureSide, signal, timeUpSignal })),
+                ...(await loadThumbnail(pictureUrl, {
+                  maxSide: layout.maxPictureSide,
+                  signal,
+                  pictureDeadlineSignal: deadlineSignal,
+                })),
               };
             }),
           ),

@@ -98,12 +98,12 @@ export async function writeReportPage(
   const cards: { chunkIndex: number; ad: AdCardContent }[] = [];
   const contentSecurityPolicy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const page = <Page title={metadata.title} contentSecurityPolicy={contentSecurityPolicy} styles={styles} />;
-  await writer.writeWrapped(page, async () => {
+  await writer.writeInsideElement(page, async () => {
     await writer.writeChunk(<ReportHeader metadata={metadata} />);
     let sectionNumber = 0;
     for await (const section of sections) {
       const id = `s${++sectionNumber}`;
-      await writer.writeWrapped(<section id={id} />, async () => {
+      await writer.writeInsideElement(<section id={id} />, async () => {
         cards.push(...(await writeSection(writer, section)));
       });
     }
@@ -158,7 +158,7 @@ function createPageWriter() {
       return chunkIndex;
     },
     /** Writes the opening tags of an element, then the content of the element, and then its closing tags. */
-    async writeWrapped(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
+    async writeInsideElement(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
       const closingTagsIndex = html.search(closingTagsPattern);
       appendHtml(html.slice(0, closingTagsIndex));
@@ -197,7 +197,8 @@ function ReportHeader({
       {isDemo && demoNotice}
       <h1 dir="auto">{sanitizeLine(title)}</h1>
       <p class="soft">
-        <time dateTime={new Date(writtenAt).toISOString()}>{formatDay(writtenAt)}</time> · {formatBasis(methodology)}
+        <time dateTime={new Date(writtenAt).toISOString()}>{formatDay(writtenAt)}</time> ·{' '}
+        {formatDataBasis(methodology)}
       </p>
       {missingAdNotes.map((sentence) => (
         <p class="problem">{sanitizeLine(sentence)}</p>
@@ -219,7 +220,7 @@ function ReportHeader({
  * Formats the number of ads in a report and the days on which they were read, e.g. `1,200 ads, 900 of them read in 3
  * gatherings on 2026-06-14`.
  */
-function formatBasis({
+function formatDataBasis({
   adCount,
   gatheredAdCount,
   gatherings,
@@ -250,7 +251,7 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
   if (charts) await writer.writeChunk(<ResponsiveChart label={heading} {...charts} />);
   if (table && !figures) await writeTable(writer, table, section);
   if (ads.length > 0)
-    await writer.writeWrapped(<ul class="cards" />, async () => {
+    await writer.writeInsideElement(<ul class="cards" />, async () => {
       for (const ad of ads) cards.push({ chunkIndex: await writer.writeChunk(<AdCard ad={ad} />), ad });
     });
   if (textWrittenAt !== undefined)
@@ -338,7 +339,7 @@ async function writeTable(
       {tableElement}
     </details>
   );
-  await writer.writeWrapped(charts ? collapsedTable : tableElement, async () => {
+  await writer.writeInsideElement(charts ? collapsedTable : tableElement, async () => {
     const rowsPerChunk = Math.max(1, Math.floor(cellsPerChunk / columns.length));
     for (let start = 0; start < rows.length; start += rowsPerChunk) {
       await writer.writeChunk(
@@ -375,7 +376,7 @@ async function writeMethodology(writer: PageWriter, { headings, methodology }: R
     isComplete ? 'yes' : 'no',
     chargedCredits ?? 'unknown',
   ];
-  await writer.writeWrapped(<section id={`s${headings.length + 1}`} class="method" />, async () => {
+  await writer.writeInsideElement(<section id={`s${headings.length + 1}`} class="method" />, async () => {
     await writer.writeChunk(
       <>
         <h2>{methodologyHeading}</h2>

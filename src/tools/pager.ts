@@ -140,7 +140,7 @@ interface FitPageOptions<View, Heading> {
 function fitPage<View, Heading>(
   { response, listing, nextPagePrice, views }: FitPageOptions<View, Heading>,
   { cursors, maxTextTokens, maxTextBytes }: Pick<ToolContext, 'cursors' | 'maxTextTokens' | 'maxTextBytes'>,
-): ListPage<View, Heading> & Pick<ToolOutput, 'isTextFitted'> {
+): ListPage<View, Heading> & Pick<ToolOutput, 'isTextWithinLimits'> {
   const { cursor, hasMore, totalHits } = response.validatedBody;
   const receivedItems = getReceivedItems(response);
   // If the page now has fewer items than were already shown, show it from its beginning, because the caller paid for
@@ -152,25 +152,26 @@ function fitPage<View, Heading>(
   const notes = position.shownCount === 0 ? readServiceNotes(response.rawBody) : {};
 
   const buildPage = (items: View[]): ListPage<View, Heading> => {
-    const sentCount = receivedItems.length;
+    const receivedCount = receivedItems.length;
     const lastItemNumber = position.shownCount + items.length;
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
     const nextPosition: Partial<ListPosition> | undefined =
-      lastItemNumber < sentCount ? { shownCount: lastItemNumber } : nextPagePosition;
+      lastItemNumber < receivedCount ? { shownCount: lastItemNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // If the page is cached, its remaining items are free until the response expires.
-    const freeMs = lastItemNumber < sentCount ? response.remainingCacheMs : undefined;
-    const nextPrice = nextListing && (freeMs === undefined ? nextPagePrice : freePriceBounds);
+    const remainingFreeMs = lastItemNumber < receivedCount ? response.remainingCacheMs : undefined;
+    const nextPrice = nextListing && (remainingFreeMs === undefined ? nextPagePrice : freePriceBounds);
     const cursorFields = {
       cursor: nextListing ? buildCursor(nextListing, cursors) : null,
-      hasMore: lastItemNumber < sentCount || hasMore,
+      hasMore: lastItemNumber < receivedCount || hasMore,
     };
-    const shownRange = items.length < sentCount ? { firstNumber: position.shownCount + 1, sentCount } : undefined;
+    const shownRange =
+      items.length < receivedCount ? { firstNumber: position.shownCount + 1, receivedCount } : undefined;
     const priceText = nextPrice && formatPrice(nextPrice);
     const listText = views.formatList({
       totalHits,
       priceText,
-      freeMs,
+      remainingFreeMs,
       items,
       ...cursorFields,
       ...shownRange,
@@ -185,7 +186,7 @@ function fitPage<View, Heading>(
         ...cursorFields,
         ...(totalHits !== undefined && { totalHits }),
         ...(nextPrice && { nextPage: buildPriceView(nextPrice) }),
-        ...(shownRange && { shown: { from: shownRange.firstNumber, to: lastItemNumber, of: sentCount } }),
+        ...(shownRange && { shown: { from: shownRange.firstNumber, to: lastItemNumber, of: receivedCount } }),
         ...sharedFacts,
         ...notes,
       },
@@ -201,7 +202,7 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
-  let isTextFitted = false;
+  let isTextWithinLimits = false;
   // Usually, only the first few items fit. Convert the items in batches, so that little work is wasted on items that do
   // not fit.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
@@ -224,9 +225,9 @@ function fitPage<View, Heading>(
     });
     // `countFittingItems` measures the text only if the page has several items. If items are removed because their data
     // does not fit, the text of the remaining items may not have been measured.
-    isTextFitted = fittingCount > 1 && fittingCount === readableItems.length;
+    isTextWithinLimits = fittingCount > 1 && fittingCount === readableItems.length;
   }
-  return { ...buildPageOnce(items.slice(0, fittingCount)), isTextFitted };
+  return { ...buildPageOnce(items.slice(0, fittingCount)), isTextWithinLimits };
 }
 
 interface ListResponse<Heading> {

@@ -28,7 +28,7 @@ import {
 } from './tool.ts';
 
 /** The highest `limit` that a call may pass. */
-const maxLimit = 1000;
+const maxRowLimit = 1000;
 
 const derivedColumns = listComputedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
@@ -49,7 +49,7 @@ export const queryAds = defineTool({
   operations: [],
   inputSchema: z.strictObject({
     sql: z.string().describe(tablesDescription),
-    limit: z.int().min(1).max(maxLimit).optional().describe('Most rows to return. Default 50.'),
+    limit: z.int().min(1).max(maxRowLimit).optional().describe('Most rows to return. Default 50.'),
     cell: z.int().min(1).max(20_000).optional().describe('Most characters of a cell. Default 160.'),
     chart: z.enum(chartKinds).optional().describe('Draws the first column against the number columns after it.'),
   }),
@@ -156,7 +156,7 @@ function formatRowCount(shownCount: number, rowCount: number | null, limit: numb
   const total = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
   if (shownCount < limit)
     return `The first ${formatNumber(shownCount)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more; ${formatOffsetHint(shownCount)}):`;
-  const moreRowsHint = limit < maxLimit ? 'limit gives more' : formatOffsetHint(limit);
+  const moreRowsHint = limit < maxRowLimit ? 'limit gives more' : formatOffsetHint(limit);
   const next = rowCount === null ? '' : ` (GROUP BY and WHERE give fewer; ${moreRowsHint})`;
   return `The first ${formatNumber(shownCount)} of ${total} rows${next}:`;
 }

@@ -17,11 +17,11 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
   const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { deadline, getTime } = context;
   const pictureLoader = await context.loadPictures();
-  // A call that has reached its deadline still returns the ads that it has read. Ignore its aborted signal here, so that
-  // missing pictures are reported as late instead of ending the call.
+  // A call that has reached its deadline still returns the ads that it has read. Ignore its aborted signal here, so
+  // that missing pictures are reported as late instead of ending the call.
   const signal = isPastDeadline(context.signal) ? new AbortController().signal : context.signal;
   const timeoutMs = Math.max(1, (deadline - getTime()) / 2);
-  const thumbnails = await withDeadline({ signals: [signal], timeoutMs }, (timeUpSignal) =>
+  const thumbnails = await withDeadline({ signals: [signal], timeoutMs }, (pictureDeadlineSignal) =>
     Promise.all(
       ads.map(async ({ adId, picture }) => ({
         adId,
@@ -29,7 +29,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
         fetchResult:
           'reason' in picture
             ? picture
-            : await pictureLoader.loadThumbnail(picture.url, { maxSide: sideLengthPx, signal, timeUpSignal }),
+            : await pictureLoader.loadThumbnail(picture.url, { maxSide: sideLengthPx, signal, pictureDeadlineSignal }),
       })),
     ),
   );

@@ -111,7 +111,7 @@ export interface ToolOutput<Data extends object = object> {
    * True if the tool has already checked that `text` fits in `maxTextTokens` and `maxTextBytes` of its context. The
    * server then does not measure the text again.
    */
-  isTextFitted?: boolean;
+  isTextWithinLimits?: boolean;
   attachments?: readonly (ResourceLink | ImageContent)[];
   /** For a list, the price of the next page if that page is not cached. */
   nextPagePrice?: PriceBounds | undefined;

@@ -198,27 +198,30 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   // The concurrent loops below share this iterator, so each picture is fetched only once.
   const remainingAds = adsToFetch.values();
   let fetchedCount = 0;
-  await withDeadline({ signals: [signal], timeoutMs: fetchTimeShare * (deadline - getTime()) }, (timeUpSignal) =>
-    Promise.all(
-      Array.from({ length: maxConcurrentFetches }, async () => {
-        for (const { item, picture } of remainingAds) {
-          if ('reason' in picture) missingReasons.push(picture.expiredUrl ? 'the address has expired' : picture.reason);
-          else if (picture.origin === 'profilePicture') missingReasons.push('only a portrait of the advertiser');
-          else {
-            const fetchResult = timeUpSignal.aborted
-              ? { reason: 'there was no time left', isLate: true }
-              : await pictures.loadPreview(picture.url, { signal, timeUpSignal });
-            fetchedPictures.push({ adId: item.id, picture, fetchResult });
-            if ('reason' in fetchResult) missingReasons.push(fetchResult.reason);
+  await withDeadline(
+    { signals: [signal], timeoutMs: fetchTimeShare * (deadline - getTime()) },
+    (pictureDeadlineSignal) =>
+      Promise.all(
+        Array.from({ length: maxConcurrentFetches }, async () => {
+          for (const { item, picture } of remainingAds) {
+            if ('reason' in picture)
+              missingReasons.push(picture.expiredUrl ? 'the address has expired' : picture.reason);
+            else if (picture.origin === 'profilePicture') missingReasons.push('only a portrait of the advertiser');
+            else {
+              const fetchResult = pictureDeadlineSignal.aborted
+                ? { reason: 'there was no time left', isLate: true }
+                : await pictures.loadPreview(picture.url, { signal, pictureDeadlineSignal });
+              fetchedPictures.push({ adId: item.id, picture, fetchResult });
+              if ('reason' in fetchResult) missingReasons.push(fetchResult.reason);
+            }
+            onProgress?.({
+              progress: ++fetchedCount,
+              total: adsToFetch.length,
+              message: `${fetchedCount} of ${adsToFetch.length} pictures`,
+            });
           }
-          onProgress?.({
-            progress: ++fetchedCount,
-            total: adsToFetch.length,
-            message: `${fetchedCount} of ${adsToFetch.length} pictures`,
-          });
-        }
-      }),
-    ),
+        }),
+      ),
   );
   for (const [id, perceptualHash] of await storePerceptualHashes(dataset.userRecords, fetchedPictures))
     perceptualHashes.set(id, perceptualHash);

@@ -121,7 +121,7 @@ export function createConcurrencyLimiter(
       });
     };
     return runInSlot(callSlots, request, run).catch((error) => {
-      throw error instanceof AdLibraryError ? request.errors.refused(error.message) : error;
+      throw error instanceof AdLibraryError ? request.errorFactories.refused(error.message) : error;
     });
   };
 

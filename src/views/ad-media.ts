@@ -318,8 +318,8 @@ export function readCardField(
 }
 
 /**
- * The maximum length of a media URL in characters. A longer URL is omitted from the result, because a shortened URL would
- * not work.
+ * The maximum length of a media URL in characters. A longer URL is omitted from the result, because a shortened URL
+ * would not work.
  */
 const maxUrlChars = 2000;
 /**
@@ -329,21 +329,21 @@ const maxUrlChars = 2000;
 const linkLabelTokens = 24;
 
 /**
- * Creates an object whose method `writeLinks` converts media files to links. All calls of `writeLinks` together return
+ * Creates an object whose method `buildLinks` converts media files to links. All calls of `buildLinks` together return
  * links with at most `maxTokens` tokens. Files beyond this limit are omitted.
  */
-export function createLinkWriter(maxTokens: number, now: number) {
+export function createMediaLinkBuilder(maxTokens: number, now: number) {
   let remainingTokens = maxTokens;
   let omittedCount = 0;
   return {
     /**
-     * The number of media files that `writeLinks` has omitted so far, because their link exceeds the token limit or
+     * The number of media files that `buildLinks` has omitted so far, because their link exceeds the token limit or
      * their URL is unusable.
      */
     get omittedCount() {
       return omittedCount;
     },
-    writeLinks: (mediaFiles: readonly UntypedFields[]): MediaLink[] =>
+    buildLinks: (mediaFiles: readonly UntypedFields[]): MediaLink[] =>
       mediaFiles.flatMap((mediaFile) => {
         const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(mediaFile, now);
         const tokenCost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));

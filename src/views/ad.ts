@@ -3,7 +3,7 @@ import { createLazyGetter } from '../lazy-getter.ts';
 import {
   buildCardViews,
   type CardView,
-  createLinkWriter,
+  createMediaLinkBuilder,
   describeCreative,
   describeFirstCard,
   getCardViewSchema,
@@ -153,20 +153,23 @@ function buildStandardView(ad: UntypedFields, now: number, maxTextTokens: number
   );
   // Media URLs with signatures are longer than all other fields together. They therefore get only the tokens that the
   // other fields do not need.
-  const linkWriter = createLinkWriter(maxTextTokens - estimateTokens(JSON.stringify(view)) - reservedLabelTokens, now);
-  const adLinks = linkWriter.writeLinks(groupMedia(ad).adMedia);
+  const linkBuilder = createMediaLinkBuilder(
+    maxTextTokens - estimateTokens(JSON.stringify(view)) - reservedLabelTokens,
+    now,
+  );
+  const adLinks = linkBuilder.buildLinks(groupMedia(ad).adMedia);
   // Add the first URL of every card before the second URL of any card, so that every card gets a picture if possible.
-  const firstLinksByCard = mediaByCard.map((mediaFiles) => linkWriter.writeLinks(mediaFiles.slice(0, 1)));
+  const firstLinksByCard = mediaByCard.map((mediaFiles) => linkBuilder.buildLinks(mediaFiles.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
     const cardLinks = [
       ...(firstLinksByCard[index] ?? []),
-      ...linkWriter.writeLinks(mediaByCard[index]?.slice(1) ?? []),
+      ...linkBuilder.buildLinks(mediaByCard[index]?.slice(1) ?? []),
     ];
     addFields(card, { media: cardLinks.length > 0 ? cardLinks : undefined });
   }
   addFields(view, {
     mediaLinks: adLinks.length > 0 ? adLinks : undefined,
-    moreMedia: linkWriter.omittedCount > 0 ? linkWriter.omittedCount : undefined,
+    moreMedia: linkBuilder.omittedCount > 0 ? linkBuilder.omittedCount : undefined,
   });
   return view;
 }

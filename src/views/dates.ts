@@ -89,14 +89,14 @@ function addUtcOffset(text: string): string {
   // ordinary text. For a text without a year, therefore return an empty string, which `Date.parse` rejects.
   if (!yearPattern.test(text)) return '';
   const textWithOffset = zonePattern.test(text) ? text : `${text} UTC`;
-  return hasMissingDay(textWithOffset) ? '' : textWithOffset;
+  return hasNonexistentDay(textWithOffset) ? '' : textWithOffset;
 }
 
 /**
  * Returns true if the day of a date does not exist, as in `30 Feb 2026` or `2026/02/30`. `Date.parse` turns this day
  * into 2 March. Therefore compares the day with the length of its month, which `Date.parse` finds for the 15th day.
  */
-function hasMissingDay(text: string): boolean {
+function hasNonexistentDay(text: string): boolean {
   const [day] = lateDayPattern.exec(text) ?? [];
   if (day === undefined) return false;
   const monthMiddle = new Date(Date.parse(text.replace(lateDayPattern, '15')));

@@ -10,7 +10,7 @@ export interface ListFrame {
   /** The day of the result, e.g. `2026-11-20`. Relative dates, such as "3 days ago", refer to this day. */
   asOf?: string | undefined;
   /** The number of items that the service sent. Set only if the list shows fewer items. */
-  sentCount?: number | undefined;
+  receivedCount?: number | undefined;
   /**
    * The number of the first item in the list. The default is 1. The number is higher if an earlier result already
    * showed the first items of the same page.
@@ -22,7 +22,7 @@ export interface ListFrame {
   /**
    * How long the rest of a page that was cut to fit stays free, in milliseconds. Undefined if the page is not cached.
    */
-  freeMs?: number | undefined;
+  remainingFreeMs?: number | undefined;
   hasMore?: boolean | undefined;
   /**
    * The URL of an item in the web app of the service, with `<id>` as a placeholder for the id of the item, e.g.
@@ -44,8 +44,8 @@ export interface FramedList extends ListFrame {
  * page.
  */
 export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...frame }: FramedList): string {
-  const { totalHits, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
-  const footer = formatFooter(frame, sentCount !== undefined && firstNumber + shownCount <= sentCount);
+  const { totalHits, receivedCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
+  const footer = formatFooter(frame, receivedCount !== undefined && firstNumber + shownCount <= receivedCount);
   if (shownCount === 0) {
     if (hasMore) return `No ${noun}s on this page.${footer}`;
     return totalHits
@@ -53,8 +53,8 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
       : `No ${noun}s found.${footer}`;
   }
   const countText =
-    sentCount !== undefined && sentCount > shownCount
-      ? formatPosition({ noun, firstNumber, shownCount, totalCount: sentCount })
+    receivedCount !== undefined && receivedCount > shownCount
+      ? formatShownRange({ noun, firstNumber, shownCount, totalCount: receivedCount })
       : formatCount(shownCount, noun);
   const head = [
     totalHits === undefined ? countText : `${countText}, ${formatNumber(totalHits)} found in all`,
@@ -68,7 +68,7 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
  * Formats the items of a page that a result shows as a range, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown`
  * or `ad 25 of 50 shown`.
  */
-function formatPosition({
+function formatShownRange({
   noun,
   firstNumber,
   shownCount,
@@ -91,9 +91,9 @@ export const countryPattern = /^[A-Z]{2}$/;
 /** Formats the number of duplicates of an ad, e.g. `3 copies`. */
 export const formatDuplicates = (duplicateCount: number): string => formatCount(duplicateCount, 'copy', 'copies');
 
-function formatFooter({ cursor, priceText, freeMs, hasMore }: ListFrame, isCut: boolean): string {
+function formatFooter({ cursor, priceText, remainingFreeMs, hasMore }: ListFrame, isCut: boolean): string {
   if (!cursor) return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
-  const freeText = freeMs === undefined ? ' is free' : ` is free for ${formatMinutes(freeMs)}`;
+  const freeText = remainingFreeMs === undefined ? ' is free' : ` is free for ${formatMinutes(remainingFreeMs)}`;
   const costText = priceText === undefined ? '' : priceText === 'free' ? freeText : ` costs ${priceText}`;
   const nextPageText = priceText === undefined ? 'More' : `Next page: ${priceText},`;
   return `\n\n${isCut ? `The rest of this page${costText}` : nextPageText} with cursor:\n${cursor}`;

@@ -249,11 +249,11 @@ export interface TextLimits {
  * characters. Keeps the last paragraph, because a list ends with the cursor of the next page. This function is a last
  * resort, because most tools already return texts within the limits.
  */
-export function clampText(text: string, { maxTokens, maxBytes = Number.POSITIVE_INFINITY }: TextLimits): string {
+export function truncateToLimits(text: string, { maxTokens, maxBytes = Number.POSITIVE_INFINITY }: TextLimits): string {
   if (fitsWithin(text, maxTokens) && measurePrefixWithinBytes(text, maxBytes) === text.length) return text;
   const lastParagraph = text.slice(Math.max(0, text.lastIndexOf('\n\n')));
-  const fitsInQuarter = fitsWithin(lastParagraph, maxTokens / 4) && Buffer.byteLength(lastParagraph) <= maxBytes / 4;
-  const footer = fitsInQuarter ? lastParagraph : '';
+  const canKeepParagraph = fitsWithin(lastParagraph, maxTokens / 4) && Buffer.byteLength(lastParagraph) <= maxBytes / 4;
+  const footer = canKeepParagraph ? lastParagraph : '';
   const maxStartLength = Math.min(
     measureFittingPrefix(text, maxTokens - estimateTokens(footer) - noteTokens),
     measurePrefixWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes),

@@ -58,12 +58,13 @@ export const isVisibleText = (value: unknown): value is string =>
 /** Returns an id as text. Returns an empty string if the id is missing, because the output schemas require an id. */
 export const readId = (id: unknown): string => readText(isNumber(id) ? String(id) : id, maxIdTokens) ?? '';
 
-const maxListedWords = 12;
-const maxWordTokens = 12;
+const maxListedTexts = 12;
+const maxListedTextTokens = 12;
 
 /**
- * The rule by which `copyFields` copies a field. `'number'`, `'boolean'` and `'textList'` are the types that the field must
- * have. A number, such as 40, means that the field must be a text, and is the maximum length of the text in tokens.
+ * The rule by which `copyFields` copies a field. `'number'`, `'boolean'` and `'textList'` are the types that the field
+ * must have. A number, such as 40, means that the field must be a text, and is the maximum length of the text in
+ * tokens.
  */
 type FieldCopyRule = number | 'number' | 'boolean' | 'textList';
 
@@ -130,7 +131,7 @@ export function addFields(targetObject: object, fields: object): void {
 function readValue(value: unknown, type: FieldCopyRule | undefined): unknown {
   if (type === 'number') return readNumber(value);
   if (type === 'boolean') return typeof value === 'boolean' ? value : undefined;
-  return type === 'textList' ? readWords(value) : readText(value, type ?? 0);
+  return type === 'textList' ? readTextList(value) : readText(value, type ?? 0);
 }
 
 /** Returns the value as a number if it is a finite number. Rounds integers that are too large for JavaScript. */
@@ -139,13 +140,13 @@ export function readNumber(value: unknown): number | undefined {
   return isNumber(number) ? number : undefined;
 }
 
-function readWords(value: unknown): string[] | undefined {
+function readTextList(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return;
-  const words: string[] = [];
-  for (const word of value.slice(0, maxListedWords)) {
-    const text = readText(word, maxWordTokens);
-    if (text !== undefined) words.push(text);
+  const texts: string[] = [];
+  for (const item of value.slice(0, maxListedTexts)) {
+    const text = readText(item, maxListedTextTokens);
+    if (text !== undefined) texts.push(text);
   }
-  if (value.length > maxListedWords) words.push(`… (+${value.length - maxListedWords} more)`);
-  return words.length > 0 ? words : undefined;
+  if (value.length > maxListedTexts) texts.push(`… (+${value.length - maxListedTexts} more)`);
+  return texts.length > 0 ? texts : undefined;
 }

@@ -26,7 +26,9 @@ interface Called {
   _meta?: object;
 }
 
-/** Returns whether the tool list has schemas, whether results have data, and whether the client gets the board tools. */
+/**
+ * Returns whether the tool list has schemas, whether results have data, and whether the client gets the board tools.
+ */
 const readFormsInRevision = (tools: Listed[], result: Called) => ({
   listsData: tools.some(({ outputSchema }) => outputSchema !== undefined),
   sendsData: result.structuredContent !== undefined,
@@ -172,9 +174,9 @@ describe('The list of MCP hosts in hosts.json', () => {
   test('the file hosts.json lists each MCP host once, with evidence for its result format', () => {
     const names = hosts.flatMap((host) => host.names);
     expect(new Set(names).size).toBe(names.length);
-    for (const { title, source, tried, day, prefixes, names: clientNames } of hosts) {
-      expect([title, source ?? tried]).not.toContain(undefined);
-      expect(day).toMatch(/^2\d{3}-\d{2}-\d{2}$/);
+    for (const { title, source, testedVersion, evidenceDay, prefixes, names: clientNames } of hosts) {
+      expect([title, source ?? testedVersion]).not.toContain(undefined);
+      expect(evidenceDay).toMatch(/^2\d{3}-\d{2}-\d{2}$/);
       expect(clientNames.length + (prefixes?.length ?? 0)).toBeGreaterThan(0);
     }
   });

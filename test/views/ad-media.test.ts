@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { buildAdView, formatAd } from '../../src/views/ad.ts';
-import { createLinkWriter, describeCreative, groupMedia } from '../../src/views/ad-media.ts';
+import { createMediaLinkBuilder, describeCreative, groupMedia } from '../../src/views/ad-media.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
 import { everyFact, now } from './sample-ads.ts';
 
@@ -72,15 +72,15 @@ describe('The media of an ad', () => {
 });
 
 test('a media link without a type is listed with the type media in the view of an ad', () => {
-  expect(createLinkWriter(500, now).writeLinks([{ url: 'https://m.example/1' }])).toEqual([
+  expect(createMediaLinkBuilder(500, now).buildLinks([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },
   ]);
 });
 
 test('invalid media URLs of an ad are counted but not shown', () => {
-  const links = createLinkWriter(100_000, now);
+  const links = createMediaLinkBuilder(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
-  expect(links.writeLinks([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
+  expect(links.buildLinks([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
   expect(links.omittedCount).toBe(4);
 });
 

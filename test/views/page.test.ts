@@ -7,7 +7,9 @@ describe('The view of an advertiser page', () => {
   test('a list of advertiser pages shows how many video and image thumbnails each page has', () => {
     const view = buildPageView(somePage, { detail: 'brief' });
     expect(getPageViewSchema().parse(view)).toEqual(view);
-    expect(formatPageList({ items: [view], totalHits: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
+    expect(
+      formatPageList({ items: [view], totalHits: 900, receivedCount: 50, cursor: 'next-one', hasMore: true }),
+    ).toMatch(
       /^1 of 50 pages shown, 900 found in all\..*, shows 1 video, 1 image, .*\n\nThe rest of this page with cursor:\nnext-one$/s,
     );
   });
@@ -41,10 +43,10 @@ test('an empty result list says whether later result pages may contain items', (
 
 test('the item numbers on a further result page continue those of the previous page', () => {
   const items = [buildPageView(somePage, { detail: 'brief' })];
-  expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
+  expect(formatPageList({ items, firstNumber: 38, receivedCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,
   );
-  expect(formatPageList({ items: [...items, ...items], firstNumber: 38, sentCount: 50 })).toMatch(
+  expect(formatPageList({ items: [...items, ...items], firstNumber: 38, receivedCount: 50 })).toMatch(
     /^38 to 39 of 50 pages shown\./,
   );
 });

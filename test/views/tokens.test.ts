@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { missingSamplesHint, readRealSamples } from '../../bench/samples.ts';
 import { buildAdView, formatAdList } from '../../src/views/ad.ts';
 import {
-  clampText,
   estimateTokens,
   fitsWithin,
   countFittingItems as leading,
   truncate,
+  truncateToLimits,
 } from '../../src/views/tokens.ts';
 import languages from './languages.json' with { type: 'json' };
 import { now } from './sample-ads.ts';
@@ -217,7 +217,7 @@ describe('A list that exceeds its token budget', () => {
     ['after a line', 'line number 7\n'.repeat(100), /line number 7\n\(cut to fit: \d+ more characters\)$/],
     ['within its only line', 'words '.repeat(4000), /^[words ]* words\n\(cut to fit: \d+ more characters\)$/],
   ])('a list item that exceeds the token budget is cut %s and says how much is missing', (_, text, form) => {
-    const cut = clampText(text, { maxTokens: 100 });
+    const cut = truncateToLimits(text, { maxTokens: 100 });
     expect(estimateTokens(cut)).toBeLessThanOrEqual(100);
     expect(cut).toMatch(form);
   });

@@ -1,6 +1,6 @@
 import { type AdLibraryError, createInvalidRequestError } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
-import { type Cell, clipToLength } from '../tables.ts';
+import { type Cell, truncateToLength } from '../tables.ts';
 import { explainSqliteMessage, formatTableList } from './error-advice.ts';
 import { type StatementLimits, sqliteLimits } from './limits.ts';
 
@@ -102,7 +102,7 @@ export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
 export function cleanCell(text: string, maxChars: number): string {
   // Read more than `maxChars` characters, because `sanitize` may remove some of them.
   const readableText = text.slice(0, 2 * maxChars + 200);
-  return clipToLength(sanitize(readableText), maxChars, text.length - readableText.length);
+  return truncateToLength(sanitize(readableText), maxChars, text.length - readableText.length);
 }
 
 /** Creates an error that explains to a model why its SQL statement failed and what the model can do. */

@@ -177,7 +177,8 @@ function listenForCancellation(
     request.signal.addEventListener('abort', cancel, { once: true });
     if (request.signal.aborted) cancel();
     stopListeningToSignal = () => request.signal.removeEventListener('abort', cancel);
-    if (message) stopListeningToNotifications = cancellationRegistry.listen(credentials.tenantId, message.id, cancel);
+    if (message)
+      stopListeningToNotifications = cancellationRegistry.registerRequest(credentials.tenantId, message.id, cancel);
   });
   return {
     cancellation,
@@ -200,7 +201,7 @@ function createCancellationRegistry() {
      * Calls `cancel` when a cancel notification names the request `requestId` of this API key. Returns a function that
      * the caller must call when the request has ended.
      */
-    listen(tenantId: string, requestId: unknown, cancel: () => void): () => void {
+    registerRequest(tenantId: string, requestId: unknown, cancel: () => void): () => void {
       const requestKey = buildRequestKey(tenantId, requestId);
       const cancelFunctionsOfRequest = cancelFunctions.get(requestKey) ?? new Set();
       cancelFunctions.set(requestKey, cancelFunctionsOfRequest.add(cancel));

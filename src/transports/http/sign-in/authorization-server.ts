@@ -130,7 +130,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
     const codeOrProblem =
       findInputProblem(apiKey, budget) ??
       (await findKeyProblem(context, apiKey)) ??
-      (await tokens.openConnection({ ...grant, codeChallenge }).catch(toStateProblem));
+      (await tokens.openConnection({ ...grant, codeChallenge }).catch(toSharedStateProblem));
     if (typeof codeOrProblem === 'string') return redirectToClient({ code: codeOrProblem });
     const { status = 400, retryAfterSeconds, ...formProblem } = codeOrProblem;
     if (retryAfterSeconds) context.header('Retry-After', String(retryAfterSeconds));
@@ -357,7 +357,7 @@ const isSharedStateUnavailable = (error: unknown) =>
  * Converts the error of an unreachable shared store to a problem that the sign-in page can show. Rethrows all other
  * errors.
  */
-function toStateProblem(error: unknown): SubmissionProblem {
+function toSharedStateProblem(error: unknown): SubmissionProblem {
   if (!isSharedStateUnavailable(error)) throw error;
   return {
     field: 'form',

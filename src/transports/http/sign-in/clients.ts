@@ -270,11 +270,7 @@ const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], timeoutMs: documentLimits.timeoutMs }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const response = await requestWithUniformFailureTime(
-      url,
-      { agent, headers, nonPublicFailureMs: nonPublicHostDelayMs },
-      signal,
-    );
+    const response = await requestWithUniformFailureTime(url, { agent, headers, nonPublicHostDelayMs }, signal);
     if (response.statusCode !== 200) {
       response.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
