@@ -11,7 +11,7 @@ import { openHostPage } from '../test/support/board/board-host.ts';
 import { createAds, startBoardService } from '../test/support/board/board-service.ts';
 import { hasChromium, launchChromium } from '../test/support/board/launch-chromium.ts';
 import { deriveUuid } from '../test/support/derive-uuid.ts';
-import { addBoundedRow, computeMedian, skipBenchmark } from './row.ts';
+import { computeMedian, printRowWithMaximum, skipBenchmark } from './row.ts';
 
 const adCount = 10_000;
 const roundCount = 3;
@@ -35,7 +35,7 @@ function readRealAds(folder: string): object[] {
 function printTimes(name: string, times: readonly number[]): void {
   process.stdout.write(`${name}: ${Math.round(computeMedian(times))} ms, ${Math.round(Math.min(...times))} at best\n`);
   if (maxMedianMs[name] !== undefined)
-    addBoundedRow(`board of 10,000 ads: ${name}`, computeMedian(times), maxMedianMs[name]);
+    printRowWithMaximum(`board of 10,000 ads: ${name}`, computeMedian(times), maxMedianMs[name]);
 }
 
 if (!hasChromium) skipBenchmark('Chromium is not installed');

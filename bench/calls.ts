@@ -13,7 +13,7 @@ import { Agent, request } from 'undici';
 import { buildCommandLine, startHttpCommand } from '../test/support/process.ts';
 import { bundleSdkServer, startChild } from './child.ts';
 import type { PageOfAdsInfo } from './page-of-ads.ts';
-import { addRow, computeMedian } from './row.ts';
+import { computeMedian, printRow } from './row.ts';
 
 const roundCount = Number(process.argv[2] ?? 1000);
 /** The number of unmeasured rounds before the measurement. They give the JavaScript engine time to compile the code. */
@@ -118,14 +118,14 @@ async function compareServers(
   const [directMs = 0, sdkMs = 0, freshMs = 0, cachedMs = 0] = Object.values(times).map(computeMedian);
   const buildLimitFields = (limitText: string, isWithinLimit: boolean) =>
     transport === 'stdio' ? { limitText, isWithinLimit } : {};
-  addRow({
+  printRow({
     measurement: `50 ads over ${transport}`,
     measuredText: formatMs(freshMs),
     baselineText: `${formatMs(sdkMs)} by the SDK alone, ${formatMs(directMs)} direct`,
     ratio: freshMs / sdkMs,
     ...buildLimitFields(`at most ${maxAddedMs} ms more than the SDK`, freshMs - sdkMs <= maxAddedMs),
   });
-  addRow({
+  printRow({
     measurement: `50 cached ads over ${transport}`,
     measuredText: formatMs(cachedMs),
     baselineText: `${formatMs(directMs)} direct`,

@@ -217,9 +217,9 @@ function findOutcomeProblems(
   const { pictures, links = 'left out by the server', instructions, tools } = expectedOutcome;
   const hasExpectedTools =
     tools === 'all'
-      ? measurement.tools === measurement.listedTools && measurement.repeatedTools === 0
-      : measurement.tools < measurement.listedTools;
-  const { tools: receivedTools, listedTools, repeatedTools } = measurement;
+      ? measurement.receivedToolCount === measurement.listedToolCount && measurement.repeatedToolCount === 0
+      : measurement.receivedToolCount < measurement.listedToolCount;
+  const { receivedToolCount, listedToolCount, repeatedToolCount } = measurement;
   return [
     ...(measurement.pictures === pictures ? [] : [`a picture was ${measurement.pictures}, expected: ${pictures}`]),
     ...(measurement.links === links ? [] : [`a link was ${measurement.links}, expected: ${links}`]),
@@ -229,7 +229,7 @@ function findOutcomeProblems(
     ...(hasExpectedTools
       ? []
       : [
-          `the model received ${receivedTools} of ${listedTools} tools, ${repeatedTools} of them twice, expected: ${tools}`,
+          `the model received ${receivedToolCount} of ${listedToolCount} tools, ${repeatedToolCount} of them twice, expected: ${tools}`,
         ]),
   ];
 }

@@ -7,7 +7,7 @@ import { Client } from 'undici';
 import { type HttpCommand, startHttpCommand } from '../test/support/process.ts';
 import { bundleSdkServer, startChild } from './child.ts';
 import { readResidentMegabytes } from './memory.ts';
-import { addRow, computeQuantile } from './row.ts';
+import { computeQuantile, printRow } from './row.ts';
 
 /**
  * Measures the throughput of three servers with many concurrent clients: our server, a server built as the
@@ -200,7 +200,7 @@ function addThroughputRows(): void {
     ((measuredServer?.correctCount ?? 0) / seconds).toFixed(0);
   for (const [index, measuredServer] of ourServers.entries()) {
     const ratio = measuredServer.correctCount / (sdkServers[index]?.correctCount ?? 1);
-    addRow({
+    printRow({
       measurement: `${optionValues.tool}${sizeText} over HTTP, revision ${protocolRevisions[index]}, ${callerCount} callers`,
       measuredText: `${formatRate(measuredServer)} a second`,
       baselineText: `${formatRate(sdkServers[index])} by the SDK alone, ${formatRate(proxyServer)} by a bare proxy`,

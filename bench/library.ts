@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { createSeededRandom, makeMarket } from '../src/library/demo/market/market.ts';
 import { openLibrary } from '../src/library/open.ts';
-import { addBoundedRow, computeMedian } from './row.ts';
+import { computeMedian, printRowWithMaximum } from './row.ts';
 
 /**
  * Measures the local library with 100,000 generated ads: the import, complete searches (from the check of the API key
@@ -111,7 +111,7 @@ for (const body of searchRequests) {
   printTimes(result);
   allTimes.push(...result.times);
 }
-addBoundedRow('filtered full-text search of 100,000 ads, median', computeMedian(allTimes), 20);
+printRowWithMaximum('filtered full-text search of 100,000 ads, median', computeMedian(allTimes), 20);
 
 const gatheringStartedAt = performance.now();
 let gatheredCount = 0;

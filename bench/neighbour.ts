@@ -12,7 +12,7 @@ import { Agent, request } from 'undici';
 import { createToolCall, createValidHeaders } from '../test/support/http.ts';
 import { startHttpCommand } from '../test/support/process.ts';
 import { startChild } from './child.ts';
-import { addRow, computeQuantile } from './row.ts';
+import { computeQuantile, printRow } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
 
 const { values: optionValues } = parseArgs({
@@ -170,11 +170,11 @@ else {
       baselineText: `${formatMs(computeSlowTime(baseline))} alone`,
       ratio,
     };
-    if (limit === undefined) addRow(row);
+    if (limit === undefined) printRow(row);
     else {
       const ratioText = limit.maxRatio < Number.POSITIVE_INFINITY ? ` and ${limit.maxRatio.toFixed(2)}` : '';
       const isWithinLimit = slowMs <= limit.maxMs && ratio <= limit.maxRatio && floodedMeasurement.refusedCount === 0;
-      addRow({ ...row, limitText: `at most ${limit.maxMs} ms${ratioText}, none refused`, isWithinLimit });
+      printRow({ ...row, limitText: `at most ${limit.maxMs} ms${ratioText}, none refused`, isWithinLimit });
     }
   }
   await dispatcher.close();

@@ -19,7 +19,7 @@ import { openMemoryStore, type StateServer, stateServers } from '../test/support
 import { startChild } from './child.ts';
 import type { ManyAdsInfo } from './many-ads.ts';
 import { formatMegabytes } from './memory.ts';
-import { addBoundedRow, addRow, computeMedian, skipBenchmark } from './row.ts';
+import { computeMedian, printRow, printRowWithMaximum, skipBenchmark } from './row.ts';
 
 const { values: optionValues } = parseArgs({
   options: {
@@ -117,8 +117,8 @@ async function countStoreCalls(): Promise<void> {
   printLine(
     `a paid search with a next page, under a budget: ${later.all} calls of the store, ${later.writes} of them writes; the first of a key ${first.all} and ${first.writes}`,
   );
-  addBoundedRow('calls of the store for a paid search under a budget', later.all, 11, 'calls');
-  addBoundedRow('writes among them', later.writes, 7, 'calls');
+  printRowWithMaximum('calls of the store for a paid search under a budget', later.all, 11, 'calls');
+  printRowWithMaximum('writes among them', later.writes, 7, 'calls');
   await app.close();
   replicaState.close();
   await close();
@@ -179,7 +179,7 @@ async function measureAddedTime(storeName: string, stateServer: StateServer): Pr
   service.process.kill();
   const [memoryMs, storeMs] = times.map(computeMedian) as [number, number];
   const limitMs = maxAddedMs[storeName] ?? 0;
-  addRow({
+  printRow({
     measurement: `10 cached ads over HTTP, with ${storeName}`,
     measuredText: formatMs(storeMs),
     baselineText: `${formatMs(memoryMs)} with memory`,
@@ -238,12 +238,16 @@ async function measureStorage(storeName: string, stateServer: StateServer, keyCo
   for (const [kind, size] of kinds.slice(0, 4))
     printLine(`  ${formatMegabytes(size)} MB of it under keys of the kind ${kind}`);
   const formatSeconds = (time: number) => `${(time / 1000).toFixed(1)} s`;
-  addRow({
+  printRow({
     measurement: `10,000 ads gathered, with ${storeName}`,
     measuredText: formatSeconds(gatherMs),
     baselineText: `${formatSeconds(memoryGatherMs)} with memory`,
     ratio: gatherMs / memoryGatherMs,
     ...{ limitText: 'at most 2.00', isWithinLimit: gatherMs <= 2 * memoryGatherMs },
   });
-  addBoundedRow(`first SQL statement over 10,000 ads that another replica gathered, with ${storeName}`, readMs, 5000);
+  printRowWithMaximum(
+    `first SQL statement over 10,000 ads that another replica gathered, with ${storeName}`,
+    readMs,
+    5000,
+  );
 }

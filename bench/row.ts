@@ -18,7 +18,7 @@ interface BenchmarkRow {
 /**
  * Prints a row of the table as Markdown. If the measured value exceeds its limit, the exit code of the benchmark is 1.
  */
-export function addRow({
+export function printRow({
   measurement,
   measuredText,
   baselineText,
@@ -32,10 +32,10 @@ export function addRow({
 }
 
 /** Prints a row for a value with a fixed upper limit. */
-export function addBoundedRow(measurement: string, measuredValue: number, maxValue: number, unit = 'ms'): void {
+export function printRowWithMaximum(measurement: string, measuredValue: number, maxValue: number, unit = 'ms'): void {
   const formattedValue = measuredValue < 10 ? measuredValue.toFixed(1) : measuredValue.toFixed(0);
   const [measuredText, baselineText] = [`${formattedValue} ${unit}`, `${maxValue} ${unit} allowed`];
-  addRow({
+  printRow({
     measurement,
     measuredText,
     baselineText,

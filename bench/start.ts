@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { buildCommandLine } from '../test/support/process.ts';
 import { bundleFile, startChild } from './child.ts';
 import { measureFirstCall } from './first-call.ts';
-import { addRow, computeMedian } from './row.ts';
+import { computeMedian, printRow } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
 
 const roundCount = Number(process.argv[2] ?? 40);
@@ -122,7 +122,7 @@ for (const { titleSuffix, env, revision, limitText, isWithinLimit } of startCase
     ourTimes.push((await measureStart(buildCommandLine().args, env, revision)).startMs);
   }
   const [ourMs, sdkMs] = [computeMedian(ourTimes), computeMedian(sdkTimes)];
-  addRow({
+  printRow({
     measurement: `start to a list of tools${titleSuffix}`,
     measuredText: `${ourMs.toFixed(0)} ms`,
     baselineText: `${sdkMs.toFixed(0)} ms for the SDK alone`,
@@ -134,7 +134,7 @@ library.process.kill();
 
 const maxAddedMs = 300;
 const { firstCallMs, laterCallMs } = await measureFirstCall(Math.ceil(roundCount / 2), { PATH, HOME });
-addRow({
+printRow({
   measurement: 'first call, demo: processor time from the list to the answer',
   measuredText: `${firstCallMs.toFixed(0)} ms`,
   baselineText: `${laterCallMs.toFixed(0)} ms for a later call`,

@@ -16,7 +16,7 @@ import { buildAdView, formatAd, formatAdList } from '../src/views/ad.ts';
 import { buildPageView, formatPage, formatPageList } from '../src/views/page.ts';
 import { estimateTokens } from '../src/views/tokens.ts';
 import { listPromisedFacts, selectLinesAboutAd } from './promised-facts.ts';
-import { addRow, computeQuantile } from './row.ts';
+import { computeQuantile, printRow } from './row.ts';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
@@ -69,7 +69,7 @@ const sumCounts = (allCounts: TokenCounts[], form: keyof TokenCounts) =>
 function printTokenCounts(tool: string, allCounts: TokenCounts[]): void {
   const items = sumCounts(allCounts, 'items');
   printLine(`\n${tool}: ${allCounts.length} results, ${items} items; tokens per item`);
-  addRow({
+  printRow({
     measurement: `${tool}, ${isReal ? 'real' : 'generated'} data`,
     measuredText: `${(sumCounts(allCounts, 'text') / items).toFixed(0)} tokens an item`,
     baselineText: `${(sumCounts(allCounts, 'raw') / items).toFixed(0)} as the service sends it`,

@@ -37,11 +37,11 @@ export interface HostMeasurement {
   readsErrors: boolean;
   links: LinkOutcome;
   /** The number of tools that the server listed. */
-  listedTools: number;
+  listedToolCount: number;
   /** The number of our tools whose schemas the model received during the run. */
-  tools: number;
+  receivedToolCount: number;
   /** The number of our tools that a single request to the model contains more than once, e.g. under two names. */
-  repeatedTools: number;
+  repeatedToolCount: number;
   instructions: InstructionsOutcome;
   /** True if the model received the path or the link at which a report is stored. */
   readsFileLocation: boolean;
@@ -209,9 +209,10 @@ function countTools(requests: readonly ModelRequest[], messages: readonly Record
   const isOurTool = (ourName: string, name: string) => new RegExp(`(?:^|[^a-z])${ourName}$`).test(name);
   const offeredNames = requests.map((request) => listOfferedTools(request).map(({ name }) => name));
   return {
-    listedTools: ourToolNames.length,
-    tools: ourToolNames.filter((ourName) => offeredNames.flat().some((name) => isOurTool(ourName, name))).length,
-    repeatedTools: ourToolNames.filter((ourName) =>
+    listedToolCount: ourToolNames.length,
+    receivedToolCount: ourToolNames.filter((ourName) => offeredNames.flat().some((name) => isOurTool(ourName, name)))
+      .length,
+    repeatedToolCount: ourToolNames.filter((ourName) =>
       offeredNames.some((names) => names.filter((name) => isOurTool(ourName, name)).length > 1),
     ).length,
   };

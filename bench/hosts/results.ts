@@ -27,8 +27,18 @@ export function formatResults(results: Readonly<Record<string, HostResult>>): st
   const rows = Object.values(results).map(({ title, version, day, setups, measured }) => {
     if (measured === undefined)
       return [`${title} ${version}`, day, 'did not run', ...tableHeader.slice(3).map(() => '')];
-    const { clientName, revision, read, listTokens, sentTokens, pictures, links, tools, listedTools, instructions } =
-      measured;
+    const {
+      clientName,
+      revision,
+      read,
+      listTokens,
+      sentTokens,
+      pictures,
+      links,
+      receivedToolCount,
+      listedToolCount,
+      instructions,
+    } = measured;
     return [
       `${title} ${version}`,
       day,
@@ -38,7 +48,7 @@ export function formatResults(results: Readonly<Record<string, HostResult>>): st
       `${listTokens} (${sentTokens})`,
       pictures,
       links,
-      `${tools} of ${listedTools}`,
+      `${receivedToolCount} of ${listedToolCount}`,
       instructions,
       measured.followsAnnouncements ? 'yes' : 'no',
     ];

@@ -42,8 +42,8 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
  * that ends after this time is marked as unfinished
  */
 export function buildChartData(kind: ChartKind, table: ChartRows, readAtMs: number | undefined) {
-  const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
-  const pivotedRows = pivotSeries(table, countColumns);
+  const countColumnNames = findCountColumns({ ...table, rowCount: table.rows.length });
+  const pivotedRows = pivotSeries(table, countColumnNames);
   if (pivotedRows && 'problem' in pivotedRows) return pivotedRows;
   const { columns, rows: allRows } = pivotedRows ?? table;
   const filledCells = allRows.map(([cell]) => cell).filter((cell) => cell !== null);
@@ -74,7 +74,7 @@ export function buildChartData(kind: ChartKind, table: ChartRows, readAtMs: numb
     return {
       problem: `${rows.length} rows are too many for bars; take at most ${maxPointCount} with LIMIT, or a line`,
     };
-  const readPoints = rowsOnAxis.map(
+  const unsortedPoints = rowsOnAxis.map(
     ({ row, rowNumber }, index): ChartPoint => ({
       name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
       rowNumber,
@@ -82,15 +82,17 @@ export function buildChartData(kind: ChartKind, table: ChartRows, readAtMs: numb
       values: numberColumns.map((column) => row[column] as number | null),
     }),
   );
-  const points = axisKind === 'names' ? readPoints : readPoints.toSorted((a, b) => a.position - b.position);
+  const points = axisKind === 'names' ? unsortedPoints : unsortedPoints.toSorted((a, b) => a.position - b.position);
   const duplicateIndex = points.findIndex((point, index) => point.position === points[index + 1]?.position);
   if (duplicateIndex !== -1)
     return { problem: explainDuplicatePosition(points.slice(duplicateIndex, duplicateIndex + 2)) };
-  const isSorted = points.every((point, index) => point === readPoints[index] || point === readPoints.at(-1 - index));
+  const isSorted = points.every(
+    (point, index) => point === unsortedPoints[index] || point === unsortedPoints.at(-1 - index),
+  );
   const isCountBySeries = numberColumns.map((column) => {
     const sourceColumn = pivotedRows ? table.columns[2] : columns[column];
     return (
-      countColumns.has(sourceColumn ?? '') &&
+      countColumnNames.has(sourceColumn ?? '') &&
       (isSorted || table.isTruncated !== true) &&
       hasOnlyWholeNumbers(rows, column)
     );
@@ -195,7 +197,7 @@ const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =
  */
 function pivotSeries(
   { columns, rows, isTruncated }: ChartRows,
-  countColumns: ReadonlySet<string>,
+  countColumnNames: ReadonlySet<string>,
 ): (ChartRows & { rowNumbers: number[]; seriesRowNumbers: number[] }) | { problem: string } | undefined {
   const [positionCells, nameCells] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
   if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(positionCells).size === rows.length) return undefined;
@@ -203,7 +205,7 @@ function pivotSeries(
   const seriesNames: unknown[] = [...new Set(nameCells)];
   // In a column of counts, a missing row means zero. If the query result was truncated, the row may only have been cut
   // off, so the value is unknown (null).
-  const missingValue = countColumns.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
+  const missingValue = countColumnNames.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
   const rowsByPosition = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
   for (const [index, [positionCell, name, value]] of rows.entries()) {
     const { row, rowNumbers } = rowsByPosition.get(positionCell) ?? {

@@ -7,7 +7,7 @@ import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import { SplitMatchingCountText } from './coverage.ts';
 import type { GatherOutcome } from './gather.ts';
-import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
+import { type AdRowContext, formatDifferences, formatSummary, readGatheredRows } from './gathering-summary.ts';
 import {
   compareGatherings,
   countAdRepetitions,
@@ -137,7 +137,7 @@ export async function buildGatheringResult(
     contentsBefore: DatasetContents;
     oneDayNote: string | undefined;
   },
-  context: RowContext,
+  context: AdRowContext,
 ) {
   const { adIds: ids, matchingCount, isComplete } = gathering;
   const [foundInParts, unlisted, repeats] = [

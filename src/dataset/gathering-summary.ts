@@ -10,7 +10,7 @@ import { formatCounterChanges, type GatheringDifferences } from './gatherings.ts
 import type { AdRow, Cell, Row } from './tables.ts';
 
 /** The part of a tool call's context that is needed to convert stored ads to table rows. */
-export interface RowContext {
+export interface AdRowContext {
   getAdRowReader(): AdRowReader;
 }
 
@@ -40,7 +40,7 @@ interface GatheredRows {
 export async function readGatheredRows(
   ids: ReadonlySet<string>,
   contents: DatasetContents,
-  { getAdRowReader }: RowContext,
+  { getAdRowReader }: AdRowContext,
 ) {
   const ads: AdRow[] = [];
   const countryRows: Row<'ad_countries'>[] = [];

@@ -1,7 +1,7 @@
 import { createInvalidRequestError } from '../api/errors.ts';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { normalizeLine, quote } from '../views/safe-text.ts';
-import { quoteUntrusted } from '../views/tokens.ts';
+import { quoteUntrustedText } from '../views/tokens.ts';
 
 /**
  * Returns the stored records (e.g. watches) with the given names, without duplicates.
@@ -22,6 +22,6 @@ export function findRecordsByName<NamedRecord extends { name: string }>(
     const hint = isSimilar(name, nearestName)
       ? `Did you mean ${quote(nearestName)}?`
       : `Existing: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
-    throw createInvalidRequestError(`There is no ${recordNoun} ${quoteUntrusted(name, 30)}. ${hint}`);
+    throw createInvalidRequestError(`There is no ${recordNoun} ${quoteUntrustedText(name, 30)}. ${hint}`);
   });
 }

@@ -136,9 +136,9 @@ export const createCallLogger =
 /**
  * The kinds of failures that are not the caller's fault. The log warns the operator of this server about such failures.
  */
-const operatorFailureKinds = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
-const isOperatorFailure = ({ kind, isUndocumented, isLocalTimeout }: CallEvent): boolean =>
-  isUndocumented === true || (kind !== undefined && operatorFailureKinds.has(kind) && !isLocalTimeout);
+const serverSideFailureKinds = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
+const isServerSideFailure = ({ kind, isUndocumented, isLocalTimeout }: CallEvent): boolean =>
+  isUndocumented === true || (kind !== undefined && serverSideFailureKinds.has(kind) && !isLocalTimeout);
 /**
  * The minimum time between two warnings with the same message, in milliseconds. It keeps a long outage from filling the
  * log.
@@ -178,7 +178,7 @@ export function createFailureWarner(log: Logger, monotonicNow: () => number): On
     'the storage of this server fails; check the shared store or the data folder',
   );
   return (event) => {
-    if (!isOperatorFailure(event)) return;
+    if (!isServerSideFailure(event)) return;
     const { kind, status, tool, storage } = event;
     const warn = storage === undefined ? warnOfServiceFailure : warnOfStorageFailure;
     warn((failures) => ({ kind, storage, status, tool, failures }));
@@ -196,7 +196,7 @@ export function createServiceStateTracker(): { onCall: OnCall; getServiceState()
   return {
     onCall(event) {
       const { storage, cached, status } = event;
-      if (isOperatorFailure(event)) {
+      if (isServerSideFailure(event)) {
         if (storage === undefined) serviceState = 'away';
       } else if (cached === false || status !== undefined) serviceState = 'up';
     },

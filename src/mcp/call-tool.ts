@@ -14,18 +14,18 @@ import type { CallEvent, Logger, OnCall } from '../logging/log.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { roundCredits } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
-import { quoteUntrusted, truncateToLimits } from '../views/tokens.ts';
+import { quoteUntrustedText, truncateToLimits } from '../views/tokens.ts';
 import { validateArguments } from './arguments.ts';
 import type { CallBackend } from './caller-context.ts';
 import {
   type Confirmation,
-  confirmSpend,
+  confirmSpending,
   type EstimatedPrice,
   estimatePrice,
   FormNeededError,
   type FormPresenter,
   limitPrice,
-} from './confirm-spend.ts';
+} from './confirm-spending.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputFormat, OutputSetting, ResultFormat } from './hosts.ts';
@@ -296,7 +296,7 @@ async function confirmCall(resolvedCall: ResolvedCall, input: Record<string, unk
   });
   // If `price` is undefined, the call exceeds a budget. Do not ask the user, because the call will spend nothing.
   if (price === undefined || price.atMost <= maxUnconfirmedCredits) return { isFirstPageOnly: false };
-  return confirmSpend(
+  return confirmSpending(
     {
       tool,
       input,
@@ -451,7 +451,7 @@ const listToolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescri
 
 function createUnknownToolError(name: string, tools: readonly ToolDescription[]): AdLibraryError {
   const names = tools.map((tool) => tool.name);
-  const problem = `There is no tool ${quoteUntrusted(name, 30)}. Tools: ${names.join(', ')}.`;
+  const problem = `There is no tool ${quoteUntrustedText(name, 30)}. Tools: ${names.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 }
 

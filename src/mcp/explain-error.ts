@@ -12,7 +12,7 @@ import type { ToolDescription } from '../tools/tool.ts';
 import { sanitizeValue } from '../views/full-view.ts';
 import { formatCount, formatCreditAmount } from '../views/numbers.ts';
 import { joinNames } from '../views/safe-text.ts';
-import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
+import { quoteId, quoteUntrustedText, sanitizeId } from '../views/tokens.ts';
 
 /** The content of `_meta["ad-library/error"]` in a failed result. Fields without a value are omitted. */
 interface ErrorMeta extends Record<string, unknown> {
@@ -42,7 +42,7 @@ export function explainError(
   const lines = [
     formatFailureText(failure),
     problem,
-    serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxQuoteTokens)}`,
+    serviceMessage && `The service says: ${quoteUntrustedText(serviceMessage, maxQuoteTokens)}`,
     formatDetails(failure, maxQuoteTokens),
     usageLimit && formatUsageWindows(usageLimit, failure),
     retryAfterSeconds && `The response asks to wait ${formatCount(retryAfterSeconds, 'second')} before the next call.`,
@@ -209,7 +209,8 @@ function explainBaseUrlProblem(baseUrlProblem: BaseUrlProblem) {
         'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
     };
   const { target } = baseUrlProblem;
-  const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrusted(target, 100)}`;
+  const redirect =
+    target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrustedText(target, 100)}`;
   return {
     failureText: wrongUrlText,
     nextStep: `${redirect}; redirects are not followed, because they could carry the API key to another service. Ask the user whether the service has moved, and to enter its new address only if they trust it.`,
@@ -332,7 +333,7 @@ function formatDetails({ details, serviceMessage = '', problem = '' }: Failure, 
   if (detailsJson === undefined) return '';
   const isRepeated =
     detailValues.length > 0 && detailValues.every((value) => `${serviceMessage} ${problem}`.includes(value));
-  return isRepeated ? '' : `Details: ${quoteUntrusted(detailsJson, maxTokens + 100)}`;
+  return isRepeated ? '' : `Details: ${quoteUntrustedText(detailsJson, maxTokens + 100)}`;
 }
 
 function buildErrorMeta(failure: Failure, maxDetailsTokens: number): ErrorMeta {

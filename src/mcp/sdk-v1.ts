@@ -17,7 +17,7 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/t
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import type { Catalog, Session } from './catalog.ts';
-import type { FormPresenter } from './confirm-spend.ts';
+import type { FormPresenter } from './confirm-spending.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadErrorCode } from './protocol.ts';
 
@@ -127,13 +127,13 @@ function findFormPresenter(server: Server, inputEndSignal: AbortSignal | undefin
 }
 
 /**
- * The time limit that the SDK applies to a form, in milliseconds. `confirm-spend.ts` ends a form earlier, so a user
+ * The time limit that the SDK applies to a form, in milliseconds. `confirm-spending.ts` ends a form earlier, so a user
  * never sees the timeout error of the SDK. The default of the SDK is 60 seconds.
  */
 const formTimeoutMs = 120_000;
 
 /**
- * A validator that accepts every answer to a form. `confirm-spend.ts` validates the answers, and the SDK's default
+ * A validator that accepts every answer to a form. `confirm-spending.ts` validates the answers, and the SDK's default
  * validator is slow to load.
  */
 const acceptAllValidator: jsonSchemaValidator = {

@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { Catalog, Session } from './catalog.ts';
-import { FormNeededError, type FormPresenter } from './confirm-spend.ts';
+import { FormNeededError, type FormPresenter } from './confirm-spending.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestError, type RequestSchemas, refusedReadErrorCode } from './protocol.ts';
 

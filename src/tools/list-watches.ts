@@ -7,7 +7,7 @@ import type { DataOf } from '../views/fields.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
-import { estimateTokens, quoteUntrusted, truncateLine } from '../views/tokens.ts';
+import { estimateTokens, quoteUntrustedText, truncateLine } from '../views/tokens.ts';
 import { parseWatches, type Watch } from '../watches/stored-watches.ts';
 import { noArgumentsSchema } from './arguments.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
@@ -117,7 +117,7 @@ export function formatWatch(watch: WatchView): string {
   const splitText = split ? `; split: ${JSON.stringify(split)}` : '';
   const questionText = shortened
     ? 'its filters are too long to be shown here'
-    : quoteUntrusted(formatAdQuery({ filters, collectionId, partGatheringIds: [] }) + splitText, 60);
+    : quoteUntrustedText(formatAdQuery({ filters, collectionId, partGatheringIds: [] }) + splitText, 60);
   const maxAdsText = maxAds === undefined ? '' : ` and ${formatCount(maxAds, 'ad')}`;
   const lastCheckText =
     checkedAt === null

@@ -287,9 +287,9 @@ export function formatAd(ad: AdView, detail: DetailLevel = 'standard', maxTokens
     formatAdvertiser(ad),
     listFacts(ad).join(', '),
     formatProductDetails(ad),
-    formatLabelled('lands on', ad.landingUrl),
+    formatLabeledText('lands on', ad.landingUrl),
     ...formatMediaLines(ad.mediaLinks ?? []),
-    formatLabelled('in the app', ad.appUrl),
+    formatLabeledText('in the app', ad.appUrl),
     formatTextBlock('Headline', ad.headline),
     formatTextBlock('Body', ad.body),
     formatLinkDescription(ad),
@@ -320,7 +320,7 @@ function formatProductDetails({ isStorePlatformBestSeller: isBestSeller, product
   return joinNonEmpty(parts, ', ');
 }
 
-const formatLabelled = (label: string, text: string | undefined) =>
+const formatLabeledText = (label: string, text: string | undefined) =>
   text === undefined ? '' : `${label}: ${quote(text)}`;
 
 const formatTextBlock = (label: string, text: string | undefined) =>

@@ -1,12 +1,12 @@
 /** Formats a number with commas as thousands separators, e.g. `1,821`. */
-export const formatNumber = (number: number): string => (number < 1000 ? `${number}` : formatRounded(number));
+export const formatNumber = (number: number): string => (number < 1000 ? `${number}` : formatRoundedNumber(number));
 
 /**
  * Formats a number with commas as thousands separators and at most `maxDecimals` decimals, e.g. `1,250.5`. Calls
  * `toLocaleString` only for numbers with an exponent or more decimals, because its first call takes a tenth of the time
  * of a session's first tool call. The result is always the same as with `toLocaleString`.
  */
-export function formatRounded(number: number, maxDecimals = 3): string {
+export function formatRoundedNumber(number: number, maxDecimals = 3): string {
   const [integerDigits = '', decimals = ''] = String(Math.abs(number)).split('.');
   if (!Number.isFinite(number) || integerDigits.includes('e') || decimals.length > maxDecimals)
     return number.toLocaleString('en-US', { maximumFractionDigits: maxDecimals });
@@ -21,7 +21,7 @@ export function formatRounded(number: number, maxDecimals = 3): string {
  * Formats a number of credits with at most six decimals, e.g. `0.0004`. The service may charge that small a part of a
  * credit.
  */
-export const formatCreditAmount = (credits: number): string => formatRounded(credits, 6);
+export const formatCreditAmount = (credits: number): string => formatRoundedNumber(credits, 6);
 
 /** Rounds credits to six decimal places, because sums of fractional credits contain floating-point errors. */
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;

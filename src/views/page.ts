@@ -12,7 +12,7 @@ import {
   moveMismatchesToOtherTypes,
 } from './full-view.ts';
 import { countryPattern, formatDuplicates, formatFramedList, type ListFrame } from './lists.ts';
-import { formatCount, formatRounded } from './numbers.ts';
+import { formatCount, formatRoundedNumber } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
 import {
   addFields,
@@ -134,7 +134,7 @@ function formatPageFacts(page: PageView): string {
   const facts = [
     adsAmount !== undefined && formatCount(adsAmount, 'ad'),
     adsTotalDuplicates !== undefined && formatDuplicates(adsTotalDuplicates),
-    averageDuplicates !== undefined && `avg ${formatRounded(averageDuplicates)}`,
+    averageDuplicates !== undefined && `avg ${formatRoundedNumber(averageDuplicates)}`,
     pageLikes !== undefined && `likes ${pageLikes}`,
     pageIgFollowers !== undefined && `IG followers ${pageIgFollowers}`,
     ...listSimpleFacts(page),

@@ -63,11 +63,11 @@ function computeCostTables(): CostTables {
     charCosts.fill(cost, blockStart, end);
     blockStart = end;
   }
-  for (const [gaps, before] of [
+  for (const [gaps, precedingCode] of [
     [tables.han, 0x4e00 - 1],
     [tables.hangul, 0xac00 - 1],
   ] as const) {
-    let code = before;
+    let code = precedingCode;
     for (const gap of gaps) {
       code += gap === '~' ? 86 : gap.charCodeAt(0) - 39;
       if (gap !== '~') charCosts[code] = singleTokenCost;
@@ -87,11 +87,12 @@ function computeCostTables(): CostTables {
     // letters.
     if (upperFirstLetter.length === 1) addPairs(upperFirstLetter, secondLetters + upperSecondLetters);
   }
-  for (let digit = 0x30; digit <= 0x39; digit++) {
-    pairCosts[getPairIndex(0x20, digit)] = 170;
-    for (let second = 0x30; second <= 0x39; second++) pairCosts[getPairIndex(digit, second)] = 34;
+  for (let firstDigit = 0x30; firstDigit <= 0x39; firstDigit++) {
+    pairCosts[getPairIndex(0x20, firstDigit)] = 170;
+    for (let secondDigit = 0x30; secondDigit <= 0x39; secondDigit++)
+      pairCosts[getPairIndex(firstDigit, secondDigit)] = 34;
   }
-  for (const before of '\n\t ') pairCosts[getPairIndex(before.charCodeAt(0), 0x20)] = 100;
+  for (const whitespace of '\n\t ') pairCosts[getPairIndex(whitespace.charCodeAt(0), 0x20)] = 100;
   return { charCosts, pairCosts };
 }
 
@@ -301,7 +302,7 @@ export function truncateLine(text: string, maxTokens: number): string {
  * Quotes text from the service for use in a message of this server. The quoted text is short and on one line, so that
  * it cannot imitate the message.
  */
-export const quoteUntrusted = (text: string, maxTokens: number): string => quote(truncateLine(text, maxTokens));
+export const quoteUntrustedText = (text: string, maxTokens: number): string => quote(truncateLine(text, maxTokens));
 
 /** Sanitizes and truncates an id from the service. */
 export const sanitizeId = (text: string): string => truncateLine(text, 60);

@@ -36,7 +36,7 @@ interface ReportedAdGroup {
 /** The maximum number of new and changed ads to list together. The same maximum applies separately to gone ads. */
 const maxListedAds = 10;
 /** The number of places in the list that are reserved for changed ads. Otherwise, new ads could take all places. */
-const reservedChangedAdPlaces = 3;
+const placesReservedForChangedAds = 3;
 /** The maximum number of changes to list for one ad. For further changes, the text contains only their number. */
 const maxListedChangesPerAd = 3;
 
@@ -53,8 +53,8 @@ export function collectReportedAds(
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gatheringId);
   const lastSequenceNumbers = previousGathering && findLastResponseSequenceNumbers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
-  const maxNew = maxListedAds - Math.min(reservedChangedAdPlaces, updatedIds.length);
-  const listedNewIds = newIds.slice(0, maxNew);
+  const maxNewIds = maxListedAds - Math.min(placesReservedForChangedAds, updatedIds.length);
+  const listedNewIds = newIds.slice(0, maxNewIds);
   const listedChangedIds = updatedIds.slice(0, maxListedAds - listedNewIds.length);
   const listedGoneIds = goneIds.slice(0, maxListedAds);
   const items = pickAdsById(

@@ -1,5 +1,5 @@
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.ts';
+import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spending.ts';
 import type { TestServer } from './server.ts';
 
 /** Simulates a user who fills in each form with `answerOf`. `forms` lists the forms that were shown. */

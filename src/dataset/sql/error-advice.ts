@@ -1,6 +1,6 @@
 import { isSimilar, sortBySimilarity } from '../../api/nearest.ts';
 import { joinNames, quote } from '../../views/safe-text.ts';
-import { quoteId, quoteUntrusted } from '../../views/tokens.ts';
+import { quoteId, quoteUntrustedText } from '../../views/tokens.ts';
 import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
 
 /**
@@ -59,7 +59,7 @@ function explainDoubleQuotedText(text: string): string {
   const canRepeatText = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
   const quotingAdvice = `Write a text in single quotes${canRepeatText ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
   const nearestColumnText = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;
-  return `Double quotes mark a column, and there is no column ${quoteUntrusted(text, maxQuotedTokens)}. ${quotingAdvice}${nearestColumnText}`;
+  return `Double quotes mark a column, and there is no column ${quoteUntrustedText(text, maxQuotedTokens)}. ${quotingAdvice}${nearestColumnText}`;
 }
 
 /**

@@ -54,7 +54,7 @@ const sortOrders = {
 } satisfies Record<ItemType, Record<string, string>>;
 
 /** The filters of the list page by their key in the API, each with a title and a function that formats its value. */
-const listPageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
+const filtersOfListPage: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
   displayFormat: ['Format', formatConstant],
@@ -72,7 +72,7 @@ const listPageFilters: Record<string, readonly [title: string, formatValue: (val
  */
 export function renderListPage(searchParams: URLSearchParams, context: HtmlPageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
-  const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(listPageFilters) : ['query'])];
+  const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(filtersOfListPage) : ['query'])];
   const paramEntries = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
   const queryParams = Object.fromEntries([['type', itemType], ...paramEntries.filter(([, value]) => value !== '')]);
   const { type: _, active, sort = '', ...textFilters } = queryParams;
@@ -126,13 +126,13 @@ const buildRelativeLink = (queryParams: Record<string, string>): string =>
 function SearchForm({ itemType, queryParams, context }: ListProps & { itemType: ItemType }) {
   const InputField = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
     <label>
-      {listPageFilters[name]?.[0]}{' '}
+      {filtersOfListPage[name]?.[0]}{' '}
       <input type={type} name={name} maxLength={300} value={sanitizeLine(queryParams[name] ?? '')} />
     </label>
   );
   const SelectField = ({ name, choices }: { name: string; choices: readonly (readonly [string, string])[] }) => (
     <label>
-      {listPageFilters[name]?.[0] ?? 'Order'}{' '}
+      {filtersOfListPage[name]?.[0] ?? 'Order'}{' '}
       <select name={name}>
         {choices.map(([value, text]) => (
           <option value={value} selected={value === queryParams[name]}>
@@ -172,7 +172,7 @@ function SearchForm({ itemType, queryParams, context }: ListProps & { itemType: 
 /** Returns the most common values of a filter as choices for users, with labels and sorted by label. */
 const listFilterChoices = (filterKey: string, context: HtmlPageContext): (readonly [value: string, text: string])[] =>
   listCommonValues(filterKey, recordTypes.ads, context.database)
-    .map((value) => [value, listPageFilters[filterKey]?.[1](value) ?? value] as const)
+    .map((value) => [value, filtersOfListPage[filterKey]?.[1](value) ?? value] as const)
     .sort(([, leftText], [, rightText]) => leftText.localeCompare(rightText, 'en'));
 
 /** Links that filter the ads by state or format, and links that remove the other active filters. */
@@ -182,13 +182,13 @@ function FilterLinks({ queryParams, context }: ListProps) {
     displayFormat: listFilterChoices('displayFormat', context),
   };
   const otherKeys = Object.keys(queryParams).filter(
-    (key) => key in listPageFilters && !(key in choicesByFilter) && key !== 'query',
+    (key) => key in filtersOfListPage && !(key in choicesByFilter) && key !== 'query',
   );
   return (
     <>
       {Object.entries(choicesByFilter).map(([key, values]) => (
-        <nav class="chips" aria-label={listPageFilters[key]?.[0]}>
-          <span>{listPageFilters[key]?.[0]}</span>
+        <nav class="chips" aria-label={filtersOfListPage[key]?.[0]}>
+          <span>{filtersOfListPage[key]?.[0]}</span>
           {[['', 'All'] as const, ...values].map(([value, text]) => (
             <Link
               to={buildRelativeLink({ ...queryParams, [key]: value })}
@@ -203,7 +203,7 @@ function FilterLinks({ queryParams, context }: ListProps) {
         <nav class="chips" aria-label="Filters to remove">
           {otherKeys.map((key) => (
             <Link to={buildRelativeLink({ ...queryParams, [key]: '' })} isCurrent>
-              {listPageFilters[key]?.[0]}: <bdi>{listPageFilters[key]?.[1](queryParams[key] ?? '')}</bdi> ✕
+              {filtersOfListPage[key]?.[0]}: <bdi>{filtersOfListPage[key]?.[1](queryParams[key] ?? '')}</bdi> ✕
             </Link>
           ))}
         </nav>

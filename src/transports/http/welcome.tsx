@@ -24,7 +24,7 @@ dd pre { color: var(--ink) }
 const formatJson = (value: object) => JSON.stringify(value, null, 2);
 
 /** Returns the instructions for adding the server to each MCP host, in the order of `docs/hosts.md`. */
-function listInstructions({
+function listSetupSteps({
   endpointUrl,
   hasSignIn,
   isDemo,
@@ -100,7 +100,7 @@ export function renderWelcomePage(pageContent: WelcomePageContent): { html: stri
       <section>
         <h2>How to add it</h2>
         <dl>
-          {listInstructions(pageContent).map(([host, instructions]) => (
+          {listSetupSteps(pageContent).map(([host, instructions]) => (
             <div>
               <dt>{host}</dt>
               <dd>{instructions}</dd>

@@ -175,7 +175,7 @@ export function createClientRegistry(options: ClientsOptions) {
           'invalid_redirect_uri',
           `redirect_uris may list at most ${maxRedirectUris} URIs, with at most ${maxTotalUriLength} characters in total`,
         );
-      const displayName = shortenName(clientName);
+      const displayName = sanitizeClientName(clientName);
       const registration = {
         client_id: encodeClientId(
           encryption.encrypt('client', JSON.stringify({ name: displayName, redirectUris: allowedUris })),
@@ -292,14 +292,19 @@ function parseClient(documentText: string, url: URL): ClientOrProblem {
     return createProblem('requires a way to authenticate that this server does not support');
   // Omit redirect URIs that this server does not support, such as the URIs of desktop apps. The server never
   // redirects to such a URI.
-  return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isAllowedRedirectUri) };
+  return {
+    id,
+    name: sanitizeClientName(name),
+    host: url.hostname,
+    redirectUris: redirectUris.filter(isAllowedRedirectUri),
+  };
 }
 
 /**
  * Removes invisible characters from a client's name, puts the name on one line, and shortens it to `maxNameLength`
  * characters. Returns undefined if no visible character remains.
  */
-function shortenName(clientName = ''): string | undefined {
+function sanitizeClientName(clientName = ''): string | undefined {
   const cleanName = sanitizeLine(clientName.slice(0, 4 * maxNameLength));
   if (cleanName.length > maxNameLength) return `${cleanName.slice(0, maxNameLength - 1).toWellFormed()}…`;
   return cleanName || undefined;

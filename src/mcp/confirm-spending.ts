@@ -72,7 +72,7 @@ const maxAnswerDelayMs = 5 * 60_000;
 
 const formChoices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
 
-interface SpendRequest {
+interface SpendingRequest {
   tool: Tool;
   input: Record<string, unknown>;
   owner: Pick<CallOwner, 'apiKey' | 'tenantId'>;
@@ -105,27 +105,30 @@ export interface Confirmation {
  * @throws AdLibraryError `credit_budget` if the user declines or does not answer
  * @throws FormNeededError if the client must show the form and repeat the call with the answer
  */
-export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmOptions): Promise<Confirmation> {
+export async function confirmSpending(
+  spendingRequest: SpendingRequest,
+  options: ConfirmOptions,
+): Promise<Confirmation> {
   const { formPresenter, signals } = options;
-  const form = createForm(spendRequest);
+  const form = createForm(spendingRequest);
   if (formPresenter.timing === 'duringCall') {
     const answer = await withDeadline({ signals, timeoutMs: answerTimeoutMs }, (signal) =>
       formPresenter.show(form, signal),
     ).catch(() => undefined);
-    return readConfirmation(spendRequest, answer);
+    return readConfirmation(spendingRequest, answer);
   }
   const { userAnswer } = formPresenter;
-  if (userAnswer === undefined || !(await isValidSignedState(userAnswer.signedState, spendRequest, options)))
-    throw new FormNeededError(form, createSignedState(spendRequest, options));
-  return readConfirmation(spendRequest, userAnswer.answer);
+  if (userAnswer === undefined || !(await isValidSignedState(userAnswer.signedState, spendingRequest, options)))
+    throw new FormNeededError(form, createSignedState(spendingRequest, options));
+  return readConfirmation(spendingRequest, userAnswer.answer);
 }
 
-function createForm(spendRequest: SpendRequest): ConfirmationForm {
-  const { balance, canReadSeveralPages } = spendRequest;
+function createForm(spendingRequest: SpendingRequest): ConfirmationForm {
+  const { balance, canReadSeveralPages } = spendingRequest;
   const balanceText = balance === undefined ? '' : ` You have ${formatCreditAmount(balance)} credits.`;
   const offeredChoices = canReadSeveralPages ? Object.values(formChoices) : [formChoices.all, formChoices.none];
   return {
-    message: `${describeCost(spendRequest)}${balanceText}`,
+    message: `${describeCost(spendingRequest)}${balanceText}`,
     requestedSchema: {
       type: 'object',
       properties: { choice: { type: 'string', title: 'Spend the credits?', enum: offeredChoices } },
@@ -135,7 +138,7 @@ function createForm(spendRequest: SpendRequest): ConfirmationForm {
 }
 
 /** Describes the price of a tool call in a sentence, e.g. `Search ads (search_ads) costs 3 credits.` */
-function describeCost({ tool, price }: Pick<SpendRequest, 'tool' | 'price'>): string {
+function describeCost({ tool, price }: Pick<SpendingRequest, 'tool' | 'price'>): string {
   const costText = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
   return `${tool.title} (${tool.name}) ${costText}.`;
 }
@@ -143,15 +146,15 @@ function describeCost({ tool, price }: Pick<SpendRequest, 'tool' | 'price'>): st
 const describeUnknownPrice = ({ atLeast, atMost }: PriceBounds): string =>
   Number.isFinite(atMost) ? formatPrice({ atLeast, atMost }) : 'an unknown number of credits';
 
-function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undefined): Confirmation {
+function readConfirmation(spendingRequest: SpendingRequest, answer: FormAnswer | undefined): Confirmation {
   const choice = answer?.action === 'accept' ? answer.content?.choice : formChoices.none;
   if (choice === formChoices.all) return { isFirstPageOnly: false };
-  if (choice === formChoices.firstPage && spendRequest.canReadSeveralPages) return { isFirstPageOnly: true };
+  if (choice === formChoices.firstPage && spendingRequest.canReadSeveralPages) return { isFirstPageOnly: true };
   throw new AdLibraryError({
     kind: 'credit_budget',
     limit: 'confirmation',
     isAnswered: answer !== undefined,
-    costSentence: describeCost(spendRequest),
+    costSentence: describeCost(spendingRequest),
     wasSent: false,
   });
 }
@@ -160,26 +163,26 @@ function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undef
  * The content of the signed state, which is the text that the client sends back with the user's answer. The signed
  * state is valid only for one call, and only up to the price that the form showed.
  */
-const SpendState = z.object({
+const ConfirmationState = z.object({
   id: z.string(),
   expiresAt: z.number(),
   atMost: z.number().nullable(),
   callHash: z.string(),
 });
 
-function createSignedState(spendRequest: SpendRequest, { now, createId }: ConfirmOptions): string {
-  const { atMost } = spendRequest.price;
-  const stateContent: z.infer<typeof SpendState> = {
+function createSignedState(spendingRequest: SpendingRequest, { now, createId }: ConfirmOptions): string {
+  const { atMost } = spendingRequest.price;
+  const stateContent: z.infer<typeof ConfirmationState> = {
     id: createId(),
     expiresAt: now + maxAnswerDelayMs,
     atMost: Number.isFinite(atMost) ? atMost : null,
-    callHash: hashCall(spendRequest),
+    callHash: hashCall(spendingRequest),
   };
   const encodedState = Buffer.from(JSON.stringify(stateContent)).toString('base64url');
-  return `${encodedState}.${signState(encodedState, spendRequest.owner.apiKey).toString('base64url')}`;
+  return `${encodedState}.${signState(encodedState, spendingRequest.owner.apiKey).toString('base64url')}`;
 }
 
-const hashCall = ({ tool, input }: SpendRequest): string =>
+const hashCall = ({ tool, input }: SpendingRequest): string =>
   createHash('sha256')
     .update(toCanonicalJson([tool.name, input]))
     .digest('base64url');
@@ -200,20 +203,20 @@ const maxSignedStateLength = 1000;
  */
 async function isValidSignedState(
   signedState: string,
-  spendRequest: SpendRequest,
+  spendingRequest: SpendingRequest,
   { now, useOnce }: ConfirmOptions,
 ): Promise<boolean> {
-  const { tenantId, apiKey } = spendRequest.owner;
+  const { tenantId, apiKey } = spendingRequest.owner;
   const [encodedState = '', signature = ''] = signedState.length > maxSignedStateLength ? [] : signedState.split('.');
   const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), signState(encodedState, apiKey)];
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;
-  const { success, data } = SpendState.safeParse(parseJson(Buffer.from(encodedState, 'base64url').toString()));
+  const { success, data } = ConfirmationState.safeParse(parseJson(Buffer.from(encodedState, 'base64url').toString()));
   // Validate the text although its signature is valid. The caller knows the API key and can sign any text.
   if (!success) return false;
   const { id, expiresAt, atMost, callHash } = data;
-  const isSameCall = callHash === hashCall(spendRequest);
-  if (!isSameCall || now > expiresAt || spendRequest.price.atMost > (atMost ?? Infinity)) return false;
+  const isSameCall = callHash === hashCall(spendingRequest);
+  if (!isSameCall || now > expiresAt || spendingRequest.price.atMost > (atMost ?? Infinity)) return false;
   return useOnce(tenantId, id, maxAnswerDelayMs);
 }
 

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, vi } from 'vitest';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLogger } from '../../src/logging/log.ts';
-import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.ts';
+import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spending.ts';
 import { serveStdio } from '../../src/transports/stdio.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 import { choose, connectWithForms, createSimulatedUser } from '../support/forms.ts';
