@@ -4,8 +4,8 @@
  *
  * A column name alone proves nothing: `max(daysRunning) AS ads` is not a count. This function therefore reads the SQL
  * statement. It recognizes counts only in a statement with a single SELECT that keeps the row of every group. After
- * `HAVING` or a reached `LIMIT`, or around a subquery, a missing row can have other reasons. The chart then shows a gap,
- * which is never wrong.
+ * `HAVING` or a reached `LIMIT`, or around a subquery, a missing row can have other reasons. The chart then shows a
+ * gap, which is never wrong.
  */
 export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
   const statement = removeCommentsAndLiterals(sql);
@@ -16,12 +16,12 @@ export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQu
     mayHaveReachedLimit(statement, rowCount)
   )
     return new Set();
-  const countNames = listCountNames(statement);
+  const countColumnNames = listCountNames(statement);
   const isUniqueName = (name: string) => columns.filter((column) => column.toLowerCase() === name).length === 1;
   return new Set(
     columns.filter((column) => {
       const name = column.toLowerCase();
-      return findCountEnd(name, 0) === name.length || (countNames.has(name) && isUniqueName(name));
+      return findCountEnd(name, 0) === name.length || (countColumnNames.has(name) && isUniqueName(name));
     }),
   );
 }
@@ -98,7 +98,7 @@ const aliasPattern = /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?
 
 /** Lists the column names, in lower case, that the SQL statement gives to a single `count(…)` and nothing else. */
 function listCountNames(statement: string): ReadonlySet<string> {
-  const countNames = new Set<string>();
+  const countColumnNames = new Set<string>();
   for (const { index } of statement.matchAll(/\bcount\s*\(/gi)) {
     aliasPattern.lastIndex = findCountEnd(statement, index) ?? statement.length;
     const aliasMatch = aliasPattern.exec(statement);
@@ -106,9 +106,9 @@ function listCountNames(statement: string): ReadonlySet<string> {
     const startsExpression = /(?:\bselect|,)\s*$/i.test(statement.slice(0, index));
     const endsExpression = /^\s*(?:,|;|$|from\b)/i.test(statement.slice(aliasPattern.lastIndex));
     const name = aliasMatch.slice(1).find((alias) => alias !== undefined) ?? '';
-    if (startsExpression && endsExpression) countNames.add(name.toLowerCase());
+    if (startsExpression && endsExpression) countColumnNames.add(name.toLowerCase());
   }
-  return countNames;
+  return countColumnNames;
 }
 
 const [countPattern, filterPattern] = [/count\s*\(/iy, /\s*filter\s*\(/iy];

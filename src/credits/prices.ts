@@ -143,7 +143,7 @@ export const computeRequestPriceBounds = (prices: Prices, request: PricedRequest
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const priceTable = prices.get(operation.name);
-  const minPrice = operation.requiresCredits ? computeMinPrice(priceTable, size) : 0;
+  const minPrice = operation.requiresCredits ? computeMinPageCost(priceTable, size) : 0;
   if (priceTable === undefined) return { atLeast: minPrice, atMost: Infinity };
   if (size === undefined)
     return {
@@ -170,11 +170,11 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
  * because a larger page costs at most as much as several smaller pages together. The share depends on the requested
  * page sizes, because a service may charge for items that it did not find.
  */
-function computeMinPrice({ bySize, unsized }: PriceTable = { bySize: new Map() }, pageSize = 1): number {
+function computeMinPageCost({ bySize, unsized }: PriceTable = { bySize: new Map() }, pageSize = 1): number {
   const charges = [...bySize.values(), ...(unsized ? [unsized] : [])].map(({ maxCharge }) => maxCharge);
   if (charges.every(Number.isInteger)) return 1;
-  const shares = [...bySize].map(([size, { maxCharge }]) => maxCharge / Math.ceil(size / pageSize));
-  return roundCredits(Math.max(0, ...shares));
+  const proportionalCosts = [...bySize].map(([size, { maxCharge }]) => maxCharge / Math.ceil(size / pageSize));
+  return roundCredits(Math.max(0, ...proportionalCosts));
 }
 
 /**

@@ -83,11 +83,11 @@ export function formatIncompleteGathering(incompleteGathering: GatheringProgress
   if (hasReadLastPage) return [`Read ${readCountText}.`, removedText].filter(Boolean).join(' ');
   const { orderPhrase, missingAdsSentence } =
     readCount === 0 || hasUnreadPart ? emptyOrderTexts : describeListingOrder(listingOrder);
-  const earlier = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;
+  const earlierCompleteText = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;
   const parts = incompletePartTexts.length > 0 ? `Not complete: ${incompletePartTexts.join('; ')}.` : undefined;
   return [
     `Read ${readCountText}${hasCompletePart ? '' : orderPhrase}.`,
-    earlier ?? missingAdsSentence,
+    earlierCompleteText ?? missingAdsSentence,
     parts,
     removedText,
     formatRemainingPrice(incompleteGathering),

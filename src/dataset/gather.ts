@@ -209,7 +209,7 @@ function canContinueFreshGathering(
 ): boolean {
   const gatheringsById = new Map(contentsBefore.gatherings.map((gathering) => [gathering.id, gathering]));
   const gathering = gatheringsById.get(id);
-  if (gathering === undefined) return partGatheringIds.every((part) => !gatheringsById.has(part));
+  if (gathering === undefined) return partGatheringIds.every((id) => !gatheringsById.has(id));
   return gathering.isFresh && Math.abs(now - gathering.startedAt) < maxFreshAgeMs;
 }
 
@@ -656,8 +656,8 @@ class GatheringReader {
     const { size } = this.#adIds;
     const isTotalKnown = matchingCount !== null && this.#openedGathering.parts.length === 1;
     const message = `${formatCount(size, 'ad')} read${isTotalKnown && matchingCount >= size ? ` of ${formatNumber(matchingCount)}` : ''}`;
-    const total = isTotalKnown && { total: Math.max(size, Math.min(matchingCount, this.#maxAds)) };
-    this.#context.onProgress?.({ progress: size, ...total, message });
+    const totalField = isTotalKnown && { total: Math.max(size, Math.min(matchingCount, this.#maxAds)) };
+    this.#context.onProgress?.({ progress: size, ...totalField, message });
   }
 }
 

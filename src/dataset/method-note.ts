@@ -96,8 +96,15 @@ const gatheringColumns = ['gathering', 'question', 'gathered', 'found', 'read', 
 
 const buildGatheringRow = (gathering: Gathering): (string | number)[] => {
   const { id, gatheredAt, matchingCount, adIds, isComplete } = gathering;
-  const total = matchingCount ?? formatSplitMatchingCount(gathering) ?? 'not stated';
-  return [id, formatAdQueryJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, isComplete ? 'yes' : 'no'];
+  const totalText = matchingCount ?? formatSplitMatchingCount(gathering) ?? 'not stated';
+  return [
+    id,
+    formatAdQueryJson(gathering),
+    formatIsoTime(gatheredAt),
+    totalText,
+    adIds.size,
+    isComplete ? 'yes' : 'no',
+  ];
 };
 
 /** Formats the method note of an export as Markdown. */

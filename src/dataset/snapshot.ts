@@ -58,17 +58,17 @@ export function createSnapshot(adRowReader: AdRowReader, contents: DatasetConten
   return {
     version: `${contents.version} ${contents.labelsVersion} ${contents.pictureRecordsVersion} ${adRowReader.getDailyVersion()}`,
     async *readTables({ includeJson }): AsyncGenerator<TableRows> {
-      let earliestStart: string | undefined;
+      let earliestStartedAt: string | undefined;
       for await (const batch of adRowReader.readRows(contents, { includeJson })) {
         for (const { ad } of batch)
-          if (ad.startedAt !== null && ad.startedAt < (earliestStart ?? '~')) earliestStart = ad.startedAt;
+          if (ad.startedAt !== null && ad.startedAt < (earliestStartedAt ?? '~')) earliestStartedAt = ad.startedAt;
         yield* listAdTables(batch);
       }
       yield* listOtherTables(contents, await adRowReader.readLastSeenRanges(contents), includeJson);
       const launchCoverage = getLaunchCoverage(contents);
       yield {
         table: 'months',
-        rows: earliestStart && launchCoverage ? buildMonthRows(earliestStart, launchCoverage) : [],
+        rows: earliestStartedAt && launchCoverage ? buildMonthRows(earliestStartedAt, launchCoverage) : [],
       };
     },
   };

@@ -7,7 +7,7 @@ import { isVisibleText, readNumber } from '../views/view.ts';
  * for all other fields.
  */
 type ApiColumnTypes<Fields> = {
-  [Name in FieldNamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'boolean' }
+  [Name in FieldNamesWith<Fields, { hasColumn: true }>]: Fields[Name] extends { type: 'number' | 'boolean' }
     ? 'numeric'
     : 'text';
 };
@@ -15,8 +15,8 @@ type ApiColumnTypes<Fields> = {
 /** Returns the column type of each API field that is stored in a table column, e.g. `numeric` for a number. */
 const selectApiColumnTypes = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
-    Object.entries(fields).flatMap(([name, { type, column }]) =>
-      column ? [[name, type === 'number' || type === 'boolean' ? 'numeric' : 'text']] : [],
+    Object.entries(fields).flatMap(([name, { type, hasColumn }]) =>
+      hasColumn ? [[name, type === 'number' || type === 'boolean' ? 'numeric' : 'text']] : [],
     ),
   ) as ApiColumnTypes<Fields>;
 
@@ -264,8 +264,8 @@ function toListCell(textList: unknown): string | null {
 export function createCellReader<Fields extends Record<string, ApiField>>(
   fields: Fields,
 ): (apiObject: object) => ApiCells<Fields> {
-  const cellReaders = Object.entries(fields).flatMap(([name, { type, column }]) =>
-    column ? [{ name, toCell: cellConverters[type] }] : [],
+  const cellReaders = Object.entries(fields).flatMap(([name, { type, hasColumn }]) =>
+    hasColumn ? [{ name, toCell: cellConverters[type] }] : [],
   );
   return (apiObject) => {
     const row: Record<string, unknown> = {};

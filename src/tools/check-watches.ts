@@ -142,10 +142,10 @@ async function estimateChecks(selectedWatches: readonly Watch[], shouldReadAgain
     estimates.set(queryKey, await estimateWatchesOfQuery(watches, contents, context));
   const queryEstimates = [...estimates.values()];
   const [pages, ads] = (['pages', 'ads'] as const).map((name) =>
-    sumIfAllKnown(queryEstimates.map(({ remaining }) => remaining?.[name])),
+    sumIfAllKnown(queryEstimates.map(({ remainingEstimate }) => remainingEstimate?.[name])),
   );
   const maxCharges = watchesToRead.map((watch) =>
-    computeMaxCharge(watch, estimates.get(getAdQueryKey(pickAdQuery(watch)))?.remaining, context),
+    computeMaxCharge(watch, estimates.get(getAdQueryKey(pickAdQuery(watch)))?.remainingEstimate, context),
   );
   const atMost = sumIfAllKnown(await Promise.all(maxCharges));
   const atLeast = Math.min(
@@ -171,12 +171,14 @@ const sumIfAllKnown = (numbers: readonly (number | null | undefined)[]): number 
 /** The estimate for all watches that have the same search. */
 interface CheckEstimate {
   /** The price of the ads that the checks have to read, without the limits of the watches. */
-  remaining: EstimateView | undefined;
+  remainingEstimate: EstimateView | undefined;
   /** The lowest price of the checks within the limits of the watches, in credits. */
   atLeast: number;
   /** True if the dataset already contains ads of this search and a check reads them again. */
   hasStoredAds: boolean;
-  /** The number of ads that an unfinished check has read. The next check continues it and does not pay for them again. */
+  /**
+   * The number of ads that an unfinished check has read. The next check continues it and does not pay for them again.
+   */
   readCount: number;
 }
 
@@ -190,12 +192,12 @@ async function estimateWatchesOfQuery(
   // An estimate reads no pages, so the current contents are also the contents when the call arrived.
   const unfinishedGathering = findFreshGathering(adQuery, contents, contents, context.now);
   const startsOver = unfinishedGathering === undefined;
-  const remaining = await estimateRemainingAds(adQuery, contents, startsOver, context);
+  const remainingEstimate = await estimateRemainingAds(adQuery, contents, startsOver, context);
   const maxAds = Math.max(...watches.map((watch) => watch.maxAds ?? defaultMaxAdsPerCheck));
   const remainingUpToMaxAds = await estimateRemainingAds(adQuery, contents, startsOver, context, maxAds);
   const maxCredits = sumNumbers(watches.map((watch) => watch.maxCredits));
   return {
-    remaining,
+    remainingEstimate,
     atLeast: Math.min(remainingUpToMaxAds?.atLeast ?? 0, maxCredits),
     hasStoredAds:
       startsOver &&
@@ -229,15 +231,15 @@ function formatChecksEstimate({
  * Returns the maximum number of credits that one check of a watch can cost. This is `maxCredits` or, if lower, the
  * price of `maxAds` ads and one extra page. With `split`, only `maxCredits` counts, unless pages are free. Returns
  * undefined if a price is unknown, because the first page may then cost more than `maxCredits`.
- * @param remaining the estimate for the ads that the check has to read, if the number of these ads is known
+ * @param remainingEstimate the estimate for the ads that the check has to read, if the number of these ads is known
  */
 async function computeMaxCharge(
   watch: Watch,
-  remaining: EstimateView | undefined,
+  remainingEstimate: EstimateView | undefined,
   { createCallBudget, adFilters }: ToolContext,
 ) {
-  if (remaining?.pages === 0) return 0;
-  const matchingCount = remaining?.ads ?? undefined;
+  if (remainingEstimate?.pages === 0) return 0;
+  const matchingCount = remainingEstimate?.ads ?? undefined;
   const adQuery = pickAdQuery(watch);
   const maxAds = watch.maxAds ?? defaultMaxAdsPerCheck;
   const pageSize = Math.min(maxAds, determineMaxPageSize(adQuery, adFilters));
@@ -464,7 +466,9 @@ function formatUnlistedAdsNote(gathering: Gathering, goneIds: readonly string[] 
   return `${formatUnlistedAds(unlistedCount)}${goneText}.`;
 }
 
-/** Formats a note about ads that the service did not list at the last check. If this check lists them, they seem new. */
+/**
+ * Formats a note about ads that the service did not list at the last check. If this check lists them, they seem new.
+ */
 function formatEarlierUnlistedAdsNote(previousGathering: Gathering): string | undefined {
   const unlistedCount = countUnlistedAds(previousGathering);
   return unlistedCount === 0

@@ -71,8 +71,8 @@ export function buildCursor(
 
 function encodeServiceCursor(serviceCursor: string): string {
   if (serviceCursor.length > maxEmbeddedServiceCursorLength || !serviceCursor.isWellFormed()) return '~';
-  const encoded = Buffer.from(serviceCursor).toString('base64url');
-  return encoded.length > maxEmbeddedServiceCursorLength ? '~' : `=${encoded}`;
+  const encodedCursor = Buffer.from(serviceCursor).toString('base64url');
+  return encodedCursor.length > maxEmbeddedServiceCursorLength ? '~' : `=${encodedCursor}`;
 }
 
 /**
@@ -136,8 +136,8 @@ export async function readCursor(
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();
-  // If some items of a page have been shown, the remaining items need the same page size. Therefore, accept another page
-  // size only at the start of a page.
+  // If some items of a page have been shown, the remaining items need the same page size. Therefore, accept another
+  // page size only at the start of a page.
   return position.shownCount === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, pageSize: limit } }
     : listing;
@@ -151,10 +151,10 @@ function parsePageSize(text = pageSizeMarks.default): ListPosition['pageSize'] {
 }
 
 function parseCursor(cursor: string): ListPosition & { hasStoredServiceCursor: boolean } {
-  const [match, pageSizeText, shownText = 0, encoded, storedCursorMark] = cursorPattern.exec(cursor) ?? [];
+  const [match, pageSizeText, shownText = 0, encodedServiceCursor, storedCursorMark] = cursorPattern.exec(cursor) ?? [];
   if (match === undefined) throw createCursorMismatchError();
   return {
-    serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
+    serviceCursor: encodedServiceCursor && Buffer.from(encodedServiceCursor, 'base64url').toString(),
     pageSize: parsePageSize(pageSizeText),
     shownCount: Number(shownText),
     hasStoredServiceCursor: storedCursorMark !== undefined,

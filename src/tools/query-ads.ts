@@ -153,12 +153,12 @@ function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
 
 function formatRowCount(shownCount: number, rowCount: number | null, limit: number): string {
   if (rowCount === shownCount) return `${formatCount(shownCount, 'row')}:`;
-  const total = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
+  const totalText = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
   if (shownCount < limit)
-    return `The first ${formatNumber(shownCount)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more; ${formatOffsetHint(shownCount)}):`;
+    return `The first ${formatNumber(shownCount)} of ${totalText} rows, cut to fit the result (fewer columns or a smaller cell give more; ${formatOffsetHint(shownCount)}):`;
   const moreRowsHint = limit < maxRowLimit ? 'limit gives more' : formatOffsetHint(limit);
-  const next = rowCount === null ? '' : ` (GROUP BY and WHERE give fewer; ${moreRowsHint})`;
-  return `The first ${formatNumber(shownCount)} of ${total} rows${next}:`;
+  const moreText = rowCount === null ? '' : ` (GROUP BY and WHERE give fewer; ${moreRowsHint})`;
+  return `The first ${formatNumber(shownCount)} of ${totalText} rows${moreText}:`;
 }
 
 /**

@@ -73,12 +73,12 @@ export function createConcurrencyLimiter(
     run: (waitedMs: number) => Promise<Result>,
   ): Promise<Result> {
     const arrivedAt = monotonicNow();
-    const waitLimit = { signals: [signal], timeoutMs: catalog.timeoutMs };
+    const waitOptions = { signals: [signal], timeoutMs: catalog.timeoutMs };
     signal.throwIfAborted();
     // Take a free slot directly. `withDeadline` creates a timer and an abort signal, which only a waiting call needs.
     const releaseSlot =
       slots.tryAcquire(tenantId) ??
-      (await withDeadline(waitLimit, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal)));
+      (await withDeadline(waitOptions, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal)));
     try {
       return await run(monotonicNow() - arrivedAt);
     } finally {

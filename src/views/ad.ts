@@ -485,12 +485,12 @@ function groupByAdvertiser(rows: readonly NumberedAd[]): AdvertiserGroup[] {
   let previousRow: NumberedAd | undefined;
   for (const row of rows) {
     const { advertiser } = row;
-    const first = rowsByAdvertiser.get(advertiser)?.[0];
+    const firstOfAdvertiser = rowsByAdvertiser.get(advertiser)?.[0];
     if (previousRow?.advertiser === advertiser) groups.at(-1)?.numberedAds.push(row);
     else
       groups.push({
         numberedAds: [row],
-        firstAd: first === row ? undefined : first,
+        firstAd: firstOfAdvertiser === row ? undefined : firstOfAdvertiser,
         sharedFacts: sharedFactsByAdvertiser.get(advertiser) ?? new Set(),
       });
     previousRow = row;
@@ -499,21 +499,21 @@ function groupByAdvertiser(rows: readonly NumberedAd[]): AdvertiserGroup[] {
 }
 
 function findSharedFacts(numberedAds: readonly NumberedAd[]): Set<string> {
-  const [first, ...otherRows] = numberedAds;
-  if (!first || otherRows.length === 0) return new Set();
-  return new Set(first.facts.filter((fact) => otherRows.every(({ facts }) => facts.includes(fact))));
+  const [firstRow, ...otherRows] = numberedAds;
+  if (!firstRow || otherRows.length === 0) return new Set();
+  return new Set(firstRow.facts.filter((fact) => otherRows.every(({ facts }) => facts.includes(fact))));
 }
 
 function formatGroup({ numberedAds, firstAd, sharedFacts }: AdvertiserGroup, commonFacts: Set<string>): string {
   const statedFacts = new Set([...sharedFacts, ...commonFacts]);
-  const head =
+  const heading =
     firstAd === undefined
       ? formatGroupHead(
           numberedAds[0]?.ad,
           [...sharedFacts].filter((fact) => !commonFacts.has(fact)),
         )
       : `As ${firstAd.number}:`;
-  return [`\n${head}`, ...numberedAds.map((row) => formatRow(row, statedFacts))].join('\n');
+  return [`\n${heading}`, ...numberedAds.map((row) => formatRow(row, statedFacts))].join('\n');
 }
 
 function formatGroupHead(ad: AdView | undefined, facts: readonly string[]): string {
@@ -578,7 +578,7 @@ function formatRunningTime(ad: AdView, asOf: string | undefined): string | undef
   const lastSeen = formatDay(ad.lastSeen ?? ad.lastSeenAt);
   const daysSinceSeen = ad.daysSinceSeen ?? (lastSeen && asOf ? countDaysBetween(lastSeen, asOf) : undefined);
   const endDay = formatDay(ad.endDate);
-  const state = [
+  const stateTexts = [
     ad.daysRunning !== undefined && formatCount(ad.daysRunning, 'day'),
     ad.stillRunning !== undefined && (ad.stillRunning ? 'running' : 'ended'),
     daysSinceSeen !== undefined && ad.stillRunning === undefined && `seen ${formatCount(daysSinceSeen, 'day')} ago`,
@@ -591,7 +591,7 @@ function formatRunningTime(ad: AdView, asOf: string | undefined): string | undef
       : startDay
         ? `since ${startDay}`
         : lastDay && `${endDay ? (ad.stillRunning ? 'ends' : 'ended') : 'last seen'} ${lastDay}`;
-  const text = joinNonEmpty(state, ', ');
+  const text = joinNonEmpty(stateTexts, ', ');
   return dates && text ? `${dates} (${text})` : dates;
 }
 

@@ -14,7 +14,7 @@ export interface ApiField {
    */
   standard?: number | true;
   /** Set if the SQL table `ads` or `pages` has a column with this field. */
-  column?: true;
+  hasColumn?: true;
   /**
    * Where the board, our view in MCP hosts, shows the field: on every ad card (`brief`), or only in the details of an
    * ad (`full`).
@@ -36,42 +36,42 @@ export interface ApiField {
 
 /** The descriptions of all fields of an ad that results, SQL tables and exports can contain. */
 export const adFields = {
-  headline: { type: 'text', standard: 150, column: true, board: 'brief', description: 'Headline of the ad.' },
-  body: { type: 'text', standard: 2000, column: true, board: 'full', description: 'Text of the ad.' },
+  headline: { type: 'text', standard: 150, hasColumn: true, board: 'brief', description: 'Headline of the ad.' },
+  body: { type: 'text', standard: 2000, hasColumn: true, board: 'full', description: 'Text of the ad.' },
   linkDescription: {
     type: 'text',
     standard: 300,
-    column: true,
+    hasColumn: true,
     board: 'full',
     description: 'Description below the headline.',
   },
-  offerLink: { type: 'text', column: true, description: 'URL that the ad opens.' },
-  startedAt: { type: 'date', brief: true, column: true, board: 'brief', description: 'Time when the ad started.' },
+  offerLink: { type: 'text', hasColumn: true, description: 'URL that the ad opens.' },
+  startedAt: { type: 'date', brief: true, hasColumn: true, board: 'brief', description: 'Time when the ad started.' },
   lastSeenAt: {
     type: 'date',
     standard: true,
-    column: true,
+    hasColumn: true,
     board: 'brief',
     description: 'Time when the service last saw the ad.',
   },
   endDate: {
     type: 'date',
     brief: true,
-    column: true,
+    hasColumn: true,
     board: 'brief',
     description: 'Time when the ad ended or will end.',
   },
   duplicates: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     board: 'brief',
     description: 'Number of copies of the ad, including the ad itself.',
   },
   audienceReach: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     board: 'brief',
     phrase: 'reach',
     description: 'Number of people reached, as the service counts them.',
@@ -79,7 +79,7 @@ export const adFields = {
   adSpendMin: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     board: 'full',
     isAmount: true,
     description: 'Least estimated spend, in currency.',
@@ -87,7 +87,7 @@ export const adFields = {
   adSpendMax: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     board: 'full',
     isAmount: true,
     description: 'Most estimated spend, in currency.',
@@ -95,28 +95,28 @@ export const adFields = {
   revenueMin: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     isAmount: true,
     description: 'Least estimated revenue, in currency.',
   },
   revenueMax: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     isAmount: true,
     description: 'Most estimated revenue, in currency.',
   },
   ctaType: {
     type: 'text',
     brief: 12,
-    column: true,
+    hasColumn: true,
     board: 'brief',
     description: 'Button of the ad, such as SHOP_NOW.',
   },
   displayFormat: {
     type: 'text',
     brief: 12,
-    column: true,
+    hasColumn: true,
     board: 'brief',
     description: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
   },
@@ -124,29 +124,35 @@ export const adFields = {
   adLibrary: {
     type: 'text',
     brief: 8,
-    column: true,
+    hasColumn: true,
     board: 'brief',
     description: 'Library of an imported ad: meta, google, tiktok, linkedin or own.',
   },
-  productTitle: { type: 'text', brief: 16, standard: 60, column: true, description: 'Name of the advertised product.' },
+  productTitle: {
+    type: 'text',
+    brief: 16,
+    standard: 60,
+    hasColumn: true,
+    description: 'Name of the advertised product.',
+  },
   productPrice: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     isAmount: true,
     description: 'Price of the product, in currency.',
   },
   trendPublic: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     phrase: 'trend',
     description: 'Trend score, computed by the service.',
   },
   performancePublic: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     phrase: 'performance',
     description: 'Performance score, computed by the service.',
   },
@@ -162,7 +168,7 @@ export const adFields = {
   currency: {
     type: 'text',
     brief: 8,
-    column: true,
+    hasColumn: true,
     board: 'full',
     description: 'ISO code of the currency of spend, revenue and price.',
   },
@@ -178,78 +184,93 @@ export const adFields = {
 
 /** The descriptions of all fields of an advertiser page that results, SQL tables and exports can contain. */
 export const pageFields = {
-  pageName: { type: 'text', brief: 20, standard: 100, column: true, description: 'Name of the advertiser.' },
-  sourcePageExternalId: { type: 'id', standard: 40, column: true, description: 'Id of the page on the ad platform.' },
-  pageLikes: { type: 'number', brief: true, column: true, description: 'Number of likes of the page.' },
-  pageIgFollowers: { type: 'number', brief: true, column: true, description: 'Number of followers on Instagram.' },
+  pageName: { type: 'text', brief: 20, standard: 100, hasColumn: true, description: 'Name of the advertiser.' },
+  sourcePageExternalId: {
+    type: 'id',
+    standard: 40,
+    hasColumn: true,
+    description: 'Id of the page on the ad platform.',
+  },
+  pageLikes: { type: 'number', brief: true, hasColumn: true, description: 'Number of likes of the page.' },
+  pageIgFollowers: { type: 'number', brief: true, hasColumn: true, description: 'Number of followers on Instagram.' },
   adsAmount: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     description: 'Number of ads that the service has of the page.',
   },
   adsTotalDuplicates: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     description: 'Number of copies of all ads of the page.',
   },
   audienceReach: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     phrase: 'reach',
     description: 'Number of people reached, as the service counts them.',
   },
   adSpendMin: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     description: 'Least spend for political ads of an imported page.',
   },
   adSpendMax: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     description: 'Most spend for political ads of an imported page.',
   },
-  averageDuplicates: { type: 'number', brief: true, column: true, description: 'Average number of copies of an ad.' },
+  averageDuplicates: {
+    type: 'number',
+    brief: true,
+    hasColumn: true,
+    description: 'Average number of copies of an ad.',
+  },
   trend: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     phrase: 'trend',
     description: 'Trend score, computed by the service.',
   },
   performance: {
     type: 'number',
     brief: true,
-    column: true,
+    hasColumn: true,
     phrase: 'performance',
     description: 'Performance score, computed by the service.',
   },
-  pageCreatedAt: { type: 'date', brief: true, column: true, description: 'Time when the page was created.' },
-  createdAt: { type: 'date', standard: true, column: true, description: 'Time when the service first saw the page.' },
+  pageCreatedAt: { type: 'date', brief: true, hasColumn: true, description: 'Time when the page was created.' },
+  createdAt: {
+    type: 'date',
+    standard: true,
+    hasColumn: true,
+    description: 'Time when the service first saw the page.',
+  },
   detailsEstimated: {
     type: 'boolean',
     standard: true,
-    column: true,
+    hasColumn: true,
     description: 'true if the numbers of the page are estimates.',
   },
   technologySlugs: {
     type: 'textList',
     standard: true,
-    column: true,
+    hasColumn: true,
     description: 'Technologies of the shop, such as shopify.',
   },
-  countries: { type: 'textList', brief: true, column: true, description: 'ISO codes of the countries of its ads.' },
-  languages: { type: 'textList', brief: true, column: true, description: 'ISO codes of the languages of its ads.' },
+  countries: { type: 'textList', brief: true, hasColumn: true, description: 'ISO codes of the countries of its ads.' },
+  languages: { type: 'textList', brief: true, hasColumn: true, description: 'ISO codes of the languages of its ads.' },
   appUrl: { type: 'text', standard: 100, description: 'URL in the app of the service.' },
 } as const satisfies Record<string, ApiField>;
 
 /**
  * The names of all fields whose description has a certain property. For example, `FieldNamesWith<typeof adFields, {
- * column: true }>` contains the names of all fields that are SQL columns.
+ * hasColumn: true }>` contains the names of all fields that are SQL columns.
  */
 export type FieldNamesWith<FieldDescriptions, Property> = {
   [Name in keyof FieldDescriptions]: FieldDescriptions[Name] extends Property ? Name : never;
@@ -265,7 +286,7 @@ export type FieldValue<Field> = Field extends { type: 'number' }
       : string;
 
 /**
- * An object type with the values of all fields whose description has a certain property, e.g. `{ column: true }` for
+ * An object type with the values of all fields whose description has a certain property, e.g. `{ hasColumn: true }` for
  * SQL columns. All properties of the object are optional.
  */
 export type FieldValues<FieldDescriptions, Property> = {

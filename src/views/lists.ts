@@ -56,12 +56,12 @@ export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...f
     receivedCount !== undefined && receivedCount > shownCount
       ? formatShownRange({ noun, firstNumber, shownCount, totalCount: receivedCount })
       : formatCount(shownCount, noun);
-  const head = [
+  const firstLineParts = [
     totalHits === undefined ? countText : `${countText}, ${formatNumber(totalHits)} found in all`,
     ...notes,
   ];
-  if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
-  return `${joinNonEmpty(head, '. ')}.\n${itemTexts}${footer}`;
+  if (appUrlPattern) firstLineParts.push(`In the app: "${appUrlPattern}"`);
+  return `${joinNonEmpty(firstLineParts, '. ')}.\n${itemTexts}${footer}`;
 }
 
 /**

@@ -101,9 +101,9 @@ function findRepeatedVariant(
     if (variantAds.length < 4 || variantAds.length < ads.length / 10) return [];
     return [{ name, ads, variant, variantAds }];
   });
-  const largest = findMaxBy(candidates, ({ variantAds }) => variantAds.length);
-  if (largest === undefined) return undefined;
-  const { name, ads, variant, variantAds } = largest;
+  const largestCandidate = findMaxBy(candidates, ({ variantAds }) => variantAds.length);
+  if (largestCandidate === undefined) return undefined;
+  const { name, ads, variant, variantAds } = largestCandidate;
   const longestRunDays = variantAds.reduce((longest, { daysRunning = 0 }) => Math.max(longest, daysRunning), 0);
   const longestRunText = longestRunDays > 1 ? `; the longest ran ${formatCount(longestRunDays, 'day')}` : '';
   const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdCountOnBoard(ads, formatters)}${longestRunText}.`;
@@ -129,9 +129,9 @@ function findLongestRun(advertisers: readonly AdvertiserAds[], { formatters }: F
       ? [{ name, ads, adsWithDaysRunning, medianDays, longestRunningAd, longestRunDays }]
       : [];
   });
-  const longest = findMaxBy(candidates, ({ longestRunDays }) => longestRunDays);
-  if (longest === undefined) return undefined;
-  const { name, ads, adsWithDaysRunning, medianDays, longestRunningAd, longestRunDays } = longest;
+  const longestCandidate = findMaxBy(candidates, ({ longestRunDays }) => longestRunDays);
+  if (longestCandidate === undefined) return undefined;
+  const { name, ads, adsWithDaysRunning, medianDays, longestRunningAd, longestRunDays } = longestCandidate;
   const stateText = longestRunningAd.active === true ? ' and still runs it' : ' or more';
   const medianAdsText =
     adsWithDaysRunning.length === ads.length
@@ -198,8 +198,8 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 }
 
 /**
- * If the service last saw at least this share of the ads (0 to 1) on the same day, the list counts as incomplete. Such a
- * list probably lacks ads that ended before that day.
+ * If the service last saw at least this share of the ads (0 to 1) on the same day, the list counts as incomplete. Such
+ * a list probably lacks ads that ended before that day.
  */
 const minSameDayShareOfIncompleteList = 0.8;
 
@@ -235,9 +235,9 @@ function findSharedLandingPage(
         : [{ id, name, ads, landingPage, adsOfLandingPage, variantCount }];
     }),
   );
-  const largest = findMaxBy(candidates, ({ variantCount }) => variantCount);
-  if (largest === undefined) return undefined;
-  const { id, name, ads, landingPage, adsOfLandingPage, variantCount } = largest;
+  const largestCandidate = findMaxBy(candidates, ({ variantCount }) => variantCount);
+  if (largestCandidate === undefined) return undefined;
+  const { id, name, ads, landingPage, adsOfLandingPage, variantCount } = largestCandidate;
   const adsText = `in ${formatNumber(adsOfLandingPage.length)} of ${formatAdCountOnBoard(ads, formatters)}`;
   const text = ` leads ${formatNumber(variantCount)} different messages, ${adsText}, to `;
   return {

@@ -127,12 +127,12 @@ async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
 async function loadListedAds(toolResult: JsonObject, ids: readonly string[]): Promise<void> {
   const loadError = await loadAds(ids).catch((error: unknown) => error);
   const loadedIds = new Set(state.ads.map(({ id }) => id.toLowerCase()));
-  const resultOnlyAds = readAdsInResult(toolResult).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
-  if (resultOnlyAds.length === 0 && loadError !== undefined) throw loadError;
-  const resultOnlyIds = new Set(resultOnlyAds.map(({ id }) => id.toLowerCase()));
-  for (const ad of resultOnlyAds) board.fullAds.set(ad.id, ad);
-  if (resultOnlyAds.length > 0)
-    addAds(resultOnlyAds, { pendingIds: [], missingIds: state.missingIds.filter((id) => !resultOnlyIds.has(id)) });
+  const adsOnlyInResult = readAdsInResult(toolResult).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
+  if (adsOnlyInResult.length === 0 && loadError !== undefined) throw loadError;
+  const idsOnlyInResult = new Set(adsOnlyInResult.map(({ id }) => id.toLowerCase()));
+  for (const ad of adsOnlyInResult) board.fullAds.set(ad.id, ad);
+  if (adsOnlyInResult.length > 0)
+    addAds(adsOnlyInResult, { pendingIds: [], missingIds: state.missingIds.filter((id) => !idsOnlyInResult.has(id)) });
 }
 
 async function loadGathering(id: string): Promise<void> {

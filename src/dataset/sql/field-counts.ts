@@ -40,8 +40,9 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
  */
 const currentAdsView = 'current_ads';
 /**
- * The column that tells whether a statement uses the `current_ads` view. If SQLite reports that `current_ads` reads this
- * column, the statement uses the view. A common table expression called `current_ads` hardly ever reads this column.
+ * The column that tells whether a statement uses the `current_ads` view. If SQLite reports that `current_ads` reads
+ * this column, the statement uses the view. A common table expression called `current_ads` hardly ever reads this
+ * column.
  */
 const viewDetectionColumn = 'gathered.adId';
 
@@ -80,8 +81,8 @@ export class StatementColumns {
   }
 
   /**
-   * Groups the columns by table or view. If the statement uses the `current_ads` view, ignores the columns that the view
-   * itself reads, because the view reads all columns of `ads` even if the statement needs only a few of them.
+   * Groups the columns by table or view. If the statement uses the `current_ads` view, ignores the columns that the
+   * view itself reads, because the view reads all columns of `ads` even if the statement needs only a few of them.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
     const usesView = this.#columnsReadInCurrentAds.has(viewDetectionColumn);
@@ -151,8 +152,8 @@ const apiColumns = new Set(
 );
 
 /** The columns of the `ads` table with amounts of money. The `currency` column names their currency. */
-const amountColumns = Object.entries<ApiField>(adFields).flatMap(([name, { isAmount, column }]) =>
-  isAmount && column ? [name] : [],
+const amountColumns = Object.entries<ApiField>(adFields).flatMap(([name, { isAmount, hasColumn }]) =>
+  isAmount && hasColumn ? [name] : [],
 );
 
 /** The parts of an ad that are needed to count fields: its advertiser, and which columns have a value. */

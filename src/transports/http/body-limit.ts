@@ -137,8 +137,8 @@ export function createLargeBodyReader({ maxBytes = maxPendingBytes, waitMs = max
       const { refusal, stopTracking } = trackBody(tenantId, incoming as IncomingMessage);
       try {
         const body = await Promise.race([readBody(context, bodyLimit), refusal]);
-        const waitLimit = { signals: [context.req.raw.signal], timeoutMs: waitMs };
-        const pendingSlot = withDeadline(waitLimit, (signal) => slots.acquire(tenantId, signal));
+        const waitOptions = { signals: [context.req.raw.signal], timeoutMs: waitMs };
+        const pendingSlot = withDeadline(waitOptions, (signal) => slots.acquire(tenantId, signal));
         // The body may be rejected while it waits for a slot. If a slot becomes free later, release it immediately.
         refusal.catch(() => pendingSlot.then((releaseSlot) => releaseSlot()).catch(() => {}));
         const releaseSlot = await Promise.race([pendingSlot, refusal]);

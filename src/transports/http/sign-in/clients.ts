@@ -127,8 +127,8 @@ export function createClientRegistry(options: ClientsOptions) {
   const fetchClient = async (url: URL, ipAddress: string): Promise<ClientOrProblem> => {
     try {
       const agent = await getAgent();
-      const waitLimit = AbortSignal.timeout(documentLimits.maxWaitMs);
-      const documentText = await documentFetchSlots.runInSlot(ipAddress, waitLimit, () =>
+      const waitTimeoutSignal = AbortSignal.timeout(documentLimits.maxWaitMs);
+      const documentText = await documentFetchSlots.runInSlot(ipAddress, waitTimeoutSignal, () =>
         fetchDocument(url, agent, options.userAgent),
       );
       const client = parseClient(documentText, url);
