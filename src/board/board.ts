@@ -156,7 +156,7 @@ async function selectFittingAds(
     detail,
     newAdIds,
     factsByAdId,
-  }: { detail: DetailLevel; newAdIds: ReadonlySet<string>; factsByAdId: ReadonlyMap<string, AdFacts> },
+  }: { detail: BoardDetailLevel; newAdIds: ReadonlySet<string>; factsByAdId: ReadonlyMap<string, AdFacts> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAdsResult, 'ads' | 'left' | 'missingIds' | 'readAt'>> {
   const uniqueAdIds = new Set(requestedAdIds);
@@ -198,10 +198,10 @@ const maxChanges = 20;
 const maxChangedTextLength = 600;
 const maxLabels = { brief: 12, full: 60 };
 
-type DetailLevel = 'brief' | 'full';
+type BoardDetailLevel = 'brief' | 'full';
 
 const adBuildersByDetail: Record<
-  DetailLevel,
+  BoardDetailLevel,
   (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd
 > = {
   brief: buildBriefAd,
@@ -231,7 +231,7 @@ function buildFullAd(storedItem: StoredItem, labels: readonly Label[] | undefine
  * Builds the fields that the brief view and the full view of an ad have in common. Also returns the table rows of the
  * ad, from which the full view takes more fields.
  */
-function buildSharedFields(storedItem: StoredItem, detail: DetailLevel, labels: readonly Label[] | undefined) {
+function buildSharedFields(storedItem: StoredItem, detail: BoardDetailLevel, labels: readonly Label[] | undefined) {
   const apiFields = parseItem(storedItem) as UntypedFields;
   const { ad: adRow, cards: carouselCardRows } = buildAdRows(apiFields, { gatheredAt: storedItem.at, json: '' });
   const briefAd: BriefAd = { id: storedItem.id };
@@ -278,7 +278,7 @@ function listChanges(storedItem: StoredItem): BoardChange[] {
  * Returns the fields that have the same names and meanings in the API and on the board. With `detail` set to `brief`,
  * returns only the fields that are marked `brief`. Otherwise, returns all of these fields.
  */
-const pickApiFields = (ad: UntypedFields, detail: DetailLevel) =>
+const pickApiFields = (ad: UntypedFields, detail: BoardDetailLevel) =>
   Object.fromEntries(
     boardFields.flatMap(([name, { type, board }]) =>
       board === 'brief' || detail === 'full' ? [[name, convertersByFieldType[type](ad[name])]] : [],

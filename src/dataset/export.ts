@@ -43,7 +43,7 @@ export interface StatementSummary extends Omit<ExportStatement, 'runStatement'> 
   distinctIds: Set<Cell> | undefined;
 }
 
-interface ExportTarget {
+interface ExportOptions {
   format: ExportFormat;
   /**
    * Writes a chunk of the file. The export reads no further rows until the promise resolves, so that memory use stays
@@ -70,7 +70,7 @@ export const allAdsSql = `SELECT ${getColumnNames('ads')
  */
 export async function writeExport(
   statements: readonly ExportStatement[],
-  { format, buildMethodRows, ...target }: ExportTarget,
+  { format, buildMethodRows, ...target }: ExportOptions,
 ) {
   let writtenBytes = 0;
   const writeBytes = async (bytes: Uint8Array) => {
@@ -188,8 +188,8 @@ async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEven
 
 /**
  * Formats a text as a CSV cell. To prevent CSV injection, inserts an apostrophe wherever a spreadsheet application
- * would start a formula. If the text itself has apostrophes there, also inserts one, so that an import can always remove
- * exactly one.
+ * would start a formula. If the text itself has apostrophes there, also inserts one, so that an import can always
+ * remove exactly one.
  *
  * A formula may start in the middle of a text, because an application with another list separator ignores the quotes
  * and splits the text. If no cell of the row can call a function, lines such as `- item of a list` are harmless and
@@ -291,14 +291,14 @@ const excelDayNumberOf1970 = 25_569;
  */
 interface TypedColumn {
   name: string;
-  type: ColumnType;
+  type: DataColumnType;
   /** True if all dates in the column are at midnight. Such dates are formatted without a time. */
   hasOnlyDays: boolean;
   /** The length of the longest cell in characters, up to `maxColumnWidth`. */
   widthChars: number;
 }
 
-type ColumnType = 'empty' | 'date' | 'integer' | 'number' | 'text';
+type DataColumnType = 'empty' | 'date' | 'integer' | 'number' | 'text';
 
 const maxColumnWidth = 60;
 
@@ -331,9 +331,9 @@ function widenColumnForCell(column: TypedColumn, cell: Cell): void {
     column.widthChars = Math.max(column.widthChars, Math.min(String(cell).length, maxColumnWidth));
 }
 
-const isNumeric = (type: ColumnType) => type === 'integer' || type === 'number';
+const isNumeric = (type: DataColumnType) => type === 'integer' || type === 'number';
 
-function getCellType(cell: string | number): ColumnType {
+function getCellType(cell: string | number): DataColumnType {
   if (typeof cell === 'number') return Number.isSafeInteger(cell) ? 'integer' : 'number';
   return isDate(cell) ? 'date' : 'text';
 }
@@ -420,7 +420,7 @@ async function writeParquet(
   const buildColumnData = (rows: readonly Cell[][]) =>
     columns.map(({ name, type }, index) => ({
       name,
-      type: types[index] as (typeof parquetTypes)[ColumnType],
+      type: types[index] as (typeof parquetTypes)[DataColumnType],
       data: rows.map((row) => toParquetCell(row[index] ?? null, type)),
       nullable: true,
     }));
@@ -457,9 +457,9 @@ const parquetTypes = {
   date: 'TIMESTAMP',
   integer: 'INT64',
   number: 'DOUBLE',
-} as const satisfies Record<ColumnType, string>;
+} as const satisfies Record<DataColumnType, string>;
 
-function toParquetCell(cell: Cell, type: ColumnType): string | number | bigint | Date | null {
+function toParquetCell(cell: Cell, type: DataColumnType): string | number | bigint | Date | null {
   if (cell === null) return null;
   if (type === 'text') return String(cell);
   if (type === 'date' && isDate(cell)) return new Date(cell);

@@ -439,7 +439,7 @@ class GatheringReader {
       } catch (error) {
         const stopInfo = classifyFailure(error, this.#context);
         return stopInfo.error && isRequestRejection(stopInfo.error)
-          ? this.#endPart(part, stopInfo.error, 'rejectedRequest')
+          ? this.#markAsNotResumable(part, stopInfo.error, 'rejectedRequest')
           : stopInfo;
       }
       await this.#updateMaxAds();
@@ -453,7 +453,7 @@ class GatheringReader {
       isTotalPlausible &&=
         state.listedCount < (getMatchingCount() ?? Infinity) && pagesBeyondTotal <= maxPagesBeyondTotal;
       if (usedCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
-        return this.#endPart(part, createRepeatedPagesError(), 'repeatedPages');
+        return this.#markAsNotResumable(part, createRepeatedPagesError(), 'repeatedPages');
       usedCursors.add(state.cursor);
     }
   }
@@ -466,7 +466,7 @@ class GatheringReader {
    * Records that a part (smaller search) of a split search cannot be continued. A later call with `fresh` then reads
    * this part from the beginning.
    */
-  async #endPart(
+  async #markAsNotResumable(
     { state }: PartProgress,
     error: AdLibraryError,
     resumptionBlocker: 'repeatedPages' | 'rejectedRequest',

@@ -91,7 +91,7 @@ export const tables = {
  * that each search returned when it was last read completely. The `ads` table also contains ads that no search returns
  * any longer.
  */
-export const views = {
+export const sqlViews = {
   current_ads: 'id IN (SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)',
 } as const;
 
@@ -119,7 +119,7 @@ type ColumnType = 'text' | 'numeric';
 /** The name of a table. */
 export type TableName = keyof typeof tables;
 /** The name of a view. */
-export type ViewName = keyof typeof views;
+export type ViewName = keyof typeof sqlViews;
 /** The value of a cell in a table or in a query result. */
 export type Cell = string | number | null;
 
@@ -136,7 +136,7 @@ export type PageRow = Row<'pages'> & { pageId: string };
 /** The names of all tables. */
 export const tableNames = Object.keys(tables) as TableName[];
 /** The names of all views. */
-export const viewNames = Object.keys(views) as ViewName[];
+export const viewNames = Object.keys(sqlViews) as ViewName[];
 /** Returns the names of the columns of a table, in the order of the columns. */
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 

@@ -96,7 +96,7 @@ export interface ToolCall extends Credentials {
   formPresenter?: FormPresenter | undefined;
 }
 
-type CallOutcome = { result: ToolResult; logFields: Partial<CallEvent> };
+type ToolCallOutcome = { result: ToolResult; logFields: Partial<CallEvent> };
 
 /**
  * The settings and resources that tool calls need. Most resources are created on the first call, because many sessions
@@ -145,7 +145,7 @@ async function executeCall(
   call: ToolCall,
   receipts: ReceiptCollector,
   resultFormat: ResultFormat,
-): Promise<CallOutcome> {
+): Promise<ToolCallOutcome> {
   const tool = server.tools.has(call.name) && (await loadTool(call.name));
   if (!tool) throw createUnknownToolError(call.name, listToolsForModels(server));
   const input = validateArguments(tool.inputSchema, call.arguments);
@@ -409,7 +409,7 @@ function buildErrorOutcome(
   { server, call, resultFormat }: Omit<ResolvedCall, 'tool'>,
   receipts: ReceiptCollector,
   thrownError: unknown,
-): CallOutcome {
+): ToolCallOutcome {
   const isExpected = thrownError instanceof AdLibraryError;
   if (!isExpected)
     server.log.error('a tool failed', {

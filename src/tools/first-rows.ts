@@ -19,7 +19,7 @@ export const FirstRows = z.looseObject({
 const maxColumns = 12;
 const maxCellChars = 60;
 
-interface TableRows {
+interface FirstTableRows {
   columns: readonly string[];
   firstRows: readonly (readonly Cell[])[];
 }
@@ -29,7 +29,7 @@ interface TableRows {
  * with more than 12 columns.
  */
 export function selectFirstRows(
-  { columns, firstRows }: TableRows,
+  { columns, firstRows }: FirstTableRows,
   maxTokens: number,
 ): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};

@@ -26,7 +26,7 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
   /** Returns one page of the list, either from the cache or from the service. */
-  fetchPage(pageParams: PageParams, sizeOptions: { usesDefaultPageSize: boolean }): Promise<ListResponse<Heading>>;
+  fetchPage(pageParams: PageParams, sizeOptions: { usesDefaultPageSize: boolean }): Promise<FetchedListPage<Heading>>;
 }
 
 /**
@@ -127,7 +127,7 @@ interface ListPage<View, Heading> {
 }
 
 interface FitPageOptions<View, Heading> {
-  response: ListResponse<Heading>;
+  response: FetchedListPage<Heading>;
   listing: PositionedList;
   nextPagePrice: PriceBounds | undefined;
   views: ItemViews<View>;
@@ -230,7 +230,7 @@ function fitPage<View, Heading>(
   return { ...buildPageOnce(items.slice(0, fittingCount)), isTextWithinLimits };
 }
 
-interface ListResponse<Heading> {
+interface FetchedListPage<Heading> {
   validatedBody: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The response body as received. It also contains items with unknown fields or fields of unexpected types. */
   rawBody: unknown;

@@ -34,7 +34,7 @@ interface ReportedAdGroup {
 }
 
 /** The maximum number of new and changed ads to list together. The same maximum applies separately to gone ads. */
-const maxListedAds = 10;
+const maxReportedAds = 10;
 /** The number of places in the list that are reserved for changed ads. Otherwise, new ads could take all places. */
 const placesReservedForChangedAds = 3;
 /** The maximum number of changes to list for one ad. For further changes, the text contains only their number. */
@@ -53,13 +53,13 @@ export function collectReportedAds(
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gatheringId);
   const lastSequenceNumbers = previousGathering && findLastResponseSequenceNumbers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
-  const maxNewIds = maxListedAds - Math.min(placesReservedForChangedAds, updatedIds.length);
-  const listedNewIds = newIds.slice(0, maxNewIds);
-  const listedChangedIds = updatedIds.slice(0, maxListedAds - listedNewIds.length);
-  const listedGoneIds = goneIds.slice(0, maxListedAds);
+  const maxNewIds = maxReportedAds - Math.min(placesReservedForChangedAds, updatedIds.length);
+  const reportedNewIds = newIds.slice(0, maxNewIds);
+  const reportedChangedIds = updatedIds.slice(0, maxReportedAds - reportedNewIds.length);
+  const reportedGoneIds = goneIds.slice(0, maxReportedAds);
   const items = pickAdsById(
     contents,
-    new Set([...listedNewIds, ...listedChangedIds, ...listedGoneIds].map(normalizeAdId)),
+    new Set([...reportedNewIds, ...reportedChangedIds, ...reportedGoneIds].map(normalizeAdId)),
   );
   const createGroup = (
     title: string,
@@ -79,11 +79,11 @@ export function collectReportedAds(
     return { title, ads, totalCount: allIds.length };
   };
   return [
-    createGroup('New', listedNewIds, newIds),
-    createGroup('Changed', listedChangedIds, updatedIds, (item) =>
+    createGroup('New', reportedNewIds, newIds),
+    createGroup('Changed', reportedChangedIds, updatedIds, (item) =>
       formatChanges(lastSequenceNumbers?.get(normalizeAdId(item.id)) ?? 0, item),
     ),
-    createGroup(formatGoneAdsTitle(gathering.filters), listedGoneIds, gathering.isComplete ? goneIds : []),
+    createGroup(formatGoneAdsTitle(gathering.filters), reportedGoneIds, gathering.isComplete ? goneIds : []),
   ].filter(({ totalCount }) => totalCount > 0);
 }
 

@@ -6,12 +6,12 @@ import {
   type Cell,
   countCellChars,
   getColumnNames,
+  sqlViews,
   type TableName,
   tableNames,
   tables,
   type ViewName,
   viewNames,
-  views,
 } from '../tables.ts';
 import { FieldCounter, StatementColumns } from './field-counts.ts';
 import { regexpLimits, resultLimits, type StatementLimits, sqliteLimits } from './limits.ts';
@@ -427,7 +427,7 @@ function buildCreateViewSql(name: ViewName, hasJson: boolean): string {
   const columns = getColumnNames('ads').map((column) =>
     column === 'json' && !hasJson ? 'NULL AS json' : `ads."${column}"`,
   );
-  return `CREATE VIEW "${name}" AS SELECT ${columns.join(', ')} FROM ads WHERE ${views[name]}`;
+  return `CREATE VIEW "${name}" AS SELECT ${columns.join(', ')} FROM ads WHERE ${sqlViews[name]}`;
 }
 
 const buildInsertSql = (name: TableName): string =>
