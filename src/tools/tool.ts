@@ -173,15 +173,15 @@ export const buildFileLocationFields = ({ uri, path, linkPath }: ExportedFile, {
 export function formatFileLocation(file: ExportedFile, context: ToolContext, companionFile?: ExportedFile) {
   const { path, lifetimeText, problem, ttlMs } = file;
   const { uri, link } = buildFileLocationFields(file, context);
-  const readableText = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
-  if (link) return `Open it at ${link}: it ${readableText}, too${lifetimeText ? `, ${lifetimeText}` : ''}`;
+  const availabilityText = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
+  if (link) return `Open it at ${link}: it ${availabilityText}, too${lifetimeText ? `, ${lifetimeText}` : ''}`;
   if (path === undefined) {
     const problemText = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
-    return `It ${readableText}${lifetimeText ? `, ${lifetimeText}` : ''}${problemText}`;
+    return `It ${availabilityText}${lifetimeText ? `, ${lifetimeText}` : ''}${problemText}`;
   }
   const companionText =
     companionFile?.path === undefined ? '' : `, with ${quoteUnlessWord(companionFile.name)} beside it`;
-  return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
+  return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${availabilityText}`;
 }
 
 /**

@@ -25,7 +25,8 @@ export const isNumber = (value: unknown): value is number => Number.isFinite(val
  * Returns true for an integer that the JSON parser of this project returns as text, because a JavaScript number cannot
  * represent it exactly.
  */
-const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumberPattern.test(value);
+const isLongNumberText = (value: unknown): value is string =>
+  typeof value === 'string' && longNumberPattern.test(value);
 
 const longNumberPattern = /^-?\d{16,400}$/;
 
@@ -136,7 +137,7 @@ function readValue(value: unknown, type: FieldCopyRule | undefined): unknown {
 
 /** Returns the value as a number if it is a finite number. Rounds integers that are too large for JavaScript. */
 export function readNumber(value: unknown): number | undefined {
-  const number = isLongNumber(value) ? Number(value) : value;
+  const number = isLongNumberText(value) ? Number(value) : value;
   return isNumber(number) ? number : undefined;
 }
 

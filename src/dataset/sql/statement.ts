@@ -101,8 +101,8 @@ export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
  */
 export function cleanCell(text: string, maxChars: number): string {
   // Read more than `maxChars` characters, because `sanitize` may remove some of them.
-  const readableText = text.slice(0, 2 * maxChars + 200);
-  return truncateToLength(sanitize(readableText), maxChars, text.length - readableText.length);
+  const unsanitizedText = text.slice(0, 2 * maxChars + 200);
+  return truncateToLength(sanitize(unsanitizedText), maxChars, text.length - unsanitizedText.length);
 }
 
 /** Creates an error that explains to a model why its SQL statement failed and what the model can do. */

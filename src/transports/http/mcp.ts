@@ -111,10 +111,10 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
     const message = findRequest(body);
     const error = message && findRequestError(requestSchemasV1, message);
     if (error && hasSupportedRevision(request)) return createErrorResponse(message, error);
-    const { cancellation, stopListening } = listenForCancellation(mcpRequest, message, cancellationRegistry);
+    const { cancellationResponse, stopListening } = listenForCancellation(mcpRequest, message, cancellationRegistry);
     const usesEventStream = message !== undefined && asksForProgress(message, catalog);
     // The response with an event stream is returned before the call has ended. This wrapper therefore stops listening
-    // for cancellation when the call ends.
+    // for cancellationResponse when the call ends.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = createSdkV1Server(usesEventStream ? { ...catalog, callTool } : catalog, {
       waitUntilSent: () => responseSent,
@@ -128,8 +128,8 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
     await server.connect(transport);
     const pendingResponse = transport.handleRequest(request, { parsedBody: body });
     // When the client cancels the request, close the server, because this aborts the running call.
-    const cancelledResponse = cancellation.then(() => server.close()).then(() => cancellation);
-    const response = await Promise.race([pendingResponse, cancelledResponse]).catch((error) => {
+    const responseAfterClose = cancellationResponse.then(() => server.close()).then(() => cancellationResponse);
+    const response = await Promise.race([pendingResponse, responseAfterClose]).catch((error) => {
       stopListening();
       throw error;
     });
@@ -159,11 +159,11 @@ const findRequest = (body: unknown): JsonRpcMessage | undefined =>
   isJsonRpcMessage(body) && body.id !== undefined ? body : undefined;
 
 /**
- * Listens for the client to disconnect or to send a cancel notification. The promise `cancellation` then resolves with
- * an error response for the request.
+ * Listens for the client to disconnect or to send a cancel notification. The promise `cancellationResponse` then
+ * resolves with an error response for the request.
  *
- * The caller must call `stopListening` when the request has ended. Until then, the pending promise `cancellation` keeps
- * the response in memory, because both take part in `Promise.race`.
+ * The caller must call `stopListening` when the request has ended. Until then, the pending promise
+ * `cancellationResponse` keeps the response in memory, because both take part in `Promise.race`.
  */
 function listenForCancellation(
   { request, credentials }: HttpMcpRequest,
@@ -172,7 +172,7 @@ function listenForCancellation(
 ) {
   let stopListeningToSignal = () => {};
   let stopListeningToNotifications = () => {};
-  const cancellation = new Promise<Response>((resolve) => {
+  const cancellationResponse = new Promise<Response>((resolve) => {
     const cancel = () => resolve(createErrorResponse(message, { code: -32_000, message: 'Cancelled' }));
     request.signal.addEventListener('abort', cancel, { once: true });
     if (request.signal.aborted) cancel();
@@ -181,7 +181,7 @@ function listenForCancellation(
       stopListeningToNotifications = cancellationRegistry.registerRequest(credentials.tenantId, message.id, cancel);
   });
   return {
-    cancellation,
+    cancellationResponse,
     stopListening: () => {
       stopListeningToSignal();
       stopListeningToNotifications();
