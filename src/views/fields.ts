@@ -269,8 +269,8 @@ export const pageFields = {
 } as const satisfies Record<string, ApiField>;
 
 /**
- * The names of all fields whose description has a certain property. For example, `FieldNamesWith<typeof adFields, {
- * hasColumn: true }>` contains the names of all fields that are SQL columns.
+ * The names of all fields whose description has a certain property. For example,
+ * `FieldNamesWith<typeof adFields, { hasColumn: true }>` contains the names of all fields that are SQL columns.
  */
 export type FieldNamesWith<FieldDescriptions, Property> = {
   [Name in keyof FieldDescriptions]: FieldDescriptions[Name] extends Property ? Name : never;

@@ -114,7 +114,7 @@ function createEarlierHandler(catalog: Catalog): HandleMcpRequest {
     const { cancellationResponse, stopListening } = listenForCancellation(mcpRequest, message, cancellationRegistry);
     const usesEventStream = message !== undefined && asksForProgress(message, catalog);
     // The response with an event stream is returned before the call has ended. This wrapper therefore stops listening
-    // for cancellationResponse when the call ends.
+    // for a cancellation when the call ends.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = createSdkV1Server(usesEventStream ? { ...catalog, callTool } : catalog, {
       waitUntilSent: () => responseSent,
