@@ -38,10 +38,10 @@ import type {
  * models never see it. The token only keeps board data out of the model's context. The API key protects the data from
  * other people.
  */
-async function isCallFromBoard(boardToken: string | undefined): Promise<boolean> {
+async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> {
   return (
-    boardToken !== undefined &&
-    /<meta name="ad-library-page" content="(\w+)"/.exec(await readBoardPage())?.[1] === boardToken
+    pageToken !== undefined &&
+    /<meta name="ad-library-page" content="(\w+)"/.exec(await readBoardPage())?.[1] === pageToken
   );
 }
 
@@ -60,7 +60,7 @@ const toolsCalledByBoard = ['search_ads', 'list_collections', 'add_collection_it
  * The tool argument with the token of the board's page. A call without a valid token returns no data, because some
  * hosts pass whole results to the model.
  */
-const boardTokenSchema = z.string().max(100).optional().describe('The token in the page of the board.');
+const pageTokenSchema = z.string().max(100).optional().describe('The token in the page of the board.');
 const resultWithoutBoardData = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** The maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
@@ -85,14 +85,14 @@ const boardAds = defineTool({
     gathering: z.string().max(maxAdIdLength).optional().describe('Id of the gathering.'),
     ids: z.array(z.string().max(maxAdIdLength)).max(maxIdsPerCall).optional().describe('Ad ids.'),
     detail: z.enum(['brief', 'full']).optional().describe('full returns every field.'),
-    page: boardTokenSchema,
+    page: pageTokenSchema,
   }),
   createOutputSchema: () => z.looseObject({}),
-  async run({ gathering: id, ids = [], detail = 'brief', page: boardToken }, context) {
+  async run({ gathering: id, ids = [], detail = 'brief', page: pageToken }, context) {
     // `openDataset` throws an error if the service rejects the API key. Check the page token after this call, so that a
     // wrong key always causes an error.
     const dataset = await context.openDataset();
-    if (!(await isCallFromBoard(boardToken))) return resultWithoutBoardData;
+    if (!(await isCallFromBoard(pageToken))) return resultWithoutBoardData;
     const { now, isToolOffered, getAdRowReader } = context;
     const contents = await dataset.readContents();
     const newAdIds = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
@@ -342,12 +342,12 @@ const boardPictures = defineTool({
       .min(1)
       .max(maxPicturesPerCall)
       .describe('Ad ids.'),
-    page: boardTokenSchema,
+    page: pageTokenSchema,
   }),
   createOutputSchema: () => z.looseObject({}),
-  async run({ ids, page: boardToken }, context) {
+  async run({ ids, page: pageToken }, context) {
     const dataset = await context.openDataset();
-    if (!(await isCallFromBoard(boardToken))) return resultWithoutBoardData;
+    if (!(await isCallFromBoard(pageToken))) return resultWithoutBoardData;
     /**
      * Finds the picture of an ad or of one of its carousel cards.
      * @param pictureId an ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card

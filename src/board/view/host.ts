@@ -76,7 +76,7 @@ export function createToolClient(host: HostConnection) {
    * A token in the HTML of this page. Models never see this token, so the server knows that a call with the token comes
    * from the board.
    */
-  const boardToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
+  const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const callTool = async <Response extends object = BoardData>(toolName: string, args: object): Promise<Response> => {
     const responseTimeout = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error('The host has not answered for two minutes.')), responseTimeoutMs);
@@ -89,7 +89,7 @@ export function createToolClient(host: HostConnection) {
     return getBoardData(result) as Response;
   };
   const readAds = async <Ad extends BriefAd>(args: object): Promise<BoardAdsResult<Ad>> => {
-    const response = await callTool<BoardAdsResult<Ad>>('board_ads', { ...args, page: boardToken });
+    const response = await callTool<BoardAdsResult<Ad>>('board_ads', { ...args, page: pageToken });
     if (!Array.isArray(response.ads))
       throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
     return response;
@@ -97,8 +97,7 @@ export function createToolClient(host: HostConnection) {
   return {
     readAds: (args: { gathering: string } | { ids: readonly string[] }) => readAds<BriefAd>(args),
     readFullAds: (ids: readonly string[]) => readAds<FullAd>({ ids, detail: 'full' }),
-    readPictures: (ids: readonly string[]) =>
-      callTool<BoardPicturesResult>('board_pictures', { ids, page: boardToken }),
+    readPictures: (ids: readonly string[]) => callTool<BoardPicturesResult>('board_pictures', { ids, page: pageToken }),
     searchAds: (args: object) => callTool('search_ads', args),
     listCollections: async () => (await callTool('list_collections', {})).collections ?? [],
     /** Saves an ad to a collection. Resolves to false if the ad was already in the collection. */
