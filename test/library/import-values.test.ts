@@ -209,6 +209,7 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   ['copies', ['12.0', '5.0'], 'duplicates', [12, 5]],
   ['spend', ['1,999', '$199'], 'adSpendMin', [1999, 199]],
   ['spend', ['100-199', '€1K – €1.5K', '>1M', '<100'], 'adSpendMin', [100, 1000, 1_000_000, undefined]],
+  ['spend', ['1M+', '€1.5K +', '+7'], 'adSpendMin', [1_000_000, 1500, 7]],
   ['spend', ['1e5', '1E+05'], 'adSpendMax', [100_000, 100_000]],
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
 ])(

@@ -139,7 +139,7 @@ export class ColumnValueParser {
 
   /**
    * Parses a range, e.g. `100–199`, `10–15K` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes
-   * both bounds. `>1M` has only a lower bound, and `<100` has only an upper bound.
+   * both bounds. `>1M` and `1M+` have only a lower bound, and `<100` has only an upper bound.
    */
   parseRange(columnName: string, sourceValue: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissingValue(sourceValue)) return undefined;
@@ -155,7 +155,8 @@ export class ColumnValueParser {
     const [, fromText, toText] = closedRangePattern.exec(text) ?? [];
     if (fromText !== undefined && toText !== undefined)
       return { min: parseBound(addSuffixToLowerBound(fromText, toText)), max: parseBound(toText) };
-    const [, minText, maxText] = openRangePattern.exec(text) ?? [];
+    const [, minTextAfterSign, minTextBeforePlus, maxText] = openRangePattern.exec(text) ?? [];
+    const minText = minTextAfterSign ?? minTextBeforePlus;
     if (minText !== undefined) return { min: parseBound(minText) };
     if (maxText !== undefined) return { max: parseBound(maxText) };
     const exactNumber = parseBound(sourceValue);
@@ -255,8 +256,9 @@ const lowerBoundTextPattern = /lower_?bound\W{1,5}([\d.]+)/i;
 const upperBoundTextPattern = /upper_?bound\W{1,5}([\d.]+)/i;
 /** Matches a range with two bounds, e.g. `€1K - €1.5K`, `100–199` or `100 to 199`. */
 const closedRangePattern = /^([^\s–—-][^–—-]{0,40}?)\s?(?:[-–—]|to)\s?([^\s–—-][^–—-]{0,40})$/;
-/** Matches a range with one bound, e.g. `>1M`, `over 1000`, `<100` or `less than 100`. */
-const openRangePattern = /^(?:(?:>|≥|>=|over|more than)\s?(.{1,40})|(?:<|≤|<=|under|less than)\s?(.{1,40}))$/;
+/** Matches a range with one bound, e.g. `>1M`, `over 1000`, `1M+`, `<100` or `less than 100`. */
+const openRangePattern =
+  /^(?:(?:>|≥|>=|over|more than)\s?(.{1,40})|(.{1,40})\+|(?:<|≤|<=|under|less than)\s?(.{1,40}))$/;
 
 const trueWords = new Set([
   'true',
