@@ -176,7 +176,8 @@ async function estimateGathering(
     partsWithoutTotal.length > 0 &&
       adQuery.collectionId === undefined &&
       `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
-    price?.atMost !== 0 && (price?.pages ?? 2) > 1 && (await suggestCounting(adQuery, context)),
+    // If the service reports no total or a wrong one, count_ads cannot count the ads either.
+    price && price.atMost !== 0 && price.pages > 1 && (await suggestCounting(adQuery, context)),
     price?.atMost !== 0 && suggestQueryAds(adQuery, openedGathering.contents),
   ];
   return {
@@ -311,7 +312,7 @@ async function estimateParts(adQuery: AdQuery, parts: readonly SearchPart[], con
 
 /** Returns true if the service announced a further page although it had already listed as many ads as its total. */
 const hasWrongTotal = ({ total, listedCount, hasReadLastPage }: SearchPart): boolean =>
-  !hasReadLastPage && listedCount > 0 && listedCount >= (total?.matchingCount ?? 0);
+  !hasReadLastPage && listedCount > 0 && total !== undefined && listedCount >= total.matchingCount;
 
 const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(

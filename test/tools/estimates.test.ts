@@ -168,3 +168,21 @@ test('gather_ads states no price for the remaining ads if the API has listed mor
   expect(text).toContain('although it has listed as many ads as it stated');
   expect(text).not.toContain('does not say how many');
 });
+
+test('gather_ads does not suggest counting the ads, and claims no wrong total, if the API reports no totals', async ({
+  upstream,
+  start,
+}) => {
+  const service = new AdService(400);
+  service.modifyResponse = ({ totalHits: _, ...answer }) => answer;
+  upstream.respondWith(service.respond);
+  const server = await start();
+  for (const readAds of [0, 150]) {
+    if (readAds > 0) await server.call('gather_ads', { maxCredits: 1000, maxAds: readAds });
+    const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
+    expect(data).toMatchObject({ read: readAds, estimate: { ads: null } });
+    expect(text).toContain('The service does not say how many ads there are.');
+    expect(text).not.toContain('as it stated');
+    expect(text).not.toContain('count_ads');
+  }
+});
