@@ -138,7 +138,7 @@ type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
  * contains the number.
  */
 async function estimateGathering(
-  { adQuery, maxAds }: GatherRequest,
+  { adQuery, maxAds, fresh }: GatherRequest,
   openedGathering: OpenedGathering,
   context: ToolContext,
 ) {
@@ -178,7 +178,8 @@ async function estimateGathering(
       `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
     // If the service reports no total or a wrong one, count_ads cannot count the ads either.
     price && price.atMost !== 0 && price.pages > 1 && (await suggestCounting(adQuery, context)),
-    price?.atMost !== 0 && suggestQueryAds(adQuery, openedGathering.contents),
+    // With `fresh`, the caller wants to know what has changed since the stored ads were read.
+    !fresh && price?.atMost !== 0 && suggestQueryAds(adQuery, openedGathering.contents),
   ];
   return {
     gathering: null,
@@ -237,7 +238,8 @@ async function suggestCounting({ collectionId }: AdQuery, { createCallBudget, is
   if (collectionId !== undefined || !isToolOffered('count_ads')) return undefined;
   const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = await (await createCallBudget(0)).estimateCost(countingSearch);
-  const priceText = price === undefined ? 'one small search' : `about ${formatPrice(price)}`;
+  const isSinglePrice = price !== undefined && price.atLeast === price.atMost && price.atMost > 0;
+  const priceText = price === undefined ? 'one small search' : `${isSinglePrice ? 'about ' : ''}${formatPrice(price)}`;
   return `To count or compare totals only, use count_ads: ${priceText} for each value.`;
 }
 

@@ -274,6 +274,27 @@ describe('The cost estimate of gather_ads', () => {
   );
 
   upstreamTest(
+    'an estimate with fresh does not suggest the stored ads of a broader search instead',
+    async ({ upstream, server }) => {
+      serveAds(upstream, 120);
+      await server.call('gather_ads', noLimits);
+      const { text } = await server.call('gather_ads', { filters: { third: 1 }, fresh: true, ...estimate });
+      expect(text).toContain('Estimate: 120 ads');
+      expect(text).not.toContain('should have these ads already');
+    },
+  );
+
+  upstreamTest(
+    'an estimate states a price range for count_ads without the word "about"',
+    async ({ upstream, server }) => {
+      serveAds(upstream, 270, (count) => Math.ceil(count / 40));
+      await server.call('search_ads', { limit: 100 });
+      const { text } = await server.call('gather_ads', { filters: {}, ...estimate });
+      expect(text).toContain('use count_ads: between 1 and 3 credits for each value');
+    },
+  );
+
+  upstreamTest(
     'a cost estimate does not claim that a search is free because an earlier search without results was free',
     async ({ upstream, start }) => {
       const service = serveAds(upstream, 270, () => 0);
