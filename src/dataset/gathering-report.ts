@@ -101,7 +101,9 @@ export function buildStopFields(
 ) {
   const isInterrupted = reason === 'deadline' || reason === 'error' || reason === 'shutdown';
   const creditsHint = isInterrupted && maxCredits !== undefined ? remainingCreditsHint : undefined;
-  const instruction = [nextStepInstructions[reason], creditsHint].filter(Boolean).join(' ');
+  const continueHint =
+    error?.failure.kind === 'payment_required' ? continueAfterPaymentHint : nextStepInstructions[reason];
+  const instruction = [continueHint, creditsHint].filter(Boolean).join(' ');
   const next = resumptionBlocker ? startOverHint : instruction;
   const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isLimitOfCall ? explainError(error) : { kind: undefined, text: undefined };
@@ -123,6 +125,9 @@ export interface ErrorExplainer {
 
 const remainingCreditsHint =
   'Subtract the charge of this call from maxCredits. If nothing remains, or if the charge is unknown, ask the user.';
+
+const continueAfterPaymentHint =
+  'To continue when the account has credits or a subscription again, call again with the same question. Ads that were already read are not charged again.';
 
 /** For each reason why a call stopped, an instruction for the caller on how to continue. */
 const nextStepInstructions: Record<StopInfo['reason'], string | undefined> = {

@@ -167,6 +167,8 @@ test.for([
       'Subtract the charge of this call from maxCredits. If nothing remains, or if the charge is unknown, ask the user.',
     );
     const isUnknown = kind !== 'payment_required';
+    const condition = isUnknown ? '' : ' when the account has credits or a subscription again';
+    expect(data.next).toContain(`To continue${condition}, call again with the same question.`);
     expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
     if (isUnknown) expect(text).toContain('at least 10 charged for 2 calls');
     service.overrideResponse = () => fault;
