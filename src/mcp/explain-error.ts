@@ -375,7 +375,9 @@ function formatUsageWindows(limit: ParsedUsageLimit, { wasSent }: Failure): stri
   // This server refuses a call only if the call costs more than a window has left. For a call that the service has
   // rejected, this is unknown.
   const unfilledText = wasSent === false ? noWindowIsFullText : '';
-  return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatUsageLimitEnd(limitType) : unfilledText]
+  // Calls that were sent since the last check may have used further credits.
+  const usageTitle = wasSent === false ? 'Usage when last checked' : 'Usage';
+  return [usageText && `${usageTitle}: ${usageText}.`, isLimitReached ? formatUsageLimitEnd(limitType) : unfilledText]
     .filter(Boolean)
     .join(' ');
 }

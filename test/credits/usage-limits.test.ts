@@ -56,6 +56,17 @@ describe('A usage limit error', () => {
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
+  test('a usage limit error of a call that was not sent says that its numbers are from the last check', async ({
+    upstream,
+    server,
+  }) => {
+    await server.call('search_ads');
+    upstream.respondWith(respondAsDocumented);
+    const { text } = await server.call('search_ads', { limit: 1 });
+    expect(text).toContain('Usage when last checked: hourly window 400 of 400 credits used');
+    expect(text).toContain('Nothing was sent');
+  });
+
   test('a usage limit error does not blame the hourly or daily limit if both still allow enough credits for the call', async ({
     upstream,
     server,
