@@ -89,7 +89,7 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; failureText: string;
     retry: 'never',
     failureText: 'The service has nothing with this id.',
     nextStep:
-      'Use an id from an earlier result: ad ids for get_ad, page ids for get_page, collection ids from list_collections.',
+      'Use an id from an earlier result: ad ids for get_ad, page ids for get_page, collection ids from list_collections. If the service no longer has an ad that was read earlier, get_ad with seen: true returns it.',
   },
   invalid_request: {
     retry: 'never',

@@ -74,6 +74,30 @@ No longer listed (they may still be running):
   expect(data.watches).toMatchObject([{ name: 'Offers', ads: 30, complete: true, checkedAt }]);
 });
 
+test('an ad that the service no longer has can still be read in the way that the error of get_ad suggests', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-16T09:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  const service = serveAds(upstream, 30);
+  service.interceptRequest = (path) =>
+    path.includes('/v1/ads/') && !path.endsWith('/search') ? respondWithError(404) : undefined;
+  await createWatches(server, ['a'], 20);
+  await server.call('check_watches', enoughCredits);
+  clock += 7 * day;
+  service.ads = service.ads.slice(1);
+  const { data } = await server.call('check_watches', enoughCredits);
+  const [check] = data.watches as { gone: string[] }[];
+  const adId = check?.gone[0];
+  const { text } = await server.call('get_ad', { adId });
+  expect(text).toContain(
+    'If the service no longer has an ad that was read earlier, get_ad with seen: true returns it.',
+  );
+  expect(adId).toBeDefined();
+  expect((await server.call('get_ad', { adId, seen: true })).data.ad.id).toBe(adId);
+});
+
 test('check_watches reuses the ads that a recent gather_ads call stored for the same search', async ({
   upstream,
   start,
