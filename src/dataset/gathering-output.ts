@@ -175,7 +175,7 @@ export async function buildGatheringResult(
       },
     }),
     summary: joinLines([
-      differences && formatDifferences(previousGathering.gatheredAt, differences, gathering.filters),
+      differences && formatDifferences(previousGathering, differences, gathering.filters),
       isComplete && ids.size === 0 && unlisted === 0 ? explainNoAds(gathering) : formatSummary(rows),
       oneDayNote,
     ]),

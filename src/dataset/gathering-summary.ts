@@ -1,12 +1,17 @@
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
-import { formatLastSeenDays, formatMinute, summarizeLastSeenDays } from '../views/dates.ts';
+import { formatDay, formatLastSeenDays, formatMinute, summarizeLastSeenDays } from '../views/dates.ts';
 import { groupBy } from '../views/group-by.ts';
 import { computePercentile, formatCount, formatNumber, sumNumbers } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessConstant, quoteUnlessWord } from '../views/safe-text.ts';
 import { estimateTokens, sanitizeId, truncateLine } from '../views/tokens.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
-import { formatCounterChanges, type GatheringDifferences } from './gatherings.ts';
+import {
+  formatCounterChanges,
+  type GatheringDifferences,
+  getFirstReadingTime,
+  hasOutdatedPages,
+} from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
 /** The part of a tool call's context that is needed to convert stored ads to table rows. */
@@ -54,17 +59,20 @@ export async function readGatheredRows(
 
 /**
  * Formats the changes of the ads of a search since the search was last read completely, e.g. `12 new, 3 changed, 1 no
- * longer listed`.
- * @param previousReadingAt time at which the search was last read completely, in milliseconds since the Unix epoch
+ * longer listed`. If the previous gathering was begun more than a day before its end, states the day on which it was
+ * begun, because the new ads may have appeared since then.
  */
 export function formatDifferences(
-  previousReadingAt: number,
+  previousGathering: Gathering,
   { newIds, updatedIds, goneIds, counterChanges }: GatheringDifferences,
   filters: Gathering['filters'],
 ): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
+  const beginning = hasOutdatedPages(previousGathering)
+    ? `, begun on ${formatDay(getFirstReadingTime(previousGathering))}`
+    : '';
   return joinLines([
-    `Since the last complete gathering of ${formatMinute(previousReadingAt)}: ${counts}.`,
+    `Since the last complete gathering of ${formatMinute(previousGathering.gatheredAt)}${beginning}: ${counts}.`,
     formatIdsLine('New', newIds),
     formatIdsLine('Changed', updatedIds),
     formatIdsLine(formatGoneAdsTitle(filters), goneIds),

@@ -83,6 +83,25 @@ describe('The SQL table months', () => {
     expect(coverage).toMatchObject({ current: { firstDay: '2026-08-20', lastDay: '2026-09-29' } });
   });
 
+  test('gather_ads says on which day the last complete gathering was begun if it took longer than a day', async ({
+    upstream,
+    start,
+  }) => {
+    let clock = Date.parse('2026-08-20T10:00:00Z');
+    const server = await start({}, { now: () => clock });
+    const service = serveAds(upstream, 150);
+    await server.call('gather_ads', { maxAds: 100, maxCredits: 50 });
+    clock = Date.parse('2026-09-29T10:00:00Z');
+    service.ads = [createAd(500), ...service.ads];
+    await server.call('gather_ads', { maxCredits: 50 });
+    const readAgain = async () => (await server.call('gather_ads', { maxCredits: 50, fresh: true })).text;
+    clock = Date.parse('2026-09-30T10:00:00Z');
+    const first = 'Since the last complete gathering of 2026-09-29 10:00 UTC, begun on 2026-08-20: 1 new, 0 changed';
+    expect(await readAgain()).toContain(first);
+    clock = Date.parse('2026-10-01T10:00:00Z');
+    expect(await readAgain()).toContain('Since the last complete gathering of 2026-09-30 10:00 UTC: 0 new, 0 changed');
+  });
+
   test('gather_ads states the time at which the service sent a cached page', async ({ upstream, start }) => {
     let clock = Date.parse('2026-08-31T10:00:00Z');
     const server = await start({ cacheSeconds: 86_400 }, { now: () => clock });
