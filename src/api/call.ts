@@ -139,6 +139,11 @@ export interface ServiceResponse {
    */
   remainingCacheMs?: number;
   /**
+   * The error of the dataset (the stored ads) if it could not store the ads or pages in this response, e.g. because the
+   * disk is full.
+   */
+  storageError?: unknown;
+  /**
    * The operation that returned this ad earlier, e.g. `searchAds`. Set only for an ad from the dataset (the stored
    * ads).
    */

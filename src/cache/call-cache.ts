@@ -159,7 +159,11 @@ export function openCallCache(
     const { request, owner } = call;
     const { bodyText: responseText, ...receivedResponse } = await meter.send(call);
     const arrivedAt = now();
-    const reportDatasetError = (error: unknown): undefined => void onDatasetError(error);
+    let storageError: unknown;
+    const reportDatasetError = (error: unknown): undefined => {
+      storageError = error;
+      onDatasetError(error);
+    };
     const dataset = await datasets.open(owner, { toAdd: true }).catch(reportDatasetError);
     // Number the responses in the order of their arrival. The cache and the dataset store this number, so that newer
     // data replaces older data.
@@ -184,7 +188,11 @@ export function openCallCache(
           })
           .catch(reportDatasetError),
     ]);
-    return isCached ? { ...response, remainingCacheMs: cacheMs } : response;
+    return {
+      ...response,
+      ...(isCached && { remainingCacheMs: cacheMs }),
+      ...(storageError !== undefined && { storageError }),
+    };
   }
 
   function startSharedCall(callKey: string, call: ApiCall, send: SendCall): SharedCall {

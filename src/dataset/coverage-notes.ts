@@ -79,8 +79,11 @@ export function formatIncompleteGathering(incompleteGathering: GatheringProgress
     earlierCompleteDay,
   } = incompleteGathering;
   const readCountText = formatReadCount(incompleteGathering);
-  const removedText = evictedCount > 0 ? `${formatNumber(evictedCount)} of them were removed to make room.` : undefined;
-  if (hasReadLastPage) return [`Read ${readCountText}.`, removedText].filter(Boolean).join(' ');
+  const notStoredText =
+    evictedCount > 0
+      ? `${formatNumber(evictedCount)} of them were removed to make room, or could not be stored.`
+      : undefined;
+  if (hasReadLastPage) return [`Read ${readCountText}.`, notStoredText].filter(Boolean).join(' ');
   const { orderPhrase, missingAdsSentence } =
     readCount === 0 || hasUnreadPart ? emptyOrderTexts : describeListingOrder(listingOrder);
   const earlierCompleteText = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;
@@ -89,7 +92,7 @@ export function formatIncompleteGathering(incompleteGathering: GatheringProgress
     `Read ${readCountText}${hasCompletePart ? '' : orderPhrase}.`,
     earlierCompleteText ?? missingAdsSentence,
     parts,
-    removedText,
+    notStoredText,
     formatRemainingPrice(incompleteGathering),
   ]
     .filter(Boolean)

@@ -574,6 +574,8 @@ class GatheringReader {
       });
     }
     await storePageOnce(response);
+    // Do not pay for the next page if its ads may not be stored either.
+    if (response.storageError !== undefined) throw response.storageError;
   }
 
   /**

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { acquireLock } from '../../src/lock.ts';
 import { serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -91,4 +92,60 @@ test('the error of a call that waits too long for a file lock names the process 
   expect(gathered.text).toContain(`${file}.lock is held by process ${process.pid}`);
   expect(gathered.text).not.toContain('too many');
   expect(gathered.text).toMatch(/Credits: \d+ charged/);
+});
+
+describe('Ads that no longer fit on the disk', () => {
+  /** The size of the largest write that succeeds. It fits the progress of a gathering, but not a page of ads. */
+  const maxWriteBytes = 10_000;
+  let endFailures = () => {};
+  test.afterEach(() => endFailures());
+
+  /** Returns a function that makes all large writes to files fail as on a full disk, until `endFailures` is called. */
+  async function prepareFullDisk() {
+    const file = await open(import.meta.filename);
+    const fileHandlePrototype = Object.getPrototypeOf(file) as typeof file;
+    await file.close();
+    const { appendFile } = fileHandlePrototype;
+    return () => {
+      const spy = vi.spyOn(fileHandlePrototype, 'appendFile').mockImplementation(function (this: typeof file, data) {
+        if (data.length <= maxWriteBytes) return appendFile.call(this, data);
+        return Promise.reject(Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }));
+      });
+      endFailures = () => spy.mockRestore();
+    };
+  }
+
+  /** Serves 250 ads for 25 credits, and fills the disk when the server requests the page at `failingPage`. */
+  async function serveUntilDiskIsFull(upstream: Parameters<typeof serveAds>[0], failingPage: number) {
+    const service = serveAds(upstream, 250);
+    const fillDisk = await prepareFullDisk();
+    service.overrideResponse = ({ sequenceNumber }) => {
+      if (sequenceNumber === failingPage + 1) fillDisk();
+      return undefined;
+    };
+    return service;
+  }
+
+  test.for([
+    ['without split', question],
+    ['with split', { ...question, split: [{ active: true }] }],
+  ] as const)(
+    'gather_ads %s pays for no further page if the disk is full, and a later call reads only the remaining pages',
+    async ([, splitQuestion], { upstream, start }) => {
+      const service = await serveUntilDiskIsFull(upstream, 2);
+      // Without the cache, a page that is requested twice is also paid for twice.
+      const server = await start({ files: newFolder(), cacheSeconds: 0 });
+      await server.call('search_ads', { limit: 1 });
+      const { data, text } = await server.call('gather_ads', splitQuestion);
+      expect(data).toMatchObject({ complete: false, stopped: 'error', error: 'unavailable', receipt: { charged: 20 } });
+      expect(text).toContain('cannot be written: the disk is full.');
+      expect(text).toContain('100 of them were removed to make room, or could not be stored.');
+      expect(service.searches).toHaveLength(3);
+
+      endFailures();
+      const continued = await server.call('gather_ads', splitQuestion);
+      expect(continued.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 5 } });
+      expect(await server.queryRows('SELECT count(*) FROM ads')).toEqual([[250]]);
+    },
+  );
 });

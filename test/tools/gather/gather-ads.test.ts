@@ -413,12 +413,14 @@ upstreamTest(
       complete: false,
       stopped: 'end',
     });
-    expect(text).toContain('is not complete, stopped: end. Read 3 of 3 ads. 3 of them were removed to make room.');
+    expect(text).toContain(
+      'is not complete, stopped: end. Read 3 of 3 ads. 3 of them were removed to make room, or could not be stored.',
+    );
     expect(text).toContain('To read them again, call with fresh: true, which is charged again.');
     const queryResult = await server.call('query_ads', { sql: 'SELECT count(*) AS number FROM ads' });
     const partial = [{ gathering: completeData.gathering, found: 3, read: 3, removed: 3 }];
     expect(queryResult.data.coverage).toMatchObject({ partial });
-    expect(queryResult.text).toContain('Read 3 of 3 ads. 3 of them were removed to make room.');
+    expect(queryResult.text).toContain('Read 3 of 3 ads. 3 of them were removed to make room, or could not be stored.');
   },
 );
 
