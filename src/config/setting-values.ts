@@ -118,7 +118,7 @@ export const isLoopbackHost = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
 /** Parses a URL whose requests include the API key. For this reason, only loopback URLs may use http. */
-function parseSecureUrl(settingText: string): URL {
+function parseHttpsOrLoopbackUrl(settingText: string): URL {
   // Reject whitespace. The URL parser removes line breaks and tabs, so the result would differ from the text that the
   // user sees.
   const parsedUrl = !/\s/.test(settingText) && URL.canParse(settingText) ? new URL(settingText) : undefined;
@@ -133,11 +133,11 @@ function parseSecureUrl(settingText: string): URL {
 
 /** Parses and normalizes a base URL. For example, `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
 export const parseBaseUrl: SettingParser<string> = (settingText) =>
-  parseSecureUrl(settingText).href.replace(/(?<!\/)\/+$/, '');
+  parseHttpsOrLoopbackUrl(settingText).href.replace(/(?<!\/)\/+$/, '');
 
 /** Parses an origin, e.g. `https://ads.example.com`. A path is not allowed, because the server defines all paths. */
 export const parseOrigin: SettingParser<string> = (settingText) => {
-  const url = parseSecureUrl(settingText);
+  const url = parseHttpsOrLoopbackUrl(settingText);
   if (url.pathname === '/' && !settingText.endsWith('/')) return url.origin;
   return throwProblem('must end with the host or its port, such as https://ads.example.com');
 };

@@ -410,8 +410,8 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
  */
 function selectOrderThatEndsFirst(left: ListingOrder, right: ListingOrder): ListingOrder {
   if (left.hasListedAllValues !== right.hasListedAllValues) return left.hasListedAllValues ? right : left;
-  const endsLeftFirst = left.isDescending ? left.lastValue > right.lastValue : left.lastValue < right.lastValue;
-  return endsLeftFirst ? left : right;
+  const isLeftFirstToEnd = left.isDescending ? left.lastValue > right.lastValue : left.lastValue < right.lastValue;
+  return isLeftFirstToEnd ? left : right;
 }
 
 const maxMissingParts = 3;

@@ -36,9 +36,9 @@ export function listTools(
   const listedTools = [...tools].filter((tool) => includesBoard || !tool.isOnlyForBoard);
   const { ads = [], pages = [], ...rules } = filters ?? {};
   const countableKeys = listCountableFilters(ads).map(({ key }) => key);
-  const takesFiltersOf = (tool: DescribedTool, operation: OperationName) =>
+  const hasFiltersOf = (tool: DescribedTool, operation: OperationName) =>
     'filters' in (tool.inputSchema.properties as object) && tool.operations.includes(operation);
-  const firstAdTool = listedTools.find((tool) => takesFiltersOf(tool, 'searchAds'))?.name;
+  const firstAdTool = listedTools.find((tool) => hasFiltersOf(tool, 'searchAds'))?.name;
   const pageHints = buildArgumentHints(
     pages,
     ads.length > 0 && firstAdTool ? `The other rules are as in ${firstAdTool}.` : formatRules(pages, rules),
@@ -48,9 +48,9 @@ export function listTools(
    * keys, and the other tools refer to that tool.
    */
   const getArgumentHints = (tool: DescribedTool) => {
-    if (takesFiltersOf(tool, 'searchPages')) return pageHints;
+    if (hasFiltersOf(tool, 'searchPages')) return pageHints;
     if (tool.name === firstAdTool) return buildArgumentHints(ads, formatRules(ads, rules));
-    return takesFiltersOf(tool, 'searchAds') ? { filters: `The same keys as in ${firstAdTool}.` } : undefined;
+    return hasFiltersOf(tool, 'searchAds') ? { filters: `The same keys as in ${firstAdTool}.` } : undefined;
   };
   return listedTools.map((tool) => ({
     name: tool.name,

@@ -23,8 +23,10 @@ export const isCancelNotification = ({ method, id }: JsonRpcMessage): boolean =>
 /** Returns true if a message calls a tool. */
 export const isToolCall = ({ method }: JsonRpcMessage): boolean => method === 'tools/call';
 
-/** Returns true if the response to a message can take long or be large. */
-export const isExpensiveRequest = (message: JsonRpcMessage): boolean =>
+/**
+ * Returns true if a request needs a slot of the concurrency limiter, because its response can take long or be large.
+ */
+export const needsCallSlot = (message: JsonRpcMessage): boolean =>
   isToolCall(message) || message.method === 'resources/read';
 
 /**

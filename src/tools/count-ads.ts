@@ -314,8 +314,8 @@ function countAdsOutsideParts(
 /**
  * Estimates the cost of a count without calling the service, as the number of paid searches times the price of one
  * search. A search is free if its response is cached or its count is in the dataset. A count by value is never in the
- * dataset. If the total is known without a paid search, the estimate leaves out the parts that the count does not search:
- * all parts if the service states no total, and with a total of 0, the parts that find only ads of the total.
+ * dataset. If the total is known without a paid search, the estimate leaves out parts that the count does not search. The
+ * count searches no part if the service states no total, or if the total is 0 and every part finds only ads of the total.
  */
 async function estimateCount(
   countedFilter: SearchFilter | undefined,
@@ -397,7 +397,10 @@ const isEveryPartNarrower = (
     });
 
 const buildEmptyParts = (filtersByPart: readonly Filters[], totalCount: AdCount): CountedPart[] =>
-  filtersByPart.map((partFilters) => ({ view: { filters: partFilters, total: 0 }, adCount: totalCount }));
+  filtersByPart.map((partFilters) => ({
+    view: { filters: partFilters, total: 0, ...(totalCount.gatheredAt && { gatheredAt: totalCount.gatheredAt }) },
+    adCount: totalCount,
+  }));
 
 async function countSplit(filters: Filters, split: readonly Filters[], countContext: CountContext) {
   const totalCount = await countMatchingAds(filters, countContext);

@@ -8,7 +8,7 @@ import { findStringEnd, parseJson } from '../../api/json.ts';
 import type { Logger, OnCall } from '../../logging/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
-import { isExpensiveRequest, isJsonRpcMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
+import { isJsonRpcMessage, needsCallSlot, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type ConcurrencyLimits, createConcurrencyLimiter } from '../limits.ts';
@@ -96,7 +96,7 @@ export function createHttpApp(options: HttpOptions) {
   // Any API key may request a list of tools, and a small request can produce a large list. Therefore, only a few lists
   // are in memory at the same time. The queue of waiting requests needs no limit here, because the number of
   // connections is limited.
-  const cheapRequestSlots = new Semaphore({
+  const listSlots = new Semaphore({
     maxRunningCalls: 8,
     workName: 'lists',
     maxWaitingCalls: Number.POSITIVE_INFINITY,
@@ -197,10 +197,10 @@ export function createHttpApp(options: HttpOptions) {
     const request = addAcceptedTypes(context.req.raw);
     const serveRequest = () =>
       serveMcp({ request, body: message, credentials, responseSent, linkOrigin, userAgent, output: outputSetting });
-    // `concurrencyLimiter` limits tool calls and resource reads (expensive requests). All other requests wait for one
-    // of the few `cheapRequestSlots`.
-    if (isJsonRpcMessage(message) && isExpensiveRequest(message)) return serveRequest();
-    return cheapRequestSlots.runInSlot(clientAddress, undefined, () => yieldToEventLoop().then(serveRequest));
+    // `concurrencyLimiter` limits tool calls and resource reads (`needsCallSlot`). All other requests wait for one of
+    // the few `listSlots`.
+    if (isJsonRpcMessage(message) && needsCallSlot(message)) return serveRequest();
+    return listSlots.runInSlot(clientAddress, undefined, () => yieldToEventLoop().then(serveRequest));
   });
   if (authorizationServer)
     app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', authorizationServer.routes);

@@ -68,7 +68,7 @@ export async function openHostPage(browser: Browser) {
   await page.exposeFunction('hostInitialize', () => ({
     protocolVersion: '2026-01-26',
     hostInfo: { name: 'test-host', version: '1' },
-    hostCapabilities: { toolClient: {}, ...(currentBoard.options.capabilities ?? fullCapabilities) },
+    hostCapabilities: { serverTools: {}, ...(currentBoard.options.capabilities ?? fullCapabilities) },
     hostContext: { theme: 'light', ...currentBoard.options.context },
   }));
   await page.exposeFunction('hostCallTool', async (call: BoardCall) => {
