@@ -244,6 +244,20 @@ test('an ad that is in two Ads Manager exports with different columns keeps its 
   expect(ads[0]).not.toHaveProperty('breakdown');
 });
 
+test('`library import` keeps the label of an Ads Manager row if a row of another period has another label', async ({
+  libraryServer,
+}) => {
+  const { report, ads } = await importExport(
+    libraryServer,
+    `${buildHeader('Shelf')},Age`,
+    `${february},A,1,a,1,1,1,2,,25-34`,
+    `${january},A,1,b,2,1,1,2,,18-24`,
+    `${february},A,1,b,4,1,1,2,,25-34`,
+  );
+  expect(report.skipped).toBe(0);
+  expect(ads).toMatchObject([{ adSpendMin: 7 }]);
+});
+
 test('`library import` adds up all Ads Manager rows of an ad, regardless of the column in which they differ', async ({
   libraryServer,
 }) => {

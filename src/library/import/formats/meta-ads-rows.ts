@@ -324,6 +324,11 @@ function addRow(
     formatPeriod(laterRow),
     new Map(listResults(laterRow)),
   ];
+  // Note the labels of the earlier rows as soon as a row has another label, even if the two rows differ in their period
+  // or breakdown too. The ad itself keeps only one label.
+  for (const [name, label] of Object.entries(laterLabels))
+    if (earlierLabels[name] !== undefined && earlierLabels[name] !== label && !textFields.has(name))
+      labelColumns.add(name);
   for (const row of earlierRows) {
     if (formatBreakdownValues(row) !== laterBreakdown || formatPeriod(row) !== laterPeriod) continue;
     const isContradictory = hasDifferentResults(row, laterResults);
@@ -334,7 +339,7 @@ function addRow(
     // Rows with different texts but equal results are probably copies of the same row, if they have no ad id.
     if (!isContradictory && (differentColumns.length === 0 || laterAd.adId === undefined)) {
       const rows = earlierRows.map((otherRow) => (otherRow === row ? mergeRows(row, laterRow) : otherRow));
-      return { rows, labelColumns: [...labelColumns] };
+      return { rows, labelColumns: [...knownColumns] };
     }
     if (laterAd.adId === undefined)
       throw new Error(
