@@ -109,7 +109,7 @@ function describeAgentPlugin(manifest: Manifest): PluginDescription {
   return {
     folderName: 'agent-plugin',
     readmeParagraphs: [
-      'This folder is an Agent Plugin (specification 1.0.0). It needs Node 20.19 or newer. It starts with demo data.',
+      'This folder is an Agent Plugin (specification 1.0.0). It needs Node 20.19 or newer, but not 21, 22.0 or 22.1. It starts with demo data.',
       'To use your service, open `mcp.json` and replace `AD_LIBRARY_DEMO` in `env` by `AD_LIBRARY_API_KEY` and `AD_LIBRARY_BASE_URL`. Do not share the folder afterwards, because it then contains your key.',
     ],
     jsonFiles: {
@@ -134,7 +134,7 @@ function describeClaudePlugin(manifest: Manifest): PluginDescription {
   return {
     folderName: 'claude-plugin',
     readmeParagraphs: [
-      'This folder is a plugin for Claude Code. It needs Node 20.19 or newer.',
+      'This folder is a plugin for Claude Code. It needs Node 20.19 or newer, but not 21, 22.0 or 22.1.',
       `Run \`claude plugin install ${pluginName} --marketplace .\` in this folder, then enter your API key and the API address in Claude Code with \`/plugin\`, or switch on the demo data.`,
     ],
     jsonFiles: {
@@ -157,7 +157,7 @@ function describeGeminiExtension(manifest: Manifest): PluginDescription {
   return {
     folderName: 'gemini-extension',
     readmeParagraphs: [
-      'This folder is an extension for Gemini CLI. It needs Node 20.19 or newer.',
+      'This folder is an extension for Gemini CLI. It needs Node 20.19 or newer, but not 21, 22.0 or 22.1.',
       'Run `gemini extensions install .` in this folder. Gemini CLI asks for your API key and the API address, or for demo data.',
     ],
     jsonFiles: {

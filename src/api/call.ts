@@ -1,3 +1,4 @@
+import type { AdLibraryError } from './errors.ts';
 import { toCanonicalJson } from './json.ts';
 import type { Operation } from './operations.ts';
 
@@ -142,7 +143,7 @@ export interface ServiceResponse {
    * The error of the dataset (the stored ads) if it could not store the ads or pages in this response, e.g. because the
    * disk is full.
    */
-  storageError?: unknown;
+  storageError?: AdLibraryError;
   /**
    * The operation that returned this ad earlier, e.g. `searchAds`. Set only for an ad from the dataset (the stored
    * ads).

@@ -159,9 +159,9 @@ export function openCallCache(
     const { request, owner } = call;
     const { bodyText: responseText, ...receivedResponse } = await meter.send(call);
     const arrivedAt = now();
-    let storageError: unknown;
+    let storageError: AdLibraryError | undefined;
     const reportDatasetError = (error: unknown): undefined => {
-      storageError = error;
+      if (error instanceof AdLibraryError) storageError = error;
       onDatasetError(error);
     };
     const dataset = await datasets.open(owner, { toAdd: true }).catch(reportDatasetError);
@@ -191,7 +191,7 @@ export function openCallCache(
     return {
       ...response,
       ...(isCached && { remainingCacheMs: cacheMs }),
-      ...(storageError !== undefined && { storageError }),
+      ...(storageError && { storageError }),
     };
   }
 

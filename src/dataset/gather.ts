@@ -285,6 +285,8 @@ class GatheringReader {
   readonly #adIds = new Set<string>();
   readonly #idsReadByCall = new Set<string>();
   readonly #serviceNotes = new Set<string>();
+  /** The error of the storage if it could not store the ads of the latest page. */
+  #storageError: AdLibraryError | undefined;
   /**
    * The number of ads that the service has listed for this search. An ad that two parts (smaller searches) list counts
    * twice.
@@ -574,8 +576,7 @@ class GatheringReader {
       });
     }
     await storePageOnce(response);
-    // Do not pay for the next page if its ads may not be stored either.
-    if (response.storageError !== undefined) throw response.storageError;
+    this.#storageError = response.storageError;
   }
 
   /**
@@ -650,6 +651,8 @@ class GatheringReader {
     if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
     if (this.#listedCount >= maxListedAds) return { reason: 'maxAds', maxListedAds };
     if (isDraining()) return { reason: 'shutdown' };
+    // Do not pay for the next page, because its ads may not be stored either.
+    if (this.#storageError) return { reason: 'error', error: this.#storageError };
     const remainingMs = deadline - getTime() - reservedSummaryMs.fixed - reservedSummaryMs.perAd * this.#adIds.size;
     return remainingMs < minRemainingTimeFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }

@@ -102,7 +102,9 @@ export function buildStopFields(
   const isInterrupted = reason === 'deadline' || reason === 'error' || reason === 'shutdown';
   const creditsHint = isInterrupted && maxCredits !== undefined ? remainingCreditsHint : undefined;
   const continueHint =
-    error?.failure.kind === 'payment_required' ? continueAfterPaymentHint : nextStepInstructions[reason];
+    reason === 'error' && error?.failure.kind === 'payment_required'
+      ? continueAfterPaymentHint
+      : nextStepInstructions[reason];
   const instruction = [continueHint, creditsHint].filter(Boolean).join(' ');
   const next = resumptionBlocker ? startOverHint : instruction;
   const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';

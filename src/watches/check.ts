@@ -153,12 +153,13 @@ export function findRecentStoredOutcome(
 }
 
 /**
- * Returns `stopInfo` if this reason ends the whole tool call, because no time is left or because the service would also
- * reject the next watch. Otherwise, returns undefined.
+ * Returns `stopInfo` if this reason ends the whole tool call, because no time is left, because the service would also
+ * reject the next watch, or because its ads could not be stored either. Otherwise, returns undefined.
  */
 function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stopInfo.reason);
-  return endsCall || stopInfo.error?.failure.kind === 'payment_required' ? stopInfo : undefined;
+  const { kind, storage } = stopInfo.error?.failure ?? {};
+  return endsCall || kind === 'payment_required' || storage !== undefined ? stopInfo : undefined;
 }
 
 /**

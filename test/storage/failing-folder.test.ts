@@ -120,6 +120,7 @@ describe('Ads that no longer fit on the disk', () => {
     const service = serveAds(upstream, 250);
     const fillDisk = await prepareFullDisk();
     service.overrideResponse = ({ sequenceNumber }) => {
+      // The first search of each test is not part of a gathering.
       if (sequenceNumber === failingPage + 1) fillDisk();
       return undefined;
     };
@@ -148,4 +149,31 @@ describe('Ads that no longer fit on the disk', () => {
       expect(await server.queryRows('SELECT count(*) FROM ads')).toEqual([[250]]);
     },
   );
+
+  test('gather_ads is complete if only the ads of the last page could not be stored', async ({ upstream, start }) => {
+    await serveUntilDiskIsFull(upstream, 3);
+    const server = await start({ files: newFolder(), cacheSeconds: 0 });
+    await server.call('search_ads', { limit: 1 });
+    const { data, text } = await server.call('gather_ads', question);
+    expect(data).toMatchObject({ read: 250, missing: 50, stopped: 'end', receipt: { charged: 25 } });
+    expect(text).toContain('50 of them were removed to make room, or could not be stored.');
+    endFailures();
+    const repeated = await server.call('gather_ads', question);
+    expect(repeated.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 0 } });
+  });
+
+  test('check_watches checks no further watch after the ads of a watch could not be stored', async ({
+    upstream,
+    start,
+  }) => {
+    const service = await serveUntilDiskIsFull(upstream, 2);
+    const server = await start({ files: newFolder() });
+    await server.call('search_ads', { limit: 1 });
+    for (const query of ['tea', 'coffee'])
+      await server.call('watch_ads', { name: query, filters: { query }, maxCredits: 100 });
+    const { data, text } = await server.call('check_watches', { maxCredits: 100 });
+    expect(data).toMatchObject({ stopped: 'error', watches: [{ stopped: 'error' }, { read: 0 }] });
+    expect(text).toContain('the disk is full.');
+    expect(service.searches).toHaveLength(3);
+  });
 });
