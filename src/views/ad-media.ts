@@ -362,6 +362,8 @@ function buildMediaLink(mediaFile: UntypedFields, now: number): MediaLink | unde
   if (parsedUrl === undefined || parsedUrl.href.length > maxUrlChars) return;
   // Reject URLs with a user name. In `https://trusted.example@evil.example`, the user name looks like the host.
   if (parsedUrl.username + parsedUrl.password !== '') return;
+  // Reject URLs with backslashes. `parseUrl` returns only their host, which would not lead to the file.
+  if (String(mediaFile.url).includes('\\')) return;
   const url = parsedUrl.href;
   const type = readText(mediaFile.type, 12) ?? 'media';
   const expiry = parseExpiry(url);

@@ -80,8 +80,10 @@ test('a media link without a type is listed with the type media in the view of a
 test('invalid media URLs of an ad are counted but not shown', () => {
   const links = createMediaLinkBuilder(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
-  expect(links.buildLinks([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
-  expect(links.omittedCount).toBe(4);
+  const withBackslash = 'https://m.example\\1.jpg';
+  const urls = [long, withBackslash, 'javascript:alert(1)', 7, undefined];
+  expect(links.buildLinks(urls.map((url) => ({ url })))).toEqual([]);
+  expect(links.omittedCount).toBe(urls.length);
 });
 
 const viewAdWithCards = (cards: object[], media: object[] = []) =>
