@@ -163,6 +163,19 @@ function sortAds<Item extends ModelAd>(ads: Item[], { sort = 'startedAt', order 
     .map(({ ad }) => ad);
 }
 
+/**
+ * Combines two versions of an ad as imports of the library must combine them. The imported version replaces the stored
+ * version unless it was last seen earlier. The spend of the other version stays if the newer version has no spend.
+ */
+function combineVersions<Item extends ModelAd>(storedAd: Item | undefined, importedAd: Item): Item {
+  if (!storedAd) return importedAd;
+  const [importedTime, storedTime] = [importedAd, storedAd].map(({ lastSeenAt }) => parseTime(lastSeenAt));
+  const isOlder = importedTime !== undefined && storedTime !== undefined && importedTime < storedTime;
+  const [newerAd, olderAd] = isOlder ? [storedAd, importedAd] : [importedAd, storedAd];
+  if (getHighestSpend(newerAd) !== undefined) return newerAd;
+  return { ...newerAd, adSpendMin: olderAd.adSpendMin, adSpendMax: olderAd.adSpendMax };
+}
+
 /** For each key that a search can count, a function that returns the values of an ad. */
 const countableValues: Record<string, (ad: ModelAd) => unknown[]> = {
   countries: ({ countries = [] }) => countries,
@@ -195,13 +208,9 @@ test('a search in the local library returns the same ads as a simple reference i
         await libraryServer.importRecords(...withIds(firstImport));
         await libraryServer.importRecords(...withIds(secondImport));
         vi.stubEnv('TZ', 'America/Los_Angeles');
-        // A newer version of an ad replaces the stored version at the same place. An older version is ignored.
+        // A map keeps the position of a key that is set again, as the library keeps the position of an ad.
         const adById = new Map(withIds(firstImport).map((ad) => [ad.id, ad]));
-        for (const ad of withIds(secondImport)) {
-          const [seenAt, storedSeenAt] = [ad, adById.get(ad.id)].map((item) => parseTime(item?.lastSeenAt));
-          const isOlder = seenAt !== undefined && storedSeenAt !== undefined && seenAt < storedSeenAt;
-          if (!isOlder) adById.set(ad.id, ad);
-        }
+        for (const ad of withIds(secondImport)) adById.set(ad.id, combineVersions(adById.get(ad.id), ad));
         const storedAds = [...adById.values()];
         for (const [[positiveFilters, not], sort, limit, countBy] of searches) {
           const filters = { ...positiveFilters, ...(not && { not }) };
