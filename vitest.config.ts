@@ -25,6 +25,7 @@ const slowestFiles = [
  * process.
  */
 const memoryMeasuringFiles = [
+  'library/import-limits',
   'storage/json-memory',
   'api/faults',
   'dataset/sql/attacks',
