@@ -24,7 +24,7 @@ test('a lazy getter creates its value at the first call, and only once', () => {
   expect(createdValues).toHaveLength(1);
 });
 
-test('a lazy getter tries again after creating its value has failed', () => {
+test('a lazy getter tries again if it could not create its value', () => {
   const getValue = createLazyGetter(createFailingOnce());
   expect(getValue).toThrow('The first call fails.');
   expect(getValue.getIfCreated()).toBeUndefined();

@@ -1,5 +1,5 @@
 import { parseHttpsUrl } from '../views/urls.ts';
-import { isNumber, readObjects, type UntypedFields } from '../views/view.ts';
+import { isFiniteNumber, readObjects, type UntypedFields } from '../views/view.ts';
 import { type Row, toIdCell, toTextCell } from './tables.ts';
 
 /*
@@ -48,7 +48,7 @@ export function listReach(id: string, ad: UntypedFields): Row<'ad_reach'>[] {
   for (const { country, age_gender_breakdowns: ageGroups } of readObjects(ad.ageCountryGenderReachBreakdown))
     for (const ageGroup of readObjects(ageGroups))
       for (const gender of ['female', 'male', 'unknown'])
-        if (isNumber(ageGroup[gender]))
+        if (isFiniteNumber(ageGroup[gender]))
           rows.push({
             id,
             country: toTextCell(country),
@@ -59,6 +59,6 @@ export function listReach(id: string, ad: UntypedFields): Row<'ad_reach'>[] {
   const countries = new Set(rows.map(({ country }) => country));
   const totals = typeof ad.reachByCountry === 'object' && ad.reachByCountry !== null ? ad.reachByCountry : {};
   for (const [country, reach] of Object.entries(totals))
-    if (isNumber(reach) && !countries.has(country)) rows.push({ id, country, age: null, gender: null, reach });
+    if (isFiniteNumber(reach) && !countries.has(country)) rows.push({ id, country, age: null, gender: null, reach });
   return rows.slice(0, maxReachRows);
 }

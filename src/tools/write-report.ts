@@ -242,7 +242,10 @@ const formatReplacedReportNote = (name: string) =>
   `This report has replaced the stored report ${quote(name)}, including its texts and earlier figures. To update a stored report instead, call write_report with again: ${quote(name)}.`;
 const inMemoryReportNote = 'The report is kept in memory under its name, and ends with this server.';
 
-/** The maximum number of tokens for the first rows of all sections together. */
+/**
+ * The maximum number of tokens for the first table rows that the result quotes from the report, for all sections
+ * combined.
+ */
 const maxFirstRowsTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];

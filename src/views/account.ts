@@ -6,7 +6,7 @@ import { buildFullView, getOtherTypesSchema, moveMismatchesToOtherTypes } from '
 import { formatFramedList, type ListFrame } from './lists.ts';
 import { formatCount, formatCreditAmount, roundCredits } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
-import { copyFields, isNumber, isObject, readId, selectViewFields, type UntypedFields } from './view.ts';
+import { copyFields, isFiniteNumber, isObject, readId, selectViewFields, type UntypedFields } from './view.ts';
 
 /** Schema of the notice that the server adds to every result in demo mode. */
 export const createNoticeSchema = () => z.string().optional().describe('Note that the data are demo data.');
@@ -126,8 +126,8 @@ const toMilliseconds = (unixSeconds: unknown) => (typeof unixSeconds === 'number
 
 function computeRemaining(usedCredits: unknown, limit: unknown): number | undefined {
   const remaining =
-    isNumber(usedCredits) && isNumber(limit) ? roundCredits(Math.max(0, limit - usedCredits)) : undefined;
-  return isNumber(remaining) ? remaining : undefined;
+    isFiniteNumber(usedCredits) && isFiniteNumber(limit) ? roundCredits(Math.max(0, limit - usedCredits)) : undefined;
+  return isFiniteNumber(remaining) ? remaining : undefined;
 }
 
 /** Formats an account as text, with one fact on each line. */

@@ -5,7 +5,7 @@ import { parseLandingPage } from './landing.ts';
 import { getMediaPath } from './media-urls.ts';
 import { normalizeLine } from './safe-text.ts';
 import { parseDomain } from './urls.ts';
-import { isNumber, isObject, readNumber, readObjects, type UntypedFields } from './view.ts';
+import { isFiniteNumber, isObject, readNumber, readObjects, type UntypedFields } from './view.ts';
 
 /**
  * Functions that read the content of an ad, such as its texts, links and media. Two versions of an ad have the same
@@ -128,7 +128,7 @@ export function readCounters(ad: object): CounterValues {
 }
 
 function normalizeText(value: unknown): string | null {
-  if (isNumber(value)) return String(value);
+  if (isFiniteNumber(value)) return String(value);
   return typeof value === 'string' ? normalizeLine(value) || null : null;
 }
 

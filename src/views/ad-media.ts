@@ -5,7 +5,15 @@ import type { DataOf } from './fields.ts';
 import { formatCount } from './numbers.ts';
 import { estimateTokens } from './tokens.ts';
 import { cleanUrl, parseExpiry, parseUrl } from './urls.ts';
-import { addFields, isNumber, isObject, isVisibleText, readObjects, readText, type UntypedFields } from './view.ts';
+import {
+  addFields,
+  isFiniteNumber,
+  isObject,
+  isVisibleText,
+  readObjects,
+  readText,
+  type UntypedFields,
+} from './view.ts';
 
 /**
  * Describes the media of an ad in a few words, e.g. `15 s` for a video, `2 cards` or `8 cards (6 videos 14 s)`. Does
@@ -134,8 +142,8 @@ export function groupMedia(ad: UntypedFields) {
  */
 function createCardIndexFinder(mediaFiles: UntypedFields[], cardCount: number): (mediaFile: UntypedFields) => number {
   const positions = [...new Set(mediaFiles.map(getPosition))];
-  if (positions.length !== cardCount) return ({ nr }) => (isNumber(nr) ? nr : -1);
-  if (positions.every(isNumber)) positions.sort((a, b) => a - b);
+  if (positions.length !== cardCount) return ({ nr }) => (isFiniteNumber(nr) ? nr : -1);
+  if (positions.every(isFiniteNumber)) positions.sort((a, b) => a - b);
   const indexByPosition = new Map(positions.map((position, index) => [position, index]));
   return (mediaFile) => indexByPosition.get(getPosition(mediaFile)) ?? -1;
 }
@@ -145,7 +153,7 @@ const getPosition = (mediaFile: UntypedFields) => mediaFile.nr ?? mediaFile.file
 const formatMediaCount = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
 const listVideoSeconds = (videos: UntypedFields[]): number[] =>
-  videos.flatMap(({ durationSeconds: seconds }) => (isNumber(seconds) && seconds > 0 ? seconds : []));
+  videos.flatMap(({ durationSeconds: seconds }) => (isFiniteNumber(seconds) && seconds > 0 ? seconds : []));
 
 function formatLengths(videos: UntypedFields[]): string {
   const seconds = listVideoSeconds(videos).map(Math.round);

@@ -45,7 +45,7 @@ import {
   addFields,
   copyFields,
   createFactFormatter,
-  isNumber,
+  isFiniteNumber,
   isObject,
   maxIdTokens,
   readId,
@@ -196,7 +196,7 @@ function buildFullAdView(ad: UntypedFields, now: number, maxTextTokens: number):
   addFields(view, { creative: describeCreative(ad), ...computeRunningTime(ad, now) });
   addLandingDomains(view, ad);
   const fullItem = buildFullItem(ad, maxTextTokens - reservedComputedFieldTokens);
-  const pageId = isNumber(fullItem.pageId) ? { pageId: String(fullItem.pageId) } : {};
+  const pageId = isFiniteNumber(fullItem.pageId) ? { pageId: String(fullItem.pageId) } : {};
   return moveMismatchesToOtherTypes({ ...view, ...fullItem, ...pageId, id }, getAdViewSchema());
 }
 

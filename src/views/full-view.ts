@@ -3,7 +3,7 @@ import { createLazyGetter } from '../lazy-getter.ts';
 import type { DataOf } from './fields.ts';
 import { disableMarkup, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
-import { isNumber, isObject, type UntypedFields } from './view.ts';
+import { isFiniteNumber, isObject, type UntypedFields } from './view.ts';
 
 /**
  * How much of an ad or page a result shows. By default, lists have the detail `brief` and single items have the detail
@@ -110,7 +110,7 @@ const maxDepth = 8;
 
 function cleanValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return sanitize(value);
-  if (typeof value === 'number') return isNumber(value) ? value : undefined;
+  if (typeof value === 'number') return isFiniteNumber(value) ? value : undefined;
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value))

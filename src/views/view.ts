@@ -16,10 +16,10 @@ export const isObject = (value: unknown): value is UntypedFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Returns true for a finite number. The service can send infinite numbers, because `JSON.parse` converts `1e309` to
+ * Returns true for a finite number. `JSON.parse` converts a very large number of the service, such as `1e309`, to
  * infinity.
  */
-export const isNumber = (value: unknown): value is number => Number.isFinite(value);
+export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);
 
 /**
  * Returns true for an integer that the JSON parser of this project returns as text, because a JavaScript number cannot
@@ -57,7 +57,7 @@ export const isVisibleText = (value: unknown): value is string =>
   [value.slice(0, 100), value].some((text) => sanitize(text).trim() !== '');
 
 /** Returns an id as text. Returns an empty string if the id is missing, because the output schemas require an id. */
-export const readId = (id: unknown): string => readText(isNumber(id) ? String(id) : id, maxIdTokens) ?? '';
+export const readId = (id: unknown): string => readText(isFiniteNumber(id) ? String(id) : id, maxIdTokens) ?? '';
 
 const maxListedTexts = 12;
 const maxListedTextTokens = 12;
@@ -138,7 +138,7 @@ function readValue(value: unknown, type: FieldCopyRule | undefined): unknown {
 /** Returns the value as a number if it is a finite number. Rounds integers that are too large for JavaScript. */
 export function readNumber(value: unknown): number | undefined {
   const number = isLongNumberText(value) ? Number(value) : value;
-  return isNumber(number) ? number : undefined;
+  return isFiniteNumber(number) ? number : undefined;
 }
 
 function readTextList(value: unknown): string[] | undefined {

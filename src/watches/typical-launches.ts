@@ -69,13 +69,14 @@ export async function computeTypicalLaunches(
   const lastDay = getDayNumber(previousCheck.readAt);
   /** The number of launches in each interval before the last check. The most recent interval comes first. */
   const launchesByInterval: number[] = [];
-  let [startedCount, earliestDay] = [0, lastDay];
+  let launchCountSinceLastCheck = 0;
+  let earliestDay = lastDay;
   for await (const adRowsBatch of getAdRowReader().readRows(contents, { includeJson: false, ids: listedIds }))
     for (const { ad } of adRowsBatch) {
       if (ad.startedAt === null || ad.id === null) continue;
       const day = getDayNumber(Date.parse(ad.startedAt));
       earliestDay = Math.min(earliestDay, day);
-      if (day >= lastDay) startedCount += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
+      if (day >= lastDay) launchCountSinceLastCheck += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
       else {
         const intervalIndex = Math.floor((lastDay - 1 - day) / intervalDays);
         launchesByInterval[intervalIndex] = (launchesByInterval[intervalIndex] ?? 0) + 1;
@@ -92,7 +93,7 @@ export async function computeTypicalLaunches(
     (_, intervalIndex) => launchesByInterval[intervalIndex] ?? 0,
   ).sort((left, right) => left - right);
   return {
-    started: startedCount,
+    started: launchCountSinceLastCheck,
     weeks: Math.floor((intervals * intervalDays) / 7),
     ...(intervalDays !== 7 && { days: intervalDays, intervals }),
     median: computeMedian(sortedCounts),

@@ -95,7 +95,7 @@ test.skipIf(!hasClient)(
   },
 );
 
-test('the TypeScript example program reads ads from a slow service that states no charges, and says that the figures are not complete', async () => {
+test('the TypeScript example program warns that its figures are incomplete if a slow service reports no charges', async () => {
   const service = new AdService(1000);
   service.hasChargeHeaders = false;
   const output = await runWithService([process.execPath, buildTypeScriptExample()], { service, delayMs: 900 });

@@ -228,7 +228,7 @@ test('the results of an Ads Manager row are not added if the period of the row l
   expect(ads).toMatchObject([{ adSpendMin: 5, impressionsMin: 50, audienceReach: 40, 'Link clicks': 4 }]);
 });
 
-test('an ad that is in two Ads Manager exports with different columns keeps its results without counting them twice', async ({
+test('the results of an ad are not counted twice if it is in two Ads Manager exports with different columns', async ({
   libraryServer,
 }) => {
   const results = await importExport(libraryServer, buildHeader('Objective'), `${january},A,1,Sales,5,50,40,4,2`);

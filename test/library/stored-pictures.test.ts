@@ -235,7 +235,7 @@ test('if `library pictures` is killed, its next run fetches only the pictures th
   expect(readFileSync(join(pictureFolder, fileName))).toEqual(Buffer.from(bytes));
 });
 
-test('after the picture folder reaches the size --max-mb, a second run with a larger --max-mb fetches the other pictures', async ({
+test('after the picture folder has reached the limit of --max-mb, a run with a larger limit fetches the remaining pictures', async ({
   pictureFolder,
   run,
 }) => {
@@ -263,7 +263,7 @@ describe('The stored pictures of re-signed URLs', () => {
   /** Stores the picture of a URL, and imports an ad that has the picture under another URL. Returns the ad's picture. */
   async function importAdWithOtherUrl(libraryServer: LibraryServer, storedUrl: string, adUrl: string) {
     const { pictures } = libraryServer.library;
-    pictures.saveFolder('/nowhere');
+    pictures.saveFolderPath('/nowhere');
     pictures.savePictures([{ url: storedUrl, fileName, byteCount: 1 }]);
     const id = deriveUuid(storedUrl + adUrl);
     await libraryServer.importRecords({ id, headline: 'Ad', media: [{ type: 'IMAGE', url: adUrl }] });

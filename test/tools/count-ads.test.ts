@@ -129,7 +129,7 @@ describe('count_ads with a faulty or restricted API', () => {
     expect(service.searches).toHaveLength(3);
   });
 
-  test('the estimate of count_ads includes no parts if the service is known to state no total', async ({
+  test('the estimate of count_ads includes no searches for parts if the service is known to report no totals', async ({
     upstream,
     start,
   }) => {

@@ -76,7 +76,7 @@ describe('An ad with a template placeholder as its headline', () => {
     expect(brief({ ...template, headline: text, body: text }).firstCard).toBe('Tan leather — Two left in stock');
   });
 
-  test('texts of the first carousel card that are only placeholders such as {{product.name}} are left out of an ad list', () => {
+  test('a list of ads omits a text of the first carousel card if it is only a placeholder such as {{product.name}}', () => {
     const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
     expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();
     expect(brief({ ...template, body: 'Two left in stock' }).firstCard).toBe('Tan leather');

@@ -122,7 +122,7 @@ describe('The token estimate', () => {
     }
   });
 
-  test('the function fitsWithin gives the same answer as the token estimate for the whole text', () => {
+  test('the function fitsWithin agrees with the token estimate for the whole text', () => {
     const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), pickLetter('Aq7漢'), fc.constant('😀'));
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
     fc.assert(

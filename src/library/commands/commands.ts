@@ -278,7 +278,7 @@ const createLocalCommands = ({
   startImportRun,
   completeQuestion,
   keys: { create, list, revoke },
-  pictures: { findFolder, saveFolder, findMissing, savePictures },
+  pictures: { findFolder, saveFolderPath, findMissing, savePictures },
 }: Library) => ({
   import: async (source: AsyncIterable<Uint8Array>, options: ImportOptions) => importSource(source, options),
   startImportRun: async () => startImportRun(),
@@ -287,7 +287,7 @@ const createLocalCommands = ({
   list: async () => list(),
   revoke: async (keyIdOrPrefix: string) => revoke(keyIdOrPrefix),
   findFolder: async (...args: Parameters<typeof findFolder>) => findFolder(...args),
-  saveFolder: async (...args: Parameters<typeof saveFolder>) => saveFolder(...args),
+  saveFolderPath: async (...args: Parameters<typeof saveFolderPath>) => saveFolderPath(...args),
   findMissing: async (...args: Parameters<typeof findMissing>) => findMissing(...args),
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
@@ -470,7 +470,7 @@ function createRemoteCommands(lockHolder: LockHolderEndpoint): LibraryCommands {
     list: createCommand('list'),
     revoke: createCommand('revoke'),
     findFolder: createCommand('findFolder'),
-    saveFolder: createCommand('saveFolder'),
+    saveFolderPath: createCommand('saveFolderPath'),
     findMissing: createCommand('findMissing'),
     savePictures: createCommand('savePictures'),
   };

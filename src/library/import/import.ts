@@ -313,8 +313,8 @@ class SourceImporter {
 }
 
 /**
- * Converts a record to a line of the temporary file. A JSON record on its own line in the source is saved as text, so
- * that the library can store exactly the original text.
+ * Converts an entry of a source (a record, or the problem with it) to a line of the temporary file. If the entry is JSON
+ * on a line of its own, the line contains its text, so that the library can store the original text unchanged.
  */
 function formatSpoolLine(entry: SourceEntry): string {
   const [contentKind, content] =

@@ -80,7 +80,7 @@ export function openPictureStore(database: Database, now: () => number) {
       return { folder, storedFolder, unreachableCount: unreachableFileNames.length };
     },
     /** Saves the path of the folder in which the library stores its pictures. */
-    saveFolder(folder: string) {
+    saveFolderPath(folder: string) {
       database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
     },
     /**
@@ -202,7 +202,7 @@ export type FetchPicturesOptions = {
  * have the library open and execute them.
  */
 type MissingPictureStore = {
-  saveFolder(...args: Parameters<PictureStore['saveFolder']>): Promise<unknown>;
+  saveFolderPath(...args: Parameters<PictureStore['saveFolderPath']>): Promise<unknown>;
   findMissing(...args: Parameters<PictureStore['findMissing']>): Promise<ReturnType<PictureStore['findMissing']>>;
   savePictures(...args: Parameters<PictureStore['savePictures']>): Promise<unknown>;
 };
@@ -222,14 +222,14 @@ export async function fetchMissingPictures(
     ...{ fetchedCount: 0, failedCount: 0, fetchedBytes: 0, expectedCount: 0, expiredCount: 0 },
     ...{ failureCountByReason: {}, isFolderFull: false },
   };
-  // Save the folder first, because `findMissing` looks for the files of stored pictures in this folder.
-  await pictureStore.saveFolder(folder);
+  // Save the path first, because `findMissing` looks for stored picture files in this folder.
+  await pictureStore.saveFolderPath(folder);
   async function* readBatches() {
-    for (let lastNumber = 0; ; ) {
-      const { lastAdNumber, ...batch } = await pictureStore.findMissing(lastNumber, shouldRetryFailed);
+    for (let afterAdNumber = 0; ; ) {
+      const { lastAdNumber, ...batch } = await pictureStore.findMissing(afterAdNumber, shouldRetryFailed);
       if (lastAdNumber === null) return;
       yield batch;
-      lastNumber = lastAdNumber;
+      afterAdNumber = lastAdNumber;
     }
   }
   for await (const { urls, expiredCount } of readBatches()) {

@@ -17,7 +17,7 @@ import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { proseStyles } from '../../ui/prose.tsx';
 import { groupBy } from '../../views/group-by.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
-import { isNumber, readText, type UntypedFields } from '../../views/view.ts';
+import { isFiniteNumber, readText, type UntypedFields } from '../../views/view.ts';
 import { listCommonValues } from '../search/notes.ts';
 import { parseSearchRequest, runSearch, type SearchContext } from '../search/search-request.ts';
 import { recordTypes } from '../search/searchable-records.ts';
@@ -335,8 +335,8 @@ const renderAdvertiserCard = (page: UntypedFields, context: HtmlPageContext) => 
  */
 export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: UntypedFields): string =>
   [
-    isNumber(adsAmount) && `${formatCount(adsAmount, 'ad')} on record`,
-    isNumber(pageLikes) && `${formatShortNumber(pageLikes)} ${pageLikes === 1 ? 'like' : 'likes'}`,
+    isFiniteNumber(adsAmount) && `${formatCount(adsAmount, 'ad')} on record`,
+    isFiniteNumber(pageLikes) && `${formatShortNumber(pageLikes)} ${pageLikes === 1 ? 'like' : 'likes'}`,
   ]
     .filter(Boolean)
     .join(' · ');

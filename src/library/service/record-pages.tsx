@@ -15,7 +15,7 @@ import { formatColumnTitle } from '../../views/column-title.ts';
 import { type ApiField, adFields, pageFields } from '../../views/fields.ts';
 import { sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { cleanUrl } from '../../views/urls.ts';
-import { isNumber, readText, type UntypedFields } from '../../views/view.ts';
+import { isFiniteNumber, readText, type UntypedFields } from '../../views/view.ts';
 import { findResultPage } from '../search/search.ts';
 import { recordTypes } from '../search/searchable-records.ts';
 import {
@@ -266,10 +266,10 @@ function createFact(
   const title = fieldTitles[fieldName] ?? formatColumnTitle(phrase ?? fieldName).replace(/ min$/, '');
   if (fieldName.endsWith('Max')) return undefined;
   if (fieldName.endsWith('Min')) {
-    const bounds = [value, record[fieldName.replace(/Min$/, 'Max')]].filter(isNumber);
+    const bounds = [value, record[fieldName.replace(/Min$/, 'Max')]].filter(isFiniteNumber);
     return bounds.length > 0 ? [title, [...new Set(bounds)].map(formatNumber).join(' to ')] : undefined;
   }
-  if (isNumber(value)) return [title, formatNumber(value)];
+  if (isFiniteNumber(value)) return [title, formatNumber(value)];
   if (type === 'boolean') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
   const texts = [value].flat().filter((text) => typeof text === 'string' && text.trim() !== '') as string[];
   const formatValue = type === 'date' ? (day: string) => formatDay(day) : (valueFormatters[fieldName] ?? sanitizeLine);

@@ -5,20 +5,20 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Flattens the nested objects of a record that are listed in `containerPaths`, e.g. `{"ad": {"id": 1}}` to `{"ad.id":
+ * Flattens the nested objects of a record that are listed in `flattenedPaths`, e.g. `{"ad": {"id": 1}}` to `{"ad.id":
  * 1}`. `ad.id` is then normalized to `adid`, as is the `ad_id` column of a table, so that one rule reads both.
- * @param containerPaths the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
+ * @param flattenedPaths the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
  */
 function flattenRecord(
   record: SourceRecord,
-  containerPaths: ReadonlySet<string>,
+  flattenedPaths: ReadonlySet<string>,
   parser: ColumnValueParser,
 ): SourceRecord {
   const fields: [string, unknown][] = [];
   const addFields = (entries: Iterable<[string, unknown]>, path: string) => {
     for (const [name, value] of entries) {
       const fieldPath = `${path}${name}`;
-      const nestedObject = containerPaths.has(normalizeKey(fieldPath)) ? parser.parseStructure(value) : undefined;
+      const nestedObject = flattenedPaths.has(normalizeKey(fieldPath)) ? parser.parseStructure(value) : undefined;
       if (isObject(nestedObject)) addFields(Object.entries(nestedObject), `${fieldPath}.`);
       else fields.push([fieldPath, value]);
     }
@@ -28,11 +28,11 @@ function flattenRecord(
 }
 
 /**
- * The rules for reading a format with nested records: the paths of the objects to flatten, and the rules for fields and
- * ranges.
+ * The rules for reading a format with nested records: the paths of the objects to flatten, the rules for fields, and the
+ * rules for ranges of numbers such as `100–199`.
  */
 export interface FlatRecordRules {
-  containerPaths: ReadonlySet<string>;
+  flattenedPaths: ReadonlySet<string>;
   fieldRules: readonly FieldRule[];
   rangeRules: readonly RangeRule[];
 }
@@ -40,10 +40,10 @@ export interface FlatRecordRules {
 /** Flattens a record, and reads the fields of its ad according to the rules. */
 export function readFlatRecord(
   sourceRecord: SourceRecord,
-  { containerPaths, fieldRules, rangeRules }: FlatRecordRules,
+  { flattenedPaths, fieldRules, rangeRules }: FlatRecordRules,
   parser: ColumnValueParser,
 ): { record: SourceRecord; reader: FieldReader; ad: JsonObject } {
-  const record = flattenRecord(sourceRecord, containerPaths, parser);
+  const record = flattenRecord(sourceRecord, flattenedPaths, parser);
   const reader = new FieldReader(parser, (key) => [record, key]);
   reader.readFields(fieldRules);
   reader.readRanges(rangeRules);

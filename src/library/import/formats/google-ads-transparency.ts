@@ -116,7 +116,7 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const keysWithoutField = new Set(Object.values(keysByCamelCaseName).flat());
-const containerPaths = new Set(['advertiser', 'image', 'video']);
+const flattenedPaths = new Set(['advertiser', 'image', 'video']);
 
 const googleKeys = [
   ...[
@@ -232,7 +232,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, reader, ad } = readFlatRecord(source, { containerPaths, fieldRules, rangeRules }, parser);
+  const { record, reader, ad } = readFlatRecord(source, { flattenedPaths, fieldRules, rangeRules }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id, such as CR123');
   const regionStats = readRegionStats(record, parser);

@@ -181,7 +181,7 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const keysWithoutField = new Set(Object.values(keysByCamelCaseName).flat());
-const containerPaths = new Set([
+const flattenedPaths = new Set([
   'details',
   'detailsadvertiser',
   'detailsadstatistics',
@@ -256,7 +256,7 @@ const identifyingKeys = [
 ];
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, ad } = readFlatRecord(unwrapAd(source), { containerPaths, fieldRules, rangeRules }, parser);
+  const { record, ad } = readFlatRecord(unwrapAd(source), { flattenedPaths, fieldRules, rangeRules }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
       `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,

@@ -120,7 +120,7 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const keysWithoutField = new Set(Object.values(keysByCamelCaseName).flat());
-const containerPaths = new Set([
+const flattenedPaths = new Set([
   ...['ad', 'advertiser', 'adgroup', 'adreach', 'reach', 'adgrouptargetinginfo', 'adgrouptarget', 'creator'],
   'advertisertiktokaccount',
 ]);
@@ -206,7 +206,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, reader, ad: adFields } = readFlatRecord(source, { containerPaths, fieldRules, rangeRules }, parser);
+  const { record, reader, ad: adFields } = readFlatRecord(source, { flattenedPaths, fieldRules, rangeRules }, parser);
   const { targetCountries, reachMin, reachMax, ...ad } = adFields as JsonObject & NumberRange;
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('id: missing; an ad of TikTok needs its id');
