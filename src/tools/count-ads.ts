@@ -380,8 +380,8 @@ function listPartsToSearch(
  * Returns true if each part finds only ads that the total includes. If the total is 0, the parts then need no searches.
  *
  * A part that sets a key with a default value may find ads that the total leaves out. Without the key `active`, a
- * service may find only running ads, so this key counts as a key with a default value. So does each key that the service
- * does not describe.
+ * service may find only running ads, so this key counts as a key with a default value. The same applies to keys that the
+ * service does not describe.
  */
 const isEveryPartNarrower = (
   filters: Filters,

@@ -9,6 +9,36 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const startedIn = (month: string, index: number, more: object = {}) =>
   createAd(index, { startedAt: `${month}-05T00:00:00Z`, lastSeenAt: `${month}-09T00:00:00Z`, ...more });
 
+test('gather_ads says on which day the last complete gathering was begun if it took longer than a day', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-08-20T10:00:00Z');
+  const server = await start({}, { now: () => clock });
+  const service = serveAds(upstream, 150);
+  await server.call('gather_ads', { maxAds: 100, maxCredits: 50 });
+  clock = Date.parse('2026-09-29T10:00:00Z');
+  service.ads = [createAd(500), ...service.ads];
+  await server.call('gather_ads', { maxCredits: 50 });
+  const readAgain = async () => (await server.call('gather_ads', { maxCredits: 50, fresh: true })).text;
+  clock = Date.parse('2026-09-30T10:00:00Z');
+  const first = 'Since the last complete gathering of 2026-09-29 10:00 UTC, begun on 2026-08-20: 1 new, 0 changed';
+  expect(await readAgain()).toContain(first);
+  clock = Date.parse('2026-10-01T10:00:00Z');
+  expect(await readAgain()).toContain('Since the last complete gathering of 2026-09-30 10:00 UTC: 0 new, 0 changed');
+});
+
+test('gather_ads states the time at which the service sent a cached page', async ({ upstream, start }) => {
+  let clock = Date.parse('2026-08-31T10:00:00Z');
+  const server = await start({ cacheSeconds: 86_400 }, { now: () => clock });
+  serveAds(upstream, 0).ads = [startedIn('2026-08', 0)];
+  await server.call('search_ads', { limit: 100 });
+  clock = Date.parse('2026-09-01T09:00:00Z');
+  const { data } = await server.call('gather_ads', { maxCredits: 50 });
+  expect(data).toMatchObject({ gatheredAt: '2026-08-31T10:00:00.000Z', receipt: { charged: 0 } });
+  expect(await server.queryRows('SELECT month FROM months WHERE unfinished')).toEqual([['2026-08']]);
+});
+
 describe('The SQL table months', () => {
   const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
     GROUP BY 1 ORDER BY 1`;
@@ -81,36 +111,6 @@ describe('The SQL table months', () => {
     expect(await server.queryRows('SELECT month FROM months WHERE unfinished')).toEqual([['2026-08'], ['2026-09']]);
     const { coverage } = (await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' })).data;
     expect(coverage).toMatchObject({ current: { firstDay: '2026-08-20', lastDay: '2026-09-29' } });
-  });
-
-  test('gather_ads says on which day the last complete gathering was begun if it took longer than a day', async ({
-    upstream,
-    start,
-  }) => {
-    let clock = Date.parse('2026-08-20T10:00:00Z');
-    const server = await start({}, { now: () => clock });
-    const service = serveAds(upstream, 150);
-    await server.call('gather_ads', { maxAds: 100, maxCredits: 50 });
-    clock = Date.parse('2026-09-29T10:00:00Z');
-    service.ads = [createAd(500), ...service.ads];
-    await server.call('gather_ads', { maxCredits: 50 });
-    const readAgain = async () => (await server.call('gather_ads', { maxCredits: 50, fresh: true })).text;
-    clock = Date.parse('2026-09-30T10:00:00Z');
-    const first = 'Since the last complete gathering of 2026-09-29 10:00 UTC, begun on 2026-08-20: 1 new, 0 changed';
-    expect(await readAgain()).toContain(first);
-    clock = Date.parse('2026-10-01T10:00:00Z');
-    expect(await readAgain()).toContain('Since the last complete gathering of 2026-09-30 10:00 UTC: 0 new, 0 changed');
-  });
-
-  test('gather_ads states the time at which the service sent a cached page', async ({ upstream, start }) => {
-    let clock = Date.parse('2026-08-31T10:00:00Z');
-    const server = await start({ cacheSeconds: 86_400 }, { now: () => clock });
-    serveAds(upstream, 0).ads = [startedIn('2026-08', 0)];
-    await server.call('search_ads', { limit: 100 });
-    clock = Date.parse('2026-09-01T09:00:00Z');
-    const { data } = await server.call('gather_ads', { maxCredits: 50 });
-    expect(data).toMatchObject({ gatheredAt: '2026-08-31T10:00:00.000Z', receipt: { charged: 0 } });
-    expect(await server.queryRows('SELECT month FROM months WHERE unfinished')).toEqual([['2026-08']]);
   });
 
   test('the months table in SQL ends with the month of the last API response if gather_ads never ran', async ({

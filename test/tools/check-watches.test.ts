@@ -90,11 +90,11 @@ test('an ad that the service no longer has can still be read in the way that the
   const { data } = await server.call('check_watches', enoughCredits);
   const [check] = data.watches as { gone: string[] }[];
   const adId = check?.gone[0];
+  expect(adId).toBeDefined();
   const { text } = await server.call('get_ad', { adId });
   expect(text).toContain(
     'If the service no longer has an ad that was read earlier, get_ad with seen: true returns it.',
   );
-  expect(adId).toBeDefined();
   expect((await server.call('get_ad', { adId, seen: true })).data.ad.id).toBe(adId);
 });
 

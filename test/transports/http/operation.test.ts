@@ -210,7 +210,7 @@ test('GET /readyz shows whether the API responded to the latest call', async ({ 
   expect(await readState()).toEqual({ status: 'ready', service: 'up' });
 });
 
-test('a SQL statement that reaches the deadline of its call does not count as a failure of the service', async ({
+test('an SQL statement that reaches the deadline of its call does not count as a failure of the service', async ({
   serve,
 }) => {
   const { get, post, server } = await serve(respondAsDocumented, { timeoutMs: 1000 });

@@ -324,8 +324,9 @@ function addRow(
     formatPeriod(laterRow),
     new Map(listResults(laterRow)),
   ];
-  // Note the labels of the earlier rows as soon as a row has another label, even if the two rows differ in their period
-  // or breakdown too. The ad itself keeps only one label.
+  // If the later row has a different text in a column, store the text of each row in its `values`, even if the period or
+  // the breakdown already distinguishes the rows. The ad itself keeps only the text of the last row, so the texts of the
+  // earlier rows would be lost.
   for (const [name, label] of Object.entries(laterLabels))
     if (earlierLabels[name] !== undefined && earlierLabels[name] !== label && !textFields.has(name))
       labelColumns.add(name);
